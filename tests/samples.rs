@@ -8,8 +8,10 @@ use shared::http::{Method, Route};
 use shared::models::charging_session::network::{PendingPrice, Total};
 use shared::models::charging_session::review::{Review, ReviewReason};
 use shared::models::charging_session::{ChargingSession, NetworkSession};
+use shared::models::network::{EvseId, Module, ObjectId, Owner, PartyId};
 use shared::models::stored::Stored;
 use shared::origin::Origin;
+use shared::{Id, Kind};
 
 use crate::{Client, Receiver, TestApp, TestResponse};
 
@@ -252,13 +254,14 @@ async fn change_session(
         .load::<ChargingSession>(&tenant, &session.into())
         .await;
     let mut row = row.expect("the session");
+    let owner = Owner {
+        network: Id::from_number(Kind::Network, 1),
+        party: PartyId::new("NL", "EXA").expect("a party"),
+    };
+    let named = |module, id| ObjectId::new(owner.clone(), module, id).expect("an id");
     let network = NetworkSession {
-        country_code: "NL".into(),
-        party_id: "EXA".into(),
-        location_id: "AMS-1".into(),
-        evse_uid: "E1".into(),
-        session_id: Some("S1".into()),
-        ..NetworkSession::default()
+        session: Some(named(Module::Sessions, "S1")),
+        ..NetworkSession::at(EvseId::new(named(Module::Locations, "AMS-1"), "E1"), None)
     };
     change(&mut row, network);
     let origin = Origin::background(tenant, app.now());

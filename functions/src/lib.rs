@@ -303,7 +303,7 @@ pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
             app,
             *mode,
             tariff,
-            after.as_deref(),
+            after.as_ref(),
         )),
         Message::OperateSession { tenant, session } => {
             Box::pin(charging_sessions::operate::handle(app, tenant, session))

@@ -112,6 +112,31 @@ async fn a_session_an_estimate_and_a_search_use_the_price_of_the_connector() {
 }
 
 #[tokio::test]
+async fn a_tariff_of_another_party_is_not_used() {
+    let app = TestApp::start().await;
+    let mut foreign = tariff("ONLY", 0.01);
+    foreign["party_id"] = json!("RIV");
+    let imported = load(
+        &app,
+        &json!([location("L1", &["ONLY"])]),
+        Some(&json!([foreign])),
+    )
+    .await;
+    let unknown = std::collections::BTreeSet::from(["ONLY".to_owned()]);
+    assert_eq!((imported.tariffs, imported.unknown_tariffs), (1, unknown));
+    let station = on_the_island(&app.alice).await.remove(0);
+    assert_eq!(
+        (&station["pricing"], &station["connectors"][0]["pricing"]),
+        (&json!([]), &json!([]))
+    );
+    // Of two tariffs with the same id the party's own counts, however it is written.
+    let both = json!([foreign, tariff("only", 0.5)]);
+    load(&app, &json!([location("L1", &["ONLY"])]), Some(&both)).await;
+    let station = on_the_island(&app.alice).await.remove(0);
+    assert_eq!(station["pricing"][0]["price"], 50);
+}
+
+#[tokio::test]
 async fn loading_a_file_again_changes_what_it_says_and_nothing_else() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;

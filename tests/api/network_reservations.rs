@@ -31,7 +31,12 @@ fn location() -> Value {
 }
 
 pub async fn reserved() -> Stage {
-    let app = TestApp::start().await;
+    reserved_for(0).await
+}
+
+/// The same with a fee, in minor units.
+async fn reserved_for(fee: i64) -> Stage {
+    let app = TestApp::start_with(|options| options.reservation_fee = fee).await;
     let cpo = Connected::to(&app).await;
     let crew = app.crew(&app.alice).await;
     app.drain().await;
@@ -52,9 +57,13 @@ pub async fn reserved() -> Stage {
 impl Stage {
     /// Makes a reservation, which is the one from now on.
     pub async fn reserve(&mut self) {
+        self.reserve_with(json!({})).await;
+    }
+
+    async fn reserve_with(&mut self, change: Value) {
         let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
         let body = self.app.reservation(&self.crew, AHEAD);
-        let body = with(body, json!({"location": place}));
+        let body = with(with(body, json!({"location": place})), change);
         let made = self.app.alice.post("/v1/reservations", body).await;
         self.path = format!("/v1/reservations/{}", made.expect(200).id());
     }
@@ -321,4 +330,249 @@ async fn a_station_that_its_network_removes_stays_readable_and_its_reservations_
         (&json!("failed"), &json!("station_unavailable"))
     );
     assert!(stage.sent(RESERVE).is_empty());
+}
+
+/// What a network bills for a reservation that was never used.
+mod unused {
+    use super::*;
+    use shared::time::days;
+
+    /// A reservation that the network keeps, whose vehicle does not come.
+    async fn kept(fee: i64) -> Stage {
+        let stage = reserved_for(fee).await;
+        stage.until(15).await;
+        stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
+        stage
+    }
+
+    /// The CDR of the reservation, for 5.00 EUR in all.
+    async fn cdr(stage: &Stage, change: Value) -> Value {
+        let currency = stage.reservation().await["currency"].clone();
+        let currency = currency.as_str().expect("a currency").to_uppercase();
+        let command = stage.sent(RESERVE).pop().expect("a command").body;
+        let mut location = fixture("cdr")["cdr_location"].clone();
+        for name in ["evse_uid", "evse_id", "connector_id"] {
+            location[name] = json!("#NA");
+        }
+        let now = stage.app.now();
+        let cdr = json!({"id": "R1", "session_id": null, "start_date_time": now, "end_date_time": now,
+            "cdr_location": location, "authorization_reference": command["authorization_reference"],
+            "auth_method": "COMMAND", "charging_periods": [], "tariffs": [], "currency": currency, "total_energy": 0, "total_time": 0,
+            "total_cost": {"excl_vat": 4.13, "incl_vat": 5.0},
+            "total_reservation_cost": {"excl_vat": 4.13, "incl_vat": 5.0}, "last_updated": now});
+        let token = &command["token"];
+        let token = json!({"cdr_token": {"uid": token["uid"], "type": token["type"], "contract_id": token["contract_id"],
+            "country_code": token["country_code"], "party_id": token["party_id"]}});
+        with(with(with(fixture("cdr"), cdr), token), change)
+    }
+
+    async fn bill(stage: &Stage, change: Value) {
+        let cdr = cdr(stage, change).await;
+        let answer = stage
+            .cpo
+            .send(&stage.app, "POST", "/cdrs", Some(&cdr))
+            .await;
+        assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+        stage.app.drain().await;
+    }
+
+    /// The types and amounts of the lines of an invoice of everything that no other one has.
+    async fn invoiced(stage: &Stage) -> Vec<(String, i64)> {
+        stage.app.advance(1).await;
+        let now = stage.app.now();
+        let currency = stage.reservation().await["currency"].clone();
+        let body =
+            json!({"period_start": now.plus(days(-30)), "period_end": now, "currency": currency});
+        let invoice = stage.app.alice.post("/v1/invoices", body).await;
+        let lines = invoice.expect(200).body["line_items"].clone();
+        let lines = lines.as_array().expect("lines").iter().rev();
+        let line = |line: &Value| {
+            assert_eq!(line["reservation"], stage.path["/v1/reservations/".len()..]);
+            let kind = line["type"].as_str().expect("a type").to_owned();
+            (kind, line["amount"].as_i64().expect("an amount"))
+        };
+        lines.map(line).collect()
+    }
+
+    async fn unmatched(stage: &Stage) -> usize {
+        let listed = tests::platform::manage(&stage.app, json!({"action": "list_unmatched"})).await;
+        listed.expect("a list")["data"]
+            .as_array()
+            .map_or(0, Vec::len)
+    }
+
+    fn fee(amount: i64) -> (String, i64) {
+        ("reservation_fee".into(), amount)
+    }
+
+    fn adjustment(amount: i64) -> (String, i64) {
+        ("adjustment".into(), amount)
+    }
+
+    #[tokio::test]
+    async fn the_larger_of_both_fees_is_billed_once() {
+        for (own, theirs) in [(0, 500), (300, 500), (800, 800)] {
+            let stage = kept(own).await;
+            stage.app.advance(31 * 60).await;
+            for _ in 0..2 {
+                bill(&stage, json!({})).await;
+            }
+            let reservation = stage.reservation().await;
+            assert_eq!(
+                (&reservation["status"], &reservation["fee_due"]),
+                (&json!("expired"), &json!(theirs))
+            );
+            assert_eq!(reservation["reservation_fee"], own);
+            assert_eq!(unmatched(&stage).await, 0);
+            assert_eq!(invoiced(&stage).await, [fee(theirs)]);
+            assert_eq!(invoiced(&stage).await, []);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cdr_that_comes_before_the_end_counts_at_the_end() {
+        let stage = kept(300).await;
+        stage.app.advance(28 * 60).await;
+        bill(&stage, json!({})).await;
+        let reservation = stage.reservation().await;
+        assert_eq!(
+            (&reservation["status"], &reservation["fee_due"]),
+            (&json!("confirmed"), &json!(300))
+        );
+        stage.app.advance(3 * 60).await;
+        assert_eq!(invoiced(&stage).await, [fee(500)]);
+    }
+
+    #[tokio::test]
+    async fn after_an_invoice_the_difference_is_an_adjustment() {
+        let stage = kept(300).await;
+        stage.app.advance(31 * 60).await;
+        assert_eq!(invoiced(&stage).await, [fee(300)]);
+        bill(&stage, json!({})).await;
+        assert_eq!(invoiced(&stage).await, [adjustment(200)]);
+        bill(&stage, json!({})).await;
+        assert_eq!(invoiced(&stage).await, []);
+        // A credit takes back what the network billed beyond our own fee.
+        let credit = json!({"id": "R1-C", "credit": true, "credit_reference_id": "R1", "authorization_reference": null,
+            "total_cost": {"excl_vat": -4.13, "incl_vat": -5.0},
+            "total_reservation_cost": {"excl_vat": -4.13, "incl_vat": -5.0}});
+        bill(&stage, credit).await;
+        let tenant = stage.app.alice.tenant();
+        let adjustments = stage.app.app().store.adjustments(&tenant);
+        let adjustments = adjustments.await.expect("the table");
+        let mut amounts: Vec<i64> = adjustments
+            .iter()
+            .map(|one| one.object.line.amount)
+            .collect();
+        amounts.sort_unstable();
+        assert_eq!((amounts, unmatched(&stage).await), (vec![-200, 200], 0));
+    }
+
+    #[tokio::test]
+    async fn a_credit_before_the_invoice_leaves_our_own_fee() {
+        for own in [0, 300] {
+            let stage = kept(own).await;
+            stage.app.advance(31 * 60).await;
+            bill(&stage, json!({})).await;
+            let credit = json!({"id": "R1-C", "credit": true, "credit_reference_id": "r1",
+                "total_cost": {"excl_vat": -4.13, "incl_vat": -5.0}, "total_reservation_cost": null});
+            bill(&stage, credit).await;
+            assert_eq!(stage.reservation().await["fee_due"], own);
+            let want = if own == 0 { vec![] } else { vec![fee(own)] };
+            assert_eq!(invoiced(&stage).await, want);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_late_cancellation_costs_what_the_network_bills() {
+        let stage = kept(0).await;
+        stage.cancel().await;
+        bill(&stage, json!({})).await;
+        assert_eq!(stage.reservation().await["status"], "cancelled");
+        assert_eq!(invoiced(&stage).await, [fee(500)]);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_due_is_listed_for_operators() {
+        // The network has cancelled the reservation, and the other EVSE is refused.
+        let stage = kept(300).await;
+        let first = cdr(&stage, json!({})).await;
+        stage.respond("REJECTED");
+        stage
+            .result(&stage.sent(RESERVE)[0], "CANCELED_RESERVATION")
+            .await;
+        stage.app.advance(40 * 60).await;
+        assert_eq!(stage.reservation().await["status"], "failed");
+        let answer = stage
+            .cpo
+            .send(&stage.app, "POST", "/cdrs", Some(&first))
+            .await;
+        assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+        stage.app.drain().await;
+        assert_eq!(
+            (invoiced(&stage).await, unmatched(&stage).await),
+            (vec![], 1)
+        );
+
+        // Another network names the command, and another currency is billed.
+        let stage = kept(300).await;
+        let other = Connected::with(&stage.app, |behaviour| {
+            behaviour.roles[0]["party_id"] = json!("RIV");
+        });
+        let other = other.await;
+        stage.app.advance(31 * 60).await;
+        let foreign = cdr(&stage, json!({"party_id": "RIV"})).await;
+        let answer = other
+            .send(&stage.app, "POST", "/cdrs", Some(&foreign))
+            .await;
+        assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+        bill(&stage, json!({"id": "R2", "currency": "CHF"})).await;
+        bill(
+            &stage,
+            json!({"id": "R3", "authorization_reference": "cmd_1"}),
+        )
+        .await;
+        assert_eq!(unmatched(&stage).await, 3);
+        assert_eq!(invoiced(&stage).await, [fee(300)]);
+    }
+
+    #[tokio::test]
+    async fn a_fee_that_was_charged_is_adjusted() {
+        let mut stage = reserved_for(300).await;
+        let method = stage.app.payment_method("tok_success", json!({})).await;
+        stage.cancel().await;
+        stage.reserve_with(json!({"payment_method": method})).await;
+        stage.until(15).await;
+        stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
+        stage.app.advance(31 * 60).await;
+        assert_eq!(stage.reservation().await["fee_due"], 0);
+        bill(&stage, json!({})).await;
+        assert_eq!(stage.reservation().await["fee_due"], 0);
+        let lines = invoiced(&stage).await;
+        assert_eq!(lines, [fee(300), adjustment(200)]);
+    }
+
+    #[tokio::test]
+    async fn a_fee_that_only_the_network_asks_for_is_charged() {
+        let mut stage = reserved().await;
+        let method = stage.app.payment_method("tok_success", json!({})).await;
+        stage.cancel().await;
+        stage.reserve_with(json!({"payment_method": method})).await;
+        stage.until(15).await;
+        stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
+        stage.app.advance(31 * 60).await;
+        bill(&stage, json!({})).await;
+        let charges = stage
+            .app
+            .alice
+            .get("/v1/transactions")
+            .await
+            .expect(200)
+            .body;
+        let charge = &charges["data"][0];
+        assert_eq!(
+            (&charge["amount"], &charge["status"], &charges["data"][1]),
+            (&json!(500), &json!("succeeded"), &Value::Null)
+        );
+    }
 }

@@ -716,6 +716,45 @@ mod billing {
     }
 
     #[tokio::test]
+    async fn a_time_far_ahead_freezes_neither_a_session_nor_its_price() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(1800).await;
+        let far = json!("2099-01-01T00:00:00Z");
+        let ahead = json!({"kwh": 5, "last_updated": far});
+        scene.report(&with(theirs.clone(), ahead)).await;
+        assert_eq!(scene.shown(&session).await["energy_consumed"], 5_000);
+        scene.app.advance(60).await;
+        let grown = json!({"kwh": 10, "last_updated": scene.app.now()});
+        scene.report(&with(theirs.clone(), grown)).await;
+        assert_eq!(scene.shown(&session).await["energy_consumed"], 10_000);
+        scene.app.advance(60).await;
+        scene.complete(&theirs).await;
+        assert_eq!(scene.status(&session).await, is("completed"));
+        // The newest CDR counts, and this one is not the newest for ever.
+        let wrong =
+            json!({"last_updated": far, "total_cost": {"excl_vat": 9.0, "incl_vat": 10.89}});
+        scene.bill(&scene.cdr(&theirs, wrong)).await;
+        assert_eq!(scene.shown(&session).await["amount_due"], 1089);
+        scene.app.advance(60).await;
+        scene.bill(&scene.cdr(&theirs, json!({"id": "C2"}))).await;
+        assert_eq!(scene.invoice().await.1, [energy(1089), adjustment(-121)]);
+    }
+
+    #[tokio::test]
+    async fn a_credit_with_the_longest_id_arrives() {
+        let scene = Scene::new().await;
+        let (_, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        let id = "8f14e45f-ceea-467f-a0ca-5d4a1c2b3d4e";
+        scene.bill(&scene.cdr(&theirs, json!({"id": id}))).await;
+        let credit = json!({"id": format!("{id}-CC"), "credit": true, "credit_reference_id": id,
+            "total_cost": {"excl_vat": -2.0, "incl_vat": -2.42}});
+        scene.bill(&scene.cdr(&theirs, credit)).await;
+        assert_eq!(scene.invoice().await.1, [energy(968), adjustment(-242)]);
+    }
+
+    #[tokio::test]
     async fn without_a_cdr_and_a_reported_price_the_tariff_counts() {
         let scene = Scene::new().await;
         let (session, theirs) = scene.active().await;

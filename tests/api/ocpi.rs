@@ -584,6 +584,47 @@ mod locations {
     }
 
     #[tokio::test]
+    async fn a_time_far_ahead_does_not_freeze_an_evse() {
+        let app = TestApp::start().await;
+        let cpo = connected(&app).await;
+        let path = format!("{PATH}/E1");
+        let far = "2099-01-01T00:00:00Z";
+        let status = async |status: &str, updated: Value| {
+            let body = json!({"status": status, "last_updated": updated});
+            let answer = cpo.send(&app, "PATCH", &path, Some(&body)).await;
+            assert_eq!(codes(&answer), (200, 1000));
+            station(&app).await["connectors"][0]["status"].clone()
+        };
+        assert_eq!(status("CHARGING", json!(far)).await, "occupied");
+        // It is shown as it was received.
+        let shown = cpo.send(&app, "GET", &path, None).await.body["data"].clone();
+        let want = with(
+            fixture("location")["evses"][0].clone(),
+            json!({"status": "CHARGING", "last_updated": far}),
+        );
+        assert_eq!(shown, want);
+        app.advance(60).await;
+        assert_eq!(status("AVAILABLE", json!(app.now())).await, "available");
+        // What was sent before is late.
+        let before = json!(app.now().plus(shared::time::minutes(-5)));
+        assert_eq!(status("CHARGING", before).await, "available");
+        // A whole location that is far ahead does not freeze the location.
+        let ahead = with(
+            fixture("location"),
+            json!({"name": "Then", "last_updated": far}),
+        );
+        cpo.put(&app, PATH, &ahead).await;
+        assert_eq!(cpo.send(&app, "GET", PATH, None).await.body["data"], ahead);
+        app.advance(60).await;
+        let now = with(
+            fixture("location"),
+            json!({"name": "Now", "last_updated": app.now()}),
+        );
+        cpo.put(&app, PATH, &now).await;
+        assert_eq!(station(&app).await["name"], "Now");
+    }
+
+    #[tokio::test]
     async fn a_status_takes_two_calls_of_the_table() {
         let table = TestApp::start().await;
         let (url, recorder) = tests::recorder::Recorder::start(&table.running().store_url).await;
@@ -1025,6 +1066,30 @@ mod cdrs {
             .await
             .expect("a list");
         assert_eq!(listed["data"].as_array().map(Vec::len), Some(1));
+    }
+
+    #[tokio::test]
+    async fn the_id_of_a_cdr_has_up_to_39_characters() {
+        let app = TestApp::start().await;
+        let cpo = Connected::to(&app).await;
+        let longest = format!("{}-CC", "8f14e45f-ceea-467f-a0ca-5d4a1c2b3d4e");
+        let credit = json!({"id": longest, "credit": true, "credit_reference_id": longest});
+        let credit = with(fixture("cdr"), credit);
+        let answer = cpo.send(&app, "POST", "/cdrs", Some(&credit)).await;
+        assert_eq!((longest.len(), codes(&answer)), (39, (201, 1000)));
+        let path = format!("/cdrs/NL/EXA/{longest}");
+        assert_eq!(
+            cpo.send(&app, "GET", &path, None).await.body["data"],
+            credit
+        );
+        let longer = with(credit, json!({"id": format!("{longest}C")}));
+        let answer = cpo.send(&app, "POST", "/cdrs", Some(&longer)).await;
+        assert_eq!(codes(&answer), (200, 2001));
+        // All other ids have 36.
+        let session = with(fixture("session"), json!({"id": &longest[..37]}));
+        let path = format!("/sessions/NL/EXA/{}", &longest[..37]);
+        let answer = cpo.send(&app, "PUT", &path, Some(&session)).await;
+        assert_eq!(codes(&answer), (404, 2000));
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ mod isolation;
 mod keys;
 mod local_token;
 mod money;
+mod networks;
 mod oversize;
 mod receivers;
 mod scopes;

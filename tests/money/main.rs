@@ -2,7 +2,7 @@
 //! reservations are paid for and not used, charges are refunded, wallets are topped up, by hand and by schedule, over a switch
 //! of the clocks and in currencies of two, no and three decimals. Top-ups are repeated with keys that were used minutes or days
 //! before, for the same owner or another; their owners are deleted or change their currency and payment methods are deleted
-//! while they are under way. A charging network lies about sessions at its station ([`network`]). Meanwhile the table fails, requests and workers are killed, the payment provider answers late,
+//! while they are under way. Two charging networks with the same ids lie about sessions at their stations ([`network`]). Meanwhile the table fails, requests and workers are killed, the payment provider answers late,
 //! falsely or not at all, and messages come twice or never. In the end every cent at the provider and in the wallets has
 //! exactly one reason.
 //!
@@ -38,7 +38,7 @@ const FEE: i64 = 250;
 struct World {
     stage: Stage,
     till: Arc<Till>,
-    network: Network,
+    networks: [Network; 2],
     /// The fleet's.
     currency: &'static str,
     fleet: String,
@@ -255,12 +255,12 @@ impl World {
             let body = with(method, json!({"fleet": fleet}));
             methods.push(stage.make("/v1/payment_methods", body).await);
         }
-        let network = Network::connect(test, &mut stage, &fleet, currency).await;
+        let networks = Network::connect_two(test, &mut stage, &fleet, currency).await;
         stage.settle(records).await;
         Self {
             stage,
             till,
-            network,
+            networks,
             currency,
             fleet,
             driver,
@@ -287,7 +287,7 @@ impl World {
     ) {
         for step in 0..steps {
             self.step().await;
-            self.network.act(&mut self.stage).await;
+            self.act_at_networks().await;
             if step % 20 == 10 {
                 self.interrupted_top_up().await;
             }
@@ -302,7 +302,26 @@ impl World {
         self.close(records).await;
         self.check_report(records).await;
         self.check(played).await;
-        self.network.leave(test).await;
+        for network in &self.networks {
+            network.leave(test).await;
+        }
+    }
+
+    /// The networks do what is due, and at times meddle with each other.
+    async fn act_at_networks(&mut self) {
+        let Self {
+            stage, networks, ..
+        } = self;
+        for network in &mut *networks {
+            network.act(stage).await;
+        }
+        if stage.dice.percent(15) {
+            let [first, second] = networks;
+            match stage.dice.percent(50) {
+                true => first.meddle(stage, second).await,
+                false => second.meddle(stage, first).await,
+            }
+        }
     }
 
     async fn step(&mut self) {
@@ -329,7 +348,8 @@ impl World {
             127..=129 => self.delete_card().await,
             _ => {
                 let method = self.method();
-                self.network.ask(&mut self.stage, method).await;
+                let place = self.stage.dice.below(2) as usize;
+                self.networks[place].ask(&mut self.stage, method).await;
             }
         }
     }
@@ -372,7 +392,7 @@ impl World {
     async fn invoice(&mut self) -> (u16, Value) {
         let until = self.stage.app.now().plus(MINUTE);
         let currency = match self.stage.dice.percent(30) {
-            true => self.stage.one_of(&self.network.currencies),
+            true => self.stage.one_of(&self.networks[0].currencies),
             false => None,
         };
         let body = json!({"period_start": self.began, "period_end": until, "fleet": self.fleet, "currency": currency});
@@ -630,8 +650,9 @@ impl World {
                 return;
             }
             self.stage.pass(24 * 60);
-            self.network.act(&mut self.stage).await;
-            let is_busy = self.network.is_busy(self.stage.app.now());
+            self.act_at_networks().await;
+            let now = self.stage.app.now();
+            let is_busy = self.networks.iter().any(|one| one.is_busy(now));
             quiet = if is_busy { 0 } else { quiet + 1 };
         }
     }
@@ -792,14 +813,20 @@ impl World {
             .await;
         self.check_events(&others).await;
         self.check_invoices(&sessions, &fees, &adjustments, &invoices);
-        let at_network = |one: &&Value| one["charging_station"] == json!(self.network.station);
-        let (theirs, ours): (Vec<&Value>, Vec<&Value>) = sessions.iter().partition(at_network);
+        let at = |network: &Network, one: &Value| one["charging_station"] == json!(network.station);
+        let (theirs, ours): (Vec<&Value>, Vec<&Value>) = sessions
+            .iter()
+            .partition(|one| self.networks.iter().any(|network| at(network, one)));
         for session in ours {
             assert_eq!(session["status"], "completed", "seed {seed}: {session}");
         }
         let charged = &mut played.charged;
-        self.network
-            .check(&self.stage, &theirs, &adjustments, charged);
+        for network in &self.networks {
+            let own = theirs.iter().copied().filter(|one| at(network, one));
+            let own: Vec<&Value> = own.collect();
+            network.check(&self.stage, &own, &adjustments, charged);
+            *charged.entry("meddled with").or_default() += network.meddled;
+        }
         self.check_totals(&sessions).await;
         for (fault, times) in &self.till.books().faults {
             *played.faults.entry(fault).or_default() += times;
@@ -1080,10 +1107,10 @@ impl World {
         // Only credits wait, for an invoice on which they have room.
         let mut sums: BTreeMap<_, i64> = BTreeMap::new();
         for one in waiting.into_values() {
-            *sums.entry(&one.charging_session).or_default() += one.line.amount;
+            *sums.entry(one.line.charging_session.clone()).or_default() += one.line.amount;
         }
         for (session, sum) in sums {
-            assert!(sum < 0, "seed {seed}: {sum} of {session} is not billed");
+            assert!(sum < 0, "seed {seed}: {sum} of {session:?} is not billed");
         }
     }
 }

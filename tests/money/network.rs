@@ -10,6 +10,9 @@
 //!
 //! It keeps every report, CDR and decision that counts, so that in the end it can say what each session costs: what `infra/networks.md`
 //! says, and nothing else.
+//!
+//! There are two of them, with the same ids of locations, EVSEs, tariffs, sessions and CDRs, and the same drivers. Each also reports, bills
+//! and credits what takes place at the other one, which is not counted: it must change nothing.
 
 use std::collections::BTreeMap;
 
@@ -41,6 +44,8 @@ pub struct Network {
     /// How many commands it has looked at.
     starts: usize,
     stops: usize,
+    /// How often it has meddled with the other network.
+    pub meddled: usize,
     /// What it will do, about which charge.
     agenda: Vec<(Timestamp, usize, Act)>,
 }
@@ -139,10 +144,42 @@ fn code(currency: Currency) -> String {
 }
 
 impl Network {
-    /// Connects a network with one station of two charging points, and makes two drivers with vehicles.
-    pub async fn connect(test: &TestApp, stage: &mut Stage, fleet: &str, currency: &str) -> Self {
+    /// Connects two networks that are alike.
+    pub async fn connect_two(
+        test: &TestApp,
+        stage: &mut Stage,
+        fleet: &str,
+        currency: &str,
+    ) -> [Self; 2] {
+        let mut crews = Vec::new();
+        for _ in 0..2 {
+            let driver = stage.make("/v1/drivers", tests::driver()).await;
+            let attach = format!("/v1/drivers/{driver}/attach");
+            stage.make(&attach, json!({"fleet": fleet})).await;
+            let vehicle = stage.make("/v1/vehicles", tests::vehicle(fleet)).await;
+            crews.push((driver, vehicle));
+        }
+        let letter = char::from(b'A' + (stage.seed / 100 % 26) as u8);
+        let parties = [
+            format!("{:03}", stage.seed % 1000),
+            format!("{letter}{:02}", stage.seed % 100),
+        ];
+        let [first, second] = parties;
+        [
+            Self::connect(test, stage, (first, "4.852"), crews.clone(), currency).await,
+            Self::connect(test, stage, (second, "5.852"), crews, currency).await,
+        ]
+    }
+
+    /// Connects a network of a party, with one station of two charging points on a meridian.
+    async fn connect(
+        test: &TestApp,
+        stage: &Stage,
+        (party, longitude): (String, &str),
+        crews: Vec<(String, String)>,
+        currency: &str,
+    ) -> Self {
         let seed = stage.seed;
-        let party = format!("{:03}", seed % 1000);
         let own = if (seed / 3).is_multiple_of(2) {
             currency
         } else {
@@ -170,7 +207,7 @@ impl Network {
         let mut second = location["evses"][0].clone();
         (second["uid"], second["evse_id"]) = (json!("E2"), json!("NL*EXA*E2"));
         location["evses"][1] = second;
-        let place = json!({"latitude": latitude, "longitude": "4.852000"});
+        let place = json!({"latitude": latitude, "longitude": format!("{longitude}000")});
         let location = with(location, json!({"party_id": party, "coordinates": place}));
         cpo.put(test, &format!("/locations/NL/{party}/AMS-1"), &location)
             .await;
@@ -179,15 +216,8 @@ impl Network {
             .behaviour()
             .lists
             .insert("locations", locations);
-        let mut crews = Vec::new();
-        for _ in 0..2 {
-            let driver = stage.make("/v1/drivers", tests::driver()).await;
-            let attach = format!("/v1/drivers/{driver}/attach");
-            stage.make(&attach, json!({"fleet": fleet})).await;
-            let vehicle = stage.make("/v1/vehicles", tests::vehicle(fleet)).await;
-            crews.push((driver, vehicle));
-        }
-        let near = format!("/v1/charging_stations?latitude={latitude}&longitude=4.852&radius=500");
+        let near =
+            format!("/v1/charging_stations?latitude={latitude}&longitude={longitude}&radius=500");
         let found = stage.get(&near).await;
         let station = found["data"][0]["id"].as_str().expect("a station");
         let mut network = Self {
@@ -199,6 +229,7 @@ impl Network {
             charges: Vec::new(),
             starts: 0,
             stops: 0,
+            meddled: 0,
             agenda: Vec::new(),
         };
         network.prepare_reactions(&stage.dice);
@@ -220,6 +251,37 @@ impl Network {
         let body = json!({"charging_station": self.station, "connector": (["E1-1", "E2-1"][place]), "driver": driver,
             "vehicle": vehicle, "payment_method": method});
         stage.post("/v1/charging_sessions", body).await;
+    }
+
+    /// Reports, bills or credits what takes place at another network, as if it were its own.
+    pub async fn meddle(&mut self, stage: &Stage, other: &Self) {
+        let dice = &stage.dice;
+        let place = dice.below(other.charges.len().max(1) as u64) as usize;
+        let Some(charge) = other.charges.get(place) else {
+            return;
+        };
+        self.meddled += 1;
+        let id = format!("M{}", self.meddled);
+        let cost = json!({"excl_vat": 4_000, "incl_vat": 5_000});
+        let change = json!({"party_id": self.party, "id": id, "total_cost": cost});
+        if dice.percent(40) {
+            let status = ["ACTIVE", "COMPLETED", "INVALID"][dice.below(3) as usize];
+            let (session, _) = other.session(stage, place, status);
+            let path = format!("/ocpi/2.2.1/sessions/NL/{}/{id}", self.party);
+            let session = with(session, change);
+            return self.send(stage, "PUT", &path, &session, 1000).await;
+        }
+        let command = &charge.command;
+        let is_credit = dice.percent(30);
+        let mut location = fixture("cdr")["cdr_location"].clone();
+        location["evse_uid"] = command["evse_uid"].clone();
+        let body = json!({"session_id": null, "start_date_time": charge.began, "end_date_time": stage.app.now(),
+            "cdr_token": self.token(&command["token"]), "cdr_location": location, "charging_periods": [], "tariffs": [],
+            "authorization_reference": command["authorization_reference"], "credit": is_credit,
+            "last_updated": stage.app.now()});
+        let cdr = with(with(fixture("cdr"), body), change);
+        self.send(stage, "POST", "/ocpi/2.2.1/cdrs", &cdr, 1000)
+            .await;
     }
 
     /// Whether there is something that it will still do, or a session that was ended still waits for its CDR.
@@ -758,7 +820,12 @@ impl Network {
             let id = session["id"].as_str().expect("an id");
             let of_session = adjustments.iter().map(|row| &row.object);
             let of_session: Vec<&Adjustment> = of_session
-                .filter(|one| one.charging_session.as_str() == id)
+                .filter(|one| {
+                    one.line
+                        .charging_session
+                        .as_ref()
+                        .is_some_and(|own| own.as_str() == id)
+                })
                 .collect();
             let adjusted: i64 = of_session.iter().map(|one| one.line.amount).sum();
             let own = super::amount(session, "amount_due") + super::amount(session, "amount_paid");

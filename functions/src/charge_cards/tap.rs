@@ -36,8 +36,7 @@ pub struct Place<'a> {
 
 impl Place<'_> {
     pub(super) fn connectors(&self) -> impl Iterator<Item = &Connector> {
-        let connectors = self.station.connectors.iter();
-        connectors.filter(|one| one.evse.eq_ignore_ascii_case(self.evse))
+        self.station.evse(self.evse)
     }
 
     /// The calendar of the EVSE, by its uid as the station has it.

@@ -13,9 +13,9 @@ use shared::models::charging_session::{
 };
 use shared::models::driver::Driver;
 use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::network::ObjectId;
 use shared::models::stored::Stored;
 use shared::ocpi::command::{CommandType, ResponseType};
-use shared::ocpi::party::PartyId;
 use shared::origin::{Origin, Tenant};
 use shared::ports::network::{
     CommandStatus, Network as _, Place, Rejection, StartRequest, StopRequest, Subject,
@@ -85,7 +85,7 @@ pub async fn change_price<'a>(
     before: &Stored<ChargingSession>,
     row: &mut Stored<ChargingSession>,
     outcome: CdrOutcome,
-    cdr: Option<&str>,
+    cdr: Option<&ObjectId>,
 ) -> Result<UnitOfWork<'a>, Error> {
     let adjustment = match outcome {
         CdrOutcome::Adjusted(more) => Adjustment::of_session(row, more, cdr, origin.now),
@@ -111,7 +111,7 @@ pub async fn decided<'a>(
 ) -> Result<UnitOfWork<'a>, Error> {
     let network = before.internal.network.as_deref();
     let bill = network.and_then(|one| newest_bill(&one.cdrs, before.object.currency));
-    let cdr = bill.map(|bill| bill.id.as_str());
+    let cdr = bill.map(|bill| &bill.id);
     change_price(app, origin, before, row, outcome, cdr).await
 }
 
@@ -140,13 +140,12 @@ async fn start(
     let request = StartRequest {
         subject: subject(tenant, &row.object.id),
         place: Place {
-            location_id: network.location_id.clone(),
-            evse_uid: network.evse_uid.clone(),
-            connector_id: network.connector_id.clone(),
+            evse: network.evse.clone(),
+            connector: network.connector.clone(),
         },
         token,
     };
-    let answer = match operator::of_party(app, tenant.mode, party(network)?).await? {
+    let answer = match operator::of_owner(app, tenant.mode, network.owner()).await? {
         Some(operator) => operator.start(&request).await?,
         None => CommandStatus::Rejected(Rejection::NotSent),
     };
@@ -177,14 +176,14 @@ async fn send_stop(
     let mut tx = app.store.begin(origin);
     tx.save(&mut row)?;
     tx.commit_without_response().await?;
-    let Some(session_id) = network.session_id.clone() else {
+    let Some(session) = network.session.clone() else {
         return Ok(());
     };
     let request = StopRequest {
         subject: subject(&origin.tenant, &row.object.id),
-        session_id,
+        session,
     };
-    if let Some(operator) = operator::of_party(app, origin.tenant.mode, party(network)?).await? {
+    if let Some(operator) = operator::of_owner(app, origin.tenant.mode, network.owner()).await? {
         // Whatever the answer is: the session ends when the network reports its end.
         operator.stop(&request).await?;
     }
@@ -405,9 +404,4 @@ fn subject(tenant: &Tenant, id: &Id) -> Subject {
         tenant: tenant.clone(),
         id: id.clone(),
     }
-}
-
-/// The party that operates a session's station.
-pub fn party(network: &NetworkSession) -> Result<PartyId, Error> {
-    PartyId::new(&network.country_code, &network.party_id).map_err(Error::internal)
 }

@@ -2,8 +2,13 @@
 //!
 //! An object belongs to the charging session that its `authorization_reference` names, which is the id of the command that started it; a
 //! CDR also to that of the session, or of the credited CDR, which it names. Else it belongs to a session with its token, at its EVSE and at
-//! its time. An object with a token of ours that belongs to no session is one that was started with a card: the session is created. Every
-//! other object stays as it is, unmatched: it is counted and listed for operators, and nothing is billed for it.
+//! its time. An object with a token of ours that belongs to no session is one that was started with a card: the session is created. A CDR
+//! for a reservation that was never used belongs to the reservation ([`crate::reservations::unused`]). Every other object stays as it is,
+//! unmatched: it is counted and listed for operators, and nothing is billed for it.
+//!
+//! Invariant: an object belongs to nothing but sessions and reservations at a station of its own party of its own network. All networks have
+//! all tokens, and ids of locations, EVSEs, sessions and CDRs are unique within a party only. An object that names a command to another
+//! party, or that may be about a session of its party over another network, stays unmatched.
 //!
 //! What an object belongs to is written in the transaction that changes the session, so that of two workers with the same object one has
 //! to begin again.
@@ -12,16 +17,17 @@ use shared::charging::session::{CardSession, CdrOutcome};
 use shared::models::charging_session::network::{CdrReport, ReportedState, SessionReport};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, Connector};
+use shared::models::network::{EvseId, ForeignId, Module, ObjectId, Owner};
 use shared::models::stored::Stored;
 use shared::ocpi::cdr::Cdr;
 use shared::ocpi::cost::CdrToken;
-use shared::ocpi::object::{Module, ObjectId};
 use shared::ocpi::reader::lenient;
 use shared::ocpi::session::Session;
 use shared::origin::{Mode, Origin, Tenant};
+use shared::ports::network::Subject;
 use shared::store::keys::Partition;
 use shared::store::list::PageRequest;
-use shared::store::networks::{Matched, ReceivedObject};
+use shared::store::networks::{ReceivedObject, SentCommand};
 use shared::time::{SignedDuration, minutes};
 use shared::{App, Error, Id, Kind, Timestamp};
 
@@ -29,6 +35,7 @@ use super::operate::change_price;
 use crate::charge_cards::tap;
 use crate::networks::tokens::{self, Holder};
 use crate::references;
+use crate::reservations::unused;
 
 /// How often an object is worked on again because its session was changed concurrently.
 const TRIES: usize = 5;
@@ -44,17 +51,39 @@ const MAX_CANDIDATES: usize = 50;
 struct Reference<'a> {
     object: &'a ReceivedObject,
     authorization: Option<&'a str>,
-    session_id: Option<&'a str>,
+    session: Option<ObjectId>,
+    /// The CDR that a CDR credits.
+    credited: Option<ObjectId>,
     token: &'a CdrToken,
-    location: &'a str,
-    evse: Option<&'a str>,
-    connector: Option<&'a str>,
+    /// None if its id is one that no location can have.
+    location: Option<ObjectId>,
+    evse: Option<&'a ForeignId>,
+    connector: Option<&'a ForeignId>,
     started: Timestamp,
+}
+
+impl Reference<'_> {
+    /// The party that has sent the object.
+    fn owner(&self) -> &Owner {
+        self.object.id.owner()
+    }
+
+    /// Whether a session at an EVSE may be the one that is meant.
+    fn is_at(&self, evse: &EvseId) -> bool {
+        let Some(location) = &self.location else {
+            return false;
+        };
+        match self.evse {
+            Some(uid) => EvseId::new(location.clone(), uid.as_str()) == *evse,
+            None => evse.location == *location,
+        }
+    }
 }
 
 /// Where an object belongs.
 enum Place {
-    Session(Matched),
+    /// To this session or reservation.
+    Known(Subject),
     /// To a session that there is not yet: it was started with this token.
     Card(Holder),
 }
@@ -68,7 +97,7 @@ pub async fn handle(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> {
         let Some(object) = app.store.received(mode, id).await? else {
             return Ok(());
         };
-        let done = match id.module {
+        let done = match id.module() {
             Module::Sessions => session(app, mode, &object).await,
             Module::Cdrs => cdr(app, mode, &object).await,
             Module::Locations | Module::Tariffs | Module::HubClientInfo => Ok(()),
@@ -88,8 +117,10 @@ enum Said<'a> {
 }
 
 async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error> {
-    let read = lenient::<Session>(&object.object);
-    let read = read.and_then(|session| session.report().map(|report| (session, report)));
+    let read = lenient::<Session>(&object.object).and_then(|session| {
+        let report = session.report(&object.id, object.updated())?;
+        Ok((session, report))
+    });
     let (session, report) = match read {
         Ok(read) => read,
         Err(why) => return unusable(app, object, &why),
@@ -97,14 +128,15 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
     let reference = Reference {
         object,
         authorization: session.authorization_reference.as_deref(),
-        session_id: Some(&session.id),
+        session: Some(object.id.clone()),
+        credited: None,
         token: &session.cdr_token,
-        location: &session.location_id,
+        location: location(object, &session.location_id),
         evse: Some(&session.evse_uid),
         connector: Some(&session.connector_id),
         started: session.start_date_time,
     };
-    let place = place(app, mode, &reference, None).await?;
+    let place = place(app, mode, &reference).await?;
     // One that has not begun is worth no session of its own.
     let is_worth = matches!(
         report.state,
@@ -117,8 +149,10 @@ async fn session(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), E
 }
 
 async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error> {
-    let read = lenient::<Cdr>(&object.object);
-    let read = read.and_then(|cdr| cdr.report().map(|report| (cdr, report)));
+    let read = lenient::<Cdr>(&object.object).and_then(|cdr| {
+        let report = cdr.report(&object.id, object.updated())?;
+        Ok((cdr, report))
+    });
     let (cdr, report) = match read {
         Ok(read) => read,
         Err(why) => return unusable(app, object, &why),
@@ -126,15 +160,18 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
     let reference = Reference {
         object,
         authorization: cdr.authorization_reference.as_deref(),
-        session_id: cdr.session_id.as_deref(),
+        session: report.session.clone(),
+        credited: report.billed.credits.clone(),
         token: &cdr.cdr_token,
-        location: &cdr.cdr_location.id,
-        evse: cdr.cdr_location.evse_uid.as_deref(),
-        connector: cdr.cdr_location.connector_id.as_deref(),
+        location: location(object, &cdr.cdr_location.id),
+        evse: cdr.cdr_location.evse_uid.as_ref(),
+        connector: cdr.cdr_location.connector_id.as_ref(),
         started: cdr.start_date_time,
     };
-    let credited = cdr.credit_reference_id.as_deref();
-    let place = place(app, mode, &reference, credited).await?;
+    if cdr.is_for_unused_reservation() {
+        return reservation(app, mode, &reference, &cdr).await;
+    }
+    let place = place(app, mode, &reference).await?;
     match place {
         // A credit for something that was never billed.
         Some(Place::Card(_)) if report.billed.credit => {
@@ -144,95 +181,151 @@ async fn cdr(app: &App, mode: Mode, object: &ReceivedObject) -> Result<(), Error
     }
 }
 
-/// An object that this service cannot use stays unmatched.
-fn unusable(app: &App, object: &ReceivedObject, why: &str) -> Result<(), Error> {
-    tracing::warn!(network.id = %object.network, object = %object.id, error = why, "an object of a network cannot be used");
-    app.settings
-        .metrics
-        .unmatched(app.now(), object.id.module.as_str());
-    Ok(())
-}
-
-/// Finds where an object belongs. `credited` is the CDR that a CDR credits.
-async fn place(
+/// A CDR for a reservation that was never used.
+async fn reservation(
     app: &App,
     mode: Mode,
     reference: &Reference<'_>,
-    credited: Option<&str>,
-) -> Result<Option<Place>, Error> {
+    cdr: &Cdr,
+) -> Result<(), Error> {
     let object = reference.object;
-    if let Some(matched) = &object.matched {
-        return Ok(Some(Place::Session(matched.clone())));
+    let cost = match cdr.reservation_cost(&object.id, object.updated()) {
+        Ok(cost) => cost,
+        Err(why) => return unusable(app, object, &why),
+    };
+    // The credit of such a CDR may name nothing but the CDR.
+    let known = match named(app, mode, reference).await? {
+        Some(known) => Some((known, None)),
+        None => {
+            let command = command(app, mode, reference).await?;
+            let own = command.filter(|command| command.to == *reference.owner());
+            own.map(|command| (command.subject, Some(command.id)))
+        }
+    };
+    let known = known.filter(|(subject, _)| subject.id.is(Kind::Reservation));
+    let is_due = match known {
+        Some((subject, command)) => {
+            unused::bill(app, object, &subject, command.as_ref(), &cost).await?
+        }
+        None => false,
+    };
+    match is_due {
+        true => Ok(()),
+        false => unusable(
+            app,
+            object,
+            "nothing is due for a reservation that it names",
+        ),
     }
-    let owner = &object.id.owner;
-    let named = [
-        (Module::Sessions, reference.session_id),
-        (Module::Cdrs, credited),
-    ];
-    for (module, id) in named {
-        let Some(id) = id.and_then(|id| ObjectId::new(owner.clone(), module, id).ok()) else {
-            continue;
-        };
-        let other = match id == object.id {
+}
+
+/// The location of the party of an object; none if no location can have the id.
+fn location(object: &ReceivedObject, id: &ForeignId) -> Option<ObjectId> {
+    object.id.beside(Module::Locations, id.as_str()).ok()
+}
+
+/// An object that this service cannot use stays unmatched.
+fn unusable(app: &App, object: &ReceivedObject, why: &str) -> Result<(), Error> {
+    tracing::warn!(object = %object.id, error = why, "an object of a network cannot be used");
+    app.settings
+        .metrics
+        .unmatched(app.now(), object.id.module().as_str());
+    Ok(())
+}
+
+/// What another object, which an object names, belongs to: its session, or the CDR that it credits.
+async fn named(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Option<Subject>, Error> {
+    let object = reference.object;
+    if object.matched.is_some() {
+        return Ok(object.matched.clone());
+    }
+    for id in [&reference.session, &reference.credited]
+        .into_iter()
+        .flatten()
+    {
+        let other = match *id == object.id {
             true => None,
-            false => app.store.received(mode, &id).await?,
+            false => app.store.received(mode, id).await?,
         };
         if let Some(matched) = other.and_then(|other| other.matched) {
-            return Ok(Some(Place::Session(matched)));
+            return Ok(Some(matched));
         }
     }
-    if let Some(id) = reference.authorization.map(Id::from)
-        && id.is(Kind::NetworkCommand)
-        && let Some(command) = app.store.command(mode, &id).await?
-        && command.network == object.network
-        && command.subject.id.is(Kind::ChargingSession)
-    {
-        let matched = Matched {
-            tenant: command.subject.tenant,
-            charging_session: command.subject.id,
-        };
-        if is_free(app, &matched, reference).await? {
-            return Ok(Some(Place::Session(matched)));
+    Ok(None)
+}
+
+/// The command that an object names, whoever it was sent to.
+async fn command(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+) -> Result<Option<SentCommand>, Error> {
+    let id = reference.authorization.map(Id::from);
+    match id.filter(|id| id.is(Kind::NetworkCommand)) {
+        Some(id) => app.store.command(mode, &id).await,
+        None => Ok(None),
+    }
+}
+
+/// Finds where an object belongs.
+async fn place(app: &App, mode: Mode, reference: &Reference<'_>) -> Result<Option<Place>, Error> {
+    if let Some(known) = named(app, mode, reference).await? {
+        return Ok(Some(Place::Known(known)));
+    }
+    if let Some(command) = command(app, mode, reference).await? {
+        if command.to != *reference.owner() {
+            return Ok(None);
+        }
+        let subject = command.subject;
+        if subject.id.is(Kind::ChargingSession) && is_free(app, &subject, reference).await? {
+            return Ok(Some(Place::Known(subject)));
         }
     }
     let Some(holder) = tokens::holder(app, mode, reference.token).await? else {
         return Ok(None);
     };
-    Ok(Some(match near(app, &holder, reference).await? {
-        Some(matched) => Place::Session(matched),
-        None => Place::Card(holder),
-    }))
+    Ok(match near(app, &holder, reference).await? {
+        Near::Session(subject) => Some(Place::Known(subject)),
+        Near::Nothing => Some(Place::Card(holder)),
+        Near::OverAnotherNetwork => None,
+    })
 }
 
 /// Whether a session is not that of another object of the network.
-async fn is_free(app: &App, matched: &Matched, reference: &Reference<'_>) -> Result<bool, Error> {
+async fn is_free(app: &App, subject: &Subject, reference: &Reference<'_>) -> Result<bool, Error> {
     let row = app
         .store
-        .find::<ChargingSession>(&matched.tenant, &matched.charging_session)
+        .find::<ChargingSession>(&subject.tenant, &subject.id)
         .await?;
     let network = row.and_then(|row| row.internal.network);
-    Ok(network.is_some_and(|network| is_same(network.session_id.as_deref(), reference)))
+    Ok(network.is_some_and(|network| is_same(network.session.as_ref(), reference)))
 }
 
 /// Whether a session with that id at the network may be the one that is meant.
-fn is_same(known: Option<&str>, reference: &Reference<'_>) -> bool {
-    match (known, reference.session_id) {
-        (Some(known), Some(named)) => known.eq_ignore_ascii_case(named),
+fn is_same(known: Option<&ObjectId>, reference: &Reference<'_>) -> bool {
+    match (known, &reference.session) {
+        (Some(known), Some(named)) => known == named,
         _ => true,
     }
 }
 
+/// What is there with the token and at the time of an object.
+enum Near {
+    /// A session at the EVSE of the object.
+    Session(Subject),
+    Nothing,
+    /// A session of the same party over another network, which the party has left. The object may be about that one, so that it is neither
+    /// a session of its own nor, coming from another network, a reason to change that one.
+    OverAnotherNetwork,
+}
+
 /// The session with the token, at the EVSE and at the time of an object.
-async fn near(
-    app: &App,
-    holder: &Holder,
-    reference: &Reference<'_>,
-) -> Result<Option<Matched>, Error> {
+async fn near(app: &App, holder: &Holder, reference: &Reference<'_>) -> Result<Near, Error> {
     let tenant = &holder.tenant;
     let partition = match (&holder.driver, &holder.vehicle) {
         (Some(driver), _) => Partition::Driver { tenant, driver },
         (None, Some(vehicle)) => Partition::Vehicle { tenant, vehicle },
-        (None, None) => return Ok(None),
+        (None, None) => return Ok(Near::Nothing),
     };
     let mut page_request = PageRequest::first(MAX_CANDIDATES);
     page_request.range.0 = Id::first_number(reference.started.plus(-NEAR));
@@ -240,29 +333,37 @@ async fn near(
         .store
         .list::<ChargingSession>(partition, &page_request, Vec::new())
         .await?;
-    let fits = |row: &Stored<ChargingSession>| {
+    let apart =
+        |row: &Stored<ChargingSession>| row.object.session_started.since(reference.started).abs();
+    let fits = |row: &&Stored<ChargingSession>| {
         let Some(network) = &row.internal.network else {
             return false;
         };
-        let at = network.location_id.eq_ignore_ascii_case(reference.location)
-            && reference
-                .evse
-                .is_none_or(|evse| network.evse_uid.eq_ignore_ascii_case(evse));
-        let is_named = network.session_id.is_some() && reference.session_id.is_some();
-        let apart = row.object.session_started.since(reference.started);
-        let is_near = is_named || apart.abs() <= NEAR;
-        at && is_near && is_same(network.session_id.as_deref(), reference)
+        let is_named = network.session.is_some() && reference.session.is_some();
+        let is_near = is_named || apart(row) <= NEAR;
+        is_near && reference.is_at(&network.evse) && is_same(network.session.as_ref(), reference)
     };
     // The one that began last before the object's.
-    let fitting = found.rows.into_iter().filter(fits);
-    let nearest = fitting.min_by_key(|row| {
-        let apart = row.object.session_started.since(reference.started);
-        (apart.abs(), row.object.id.clone())
-    });
-    Ok(nearest.map(|row| Matched {
-        tenant: tenant.clone(),
-        charging_session: row.object.id,
-    }))
+    let fitting = found.rows.iter().filter(fits);
+    let nearest = fitting.min_by_key(|row| (apart(row), row.object.id.clone()));
+    if let Some(row) = nearest {
+        return Ok(Near::Session(Subject {
+            tenant: tenant.clone(),
+            id: row.object.id.clone(),
+        }));
+    }
+    let owner = reference.owner();
+    let is_before = |row: &Stored<ChargingSession>| {
+        let Some(network) = &row.internal.network else {
+            return false;
+        };
+        let of = network.owner();
+        of.party == owner.party && of.network != owner.network && apart(row) <= NEAR
+    };
+    Ok(match found.rows.iter().any(is_before) {
+        true => Near::OverAnotherNetwork,
+        false => Near::Nothing,
+    })
 }
 
 /// Has the session to which an object belongs follow what the object says.
@@ -277,23 +378,24 @@ async fn apply(
     let now = app.now();
     let found = match place {
         None => None,
-        Some(Place::Session(matched)) => {
+        Some(Place::Known(subject)) => {
             let row = app
                 .store
-                .find::<ChargingSession>(&matched.tenant, &matched.charging_session)
+                .find::<ChargingSession>(&subject.tenant, &subject.id)
                 .await?;
-            row.map(|row| (matched.tenant, row))
+            row.map(|row| (subject.tenant, row))
         }
         Some(Place::Card(holder)) => {
             let row = by_card(app, mode, reference, &holder, now).await?;
             row.map(|row| (holder.tenant, row))
         }
     };
-    let Some((tenant, mut row)) = found else {
+    let own = found.filter(|(_, row)| row.is_at(reference.owner()));
+    let Some((tenant, mut row)) = own else {
         if object.revision <= 1 {
             app.settings
                 .metrics
-                .unmatched(now, object.id.module.as_str());
+                .unmatched(now, object.id.module().as_str());
         }
         return Ok(());
     };
@@ -307,7 +409,7 @@ async fn apply(
             row.take_report(report, elsewhere, now)
         }
         Said::Cdr(report) => {
-            cdr = Some(report.billed.id.as_str());
+            cdr = Some(&report.billed.id);
             outcome = row.take_cdr(report, &app.settings.plausibility, now);
             if outcome == CdrOutcome::OtherCurrency {
                 let why = "it bills in another currency than the session was billed in";
@@ -316,7 +418,7 @@ async fn apply(
             let check = row.object.price_check;
             if check != before.object.price_check && check.is_some_and(|check| check.is_mismatch())
             {
-                let party = object.id.owner.to_string();
+                let party = object.id.party().to_string();
                 tracing::warn!(object.id = %row.object.id, party, check = ?check, "a network bills another price than its tariff's");
                 app.settings.metrics.price_mismatch(now);
             }
@@ -332,9 +434,9 @@ async fn apply(
         false => app.store.begin(&origin),
     };
     if !is_matched {
-        let matched = Matched {
+        let matched = Subject {
             tenant,
-            charging_session: row.object.id.clone(),
+            id: row.object.id.clone(),
         };
         tx.put_received(&ReceivedObject {
             matched: Some(matched),
@@ -391,6 +493,7 @@ async fn by_card(
     };
     let card = CardSession {
         station: &station,
+        location: reference.location.as_ref(),
         connector: &connector,
         driver: &found.driver.object,
         vehicle: &found.vehicle,
@@ -407,29 +510,21 @@ async fn place_of(
     tenant: &Tenant,
     reference: &Reference<'_>,
 ) -> Result<Option<(ChargingStation, Connector)>, Error> {
-    let owner = reference.object.id.owner.clone();
-    let Ok(location) = ObjectId::new(owner, Module::Locations, reference.location) else {
+    let Some(location) = &reference.location else {
         return Ok(None);
     };
-    let location = app.store.received(mode, &location).await?;
-    let Some(station) = location.and_then(|location| location.station) else {
+    let received = app.store.received(mode, location).await?;
+    let Some(station) = received.and_then(|one| one.station) else {
         return Ok(None);
     };
-    let Some(station) = app.store.find::<ChargingStation>(tenant, &station).await? else {
+    let station = app.store.find::<ChargingStation>(tenant, &station).await?;
+    // The party may have left the network, and the station with it.
+    let station = station.filter(|row| row.internal.location.as_ref() == Some(location));
+    let (Some(station), Some(evse)) = (station, reference.evse) else {
         return Ok(None);
     };
     let station = station.object;
-    let at = |connector: &&Connector| {
-        let evse = reference.evse;
-        evse.is_some_and(|evse| connector.evse.eq_ignore_ascii_case(evse))
-    };
-    let is_named = |connector: &&Connector| {
-        let own = connector.id.get(connector.evse.len() + 1..);
-        own.zip(reference.connector)
-            .is_some_and(|(own, named)| own.eq_ignore_ascii_case(named))
-    };
-    let connectors = || station.connectors.iter().filter(at);
-    let connector = connectors().find(is_named).or_else(|| connectors().next());
-    let connector = connector.cloned();
+    let named = reference.connector.map(ForeignId::as_str);
+    let connector = station.connector_of(evse.as_str(), named).cloned();
     Ok(connector.map(|connector| (station, connector)))
 }

@@ -8,6 +8,7 @@ use shared::models::charging_session::NewChargingSession;
 use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
+use shared::models::network::ObjectId;
 use shared::models::payment_method::PaymentMethod;
 use shared::models::reservation::Reservation;
 use shared::models::stored::Stored;
@@ -29,6 +30,8 @@ use crate::{policies, references};
 /// A vehicle at a connector, and what is known of both.
 pub struct SessionStart {
     pub station: ChargingStation,
+    /// The location that the station is at its network.
+    location: Option<ObjectId>,
     pub connector: Connector,
     pub calendars: Calendars,
     /// The reservation by which the vehicle is expected at the station, if it is.
@@ -62,6 +65,8 @@ impl SessionStart {
         if !station.internal.published {
             return Err(unknown("charging_station"));
         }
+        let operation = operation(app, tenant, &station).await?;
+        let location = station.internal.location;
         let (station, vehicle) = (station.object, vehicle.object);
         let mut connectors = station.connectors.iter();
         let connector = connectors.find(|one| one.id == new.connector).cloned();
@@ -74,7 +79,6 @@ impl SessionStart {
                 .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
             calendars(app, tenant, [&evse_time, &vehicle_time], now),
         )?;
-        let operation = operation(app, tenant, &station).await?;
         let (fleet, of_vehicle) = (fleet.object, calendars.entries(&vehicle_time));
         Ok(Self {
             reservation: reservation(app, tenant, &station.id, expected(&of_vehicle, now)).await?,
@@ -85,6 +89,7 @@ impl SessionStart {
             telemetry: telemetry.map(|row| row.object),
             payment_method,
             station,
+            location,
             connector,
             calendars,
             vehicle,
@@ -130,6 +135,7 @@ impl SessionStart {
         let battery = battery.and_then(|read| read.battery.as_ref());
         Parties {
             station: &self.station,
+            location: self.location.as_ref(),
             connector: &self.connector,
             driver: &self.driver,
             vehicle: &self.vehicle,
@@ -154,9 +160,9 @@ impl SessionStart {
 async fn operation(
     app: &App,
     tenant: &Tenant,
-    station: &ChargingStation,
+    station: &Stored<ChargingStation>,
 ) -> Result<Operation, Error> {
-    let is_of_network = station.network.is_some();
+    let is_of_network = station.internal.location.is_some();
     let operator = match is_of_network {
         true => operator::of_station(app, tenant.mode, station).await?,
         false => return Ok(Operation::of(tenant.mode, false)),

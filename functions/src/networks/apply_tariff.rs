@@ -1,12 +1,13 @@
 //! Gives the connectors that name a tariff its prices, after it was changed. A tariff of many locations is applied to
 //! some of them at a time.
 
-use shared::ocpi::object::{Module, ObjectId};
+use shared::models::network::ObjectId;
 use shared::origin::Mode;
 use shared::ports::Message;
 use shared::{App, Error};
 
 use super::stations;
+
 /// How many locations one message is for.
 const AT_A_TIME: usize = 100;
 
@@ -18,19 +19,14 @@ pub async fn handle(
     app: &App,
     mode: Mode,
     tariff: &ObjectId,
-    after: Option<&str>,
+    after: Option<&ObjectId>,
 ) -> Result<(), Error> {
     let locations = app
         .store
         .locations_with_tariff(mode, tariff, after, AT_A_TIME)
         .await?;
     for location in &locations {
-        let id = ObjectId {
-            owner: tariff.owner.clone(),
-            module: Module::Locations,
-            id: location.clone(),
-        };
-        stations::reprice(app, mode, &id).await?;
+        stations::reprice(app, mode, location).await?;
     }
     match locations.last() {
         Some(last) if locations.len() == AT_A_TIME => {

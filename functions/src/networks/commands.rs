@@ -4,10 +4,10 @@
 //! The station's result is stored with the command when it arrives (`crate::ocpi::commands`).
 
 use serde_json::Value;
+use shared::models::network::{Owner, PartyId};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{Command, CommandResponse, ResponseType};
 use shared::ocpi::network::{Network, NetworkStatus};
-use shared::ocpi::party::PartyId;
 use shared::ocpi::reader::lenient;
 use shared::ocpi::versions::{InterfaceRole, OwnUrls, module};
 use shared::ocpi_client::{Failure, Platform, below};
@@ -78,7 +78,10 @@ pub async fn send(
     let command = command.clone().referenced(id.as_str());
     let mut sent = SentCommand {
         id: id.clone(),
-        network: network.object.id.clone(),
+        to: Owner {
+            network: network.object.id.clone(),
+            party: to.clone(),
+        },
         command: kind,
         subject,
         sent: now,

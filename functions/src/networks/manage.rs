@@ -304,10 +304,10 @@ async fn manage_networks(
         Manage::ListUnmatched { mode } => {
             let objects = app.store.unmatched(mode, MAX_UNMATCHED).await?;
             let data = objects.into_iter().map(|one| Unmatched {
-                module: one.id.module.as_str(),
-                network: one.network,
+                module: one.id.module().as_str(),
+                network: one.id.network().clone(),
                 received: one.received,
-                object: one.object,
+                object: one.shown(),
             });
             Ok(Managed::Unmatched {
                 data: data.collect(),

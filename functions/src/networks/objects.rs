@@ -1,10 +1,11 @@
 //! Objects of networks that are stored as they are received, and nothing else at once: tariffs, sessions, CDRs and the parties of a hub.
 
 use serde_json::Value;
-use shared::ocpi::object::{ObjectId, Refusal, Update};
+use shared::models::network::ObjectId;
+use shared::ocpi::object::{Refusal, Update};
 use shared::origin::Mode;
 use shared::store::networks::{ReceivedObject, shared_origin};
-use shared::{App, Error, Id};
+use shared::{App, Error};
 
 use crate::ocpi::edge::Party;
 use crate::ocpi::reply::{Reply, Result as Replied};
@@ -19,7 +20,7 @@ const TRIES: usize = 8;
 pub async fn show(app: &App, mode: Mode, id: &ObjectId) -> Replied {
     let stored = app.store.received(mode, id).await?;
     let stored = stored.ok_or_else(|| Reply::not_found("There is no such object."))?;
-    Reply::data(&stored.object)
+    Reply::data(&stored.shown())
 }
 
 /// Stores what a party has pushed.
@@ -32,7 +33,7 @@ pub async fn store(
     id: &ObjectId,
     change: impl Fn(Option<&Value>) -> Result<Update, Refusal>,
 ) -> Replied<Update> {
-    Ok(store_from(app, party.mode, &party.network.id, id, change).await??)
+    Ok(store_from(app, party.mode, id, change).await??)
 }
 
 /// Stores an object that came over a network. `change` says what becomes of the object that is stored, if any; it is called again after
@@ -44,7 +45,6 @@ pub async fn store(
 pub async fn store_from(
     app: &App,
     mode: Mode,
-    network: &Id,
     id: &ObjectId,
     change: impl Fn(Option<&Value>) -> Result<Update, Refusal>,
 ) -> Result<Result<Update, Refusal>, Error> {
@@ -60,10 +60,9 @@ pub async fn store_from(
         };
         let object = object.clone();
         let received = match stored {
-            None => ReceivedObject::new(id.clone(), network.clone(), object, origin.now),
+            None => ReceivedObject::new(id.clone(), object, origin.now),
             Some(stored) => ReceivedObject {
                 object,
-                network: network.clone(),
                 received: origin.now,
                 ..stored
             },

@@ -4,10 +4,10 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, Connector};
+use shared::models::network::{EvseId, Owner};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{Command, ResponseType};
 use shared::ocpi::network::{Network as OcpiNetwork, NetworkStatus};
-use shared::ocpi::party::PartyId;
 use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::{InterfaceRole, module};
 use shared::ocpi_client::below;
@@ -47,7 +47,7 @@ impl Network for Simulated {
 pub struct Ocpi<'a> {
     app: &'a App,
     network: Stored<OcpiNetwork>,
-    party: PartyId,
+    owner: Owner,
 }
 
 impl Ocpi<'_> {
@@ -55,7 +55,7 @@ impl Ocpi<'_> {
         let sent = commands::send(
             self.app,
             &self.network,
-            &self.party,
+            &self.owner.party,
             &command,
             subject.clone(),
         );
@@ -94,16 +94,12 @@ impl Network for Ocpi<'_> {
         &'a self,
         request: &'a StartRequest,
     ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        let Place {
-            location_id,
-            evse_uid,
-            connector_id,
-        } = request.place.clone();
+        let Place { evse, connector } = &request.place;
         let command = Command::StartSession {
             token: Box::new(request.token.clone()),
-            location_id,
-            evse_uid,
-            connector_id,
+            location_id: evse.location.id().to_string(),
+            evse_uid: evse.uid.to_string(),
+            connector_id: connector.clone(),
             authorization_reference: None,
         };
         self.send(command, &request.subject).boxed()
@@ -111,7 +107,7 @@ impl Network for Ocpi<'_> {
 
     fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
         let command = Command::StopSession {
-            session_id: request.session_id.clone(),
+            session_id: request.session.id().to_string(),
         };
         self.send(command, &request.subject).boxed()
     }
@@ -120,17 +116,13 @@ impl Network for Ocpi<'_> {
         &'a self,
         request: &'a ReserveRequest,
     ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
-        let Place {
-            location_id,
-            evse_uid,
-            connector_id: _,
-        } = request.place.clone();
+        let evse = &request.place.evse;
         let command = Command::ReserveNow {
             token: Box::new(request.token.clone()),
             expiry_date: request.expires,
             reservation_id: request.reservation_id.clone(),
-            location_id,
-            evse_uid,
+            location_id: evse.location.id().to_string(),
+            evse_uid: evse.uid.to_string(),
             authorization_reference: None,
         };
         self.send(command, &request.subject).boxed()
@@ -154,33 +146,32 @@ impl Network for Ocpi<'_> {
 pub async fn of_station<'a>(
     app: &'a App,
     mode: Mode,
-    station: &ChargingStation,
+    station: &Stored<ChargingStation>,
 ) -> Result<Option<Box<dyn Network + 'a>>, Error> {
-    let Some(party) = &station.network else {
+    let Some(location) = &station.internal.location else {
         let simulation = Operation::of(mode, false).simulation();
         return Ok(simulation.map(|permission| Box::new(Simulated(permission)) as Box<dyn Network>));
     };
-    let party = PartyId::new(&party.country_code, &party.party_id).map_err(Error::internal)?;
-    Ok(of_party(app, mode, party)
+    Ok(of_owner(app, mode, location.owner())
         .await?
         .map(|ocpi| Box::new(ocpi) as Box<dyn Network>))
 }
 
-/// A party, if it belongs to a connected network.
+/// A party of a network, if that is connected.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn of_party<'a>(
+pub async fn of_owner<'a>(
     app: &'a App,
     mode: Mode,
-    party: PartyId,
+    owner: &Owner,
 ) -> Result<Option<Ocpi<'a>>, Error> {
-    let network = app.store.network_of_party(mode, &party).await?;
+    let network = app.store.network_of(mode, owner).await?;
     let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
     Ok(connected.map(|network| Ocpi {
         app,
         network,
-        party,
+        owner: owner.clone(),
     }))
 }
 
@@ -199,15 +190,12 @@ pub async fn set_charging_preferences(
     let conflict = |why| Error::conflict(why, Some("session"));
     let session = app.store.load::<ChargingSession>(tenant, session).await?;
     let at_network = session.internal.network.as_deref();
-    let session_id = at_network.and_then(|one| one.session_id.as_deref());
-    let (Some(at_network), Some(session_id), SessionStatus::Active) =
-        (at_network, session_id, session.object.status)
-    else {
+    let reported = at_network.and_then(|one| one.session.as_ref());
+    let (Some(reported), SessionStatus::Active) = (reported, session.object.status) else {
         return Err(conflict("The session is not active at a charging network."));
     };
-    let party = PartyId::new(&at_network.country_code, &at_network.party_id);
-    let operator = of_party(app, tenant.mode, party.map_err(Error::internal)?).await?;
-    let Ocpi { network, party, .. } =
+    let operator = of_owner(app, tenant.mode, reported.owner()).await?;
+    let Ocpi { network, owner, .. } =
         operator.ok_or_else(|| conflict("The network is not connected."))?;
     let endpoint = network
         .object
@@ -215,22 +203,19 @@ pub async fn set_charging_preferences(
     let endpoint = endpoint
         .ok_or_else(|| Error::malformed("The network does not take charging preferences."))?;
     let body = serde_json::to_value(preferences).map_err(Error::internal)?;
-    let url = below(endpoint, &[session_id, "charging_preferences"]);
-    let answer = commands::platform(app, &network, &party)?
+    let url = below(endpoint, &[reported.id().as_str(), "charging_preferences"]);
+    let answer = commands::platform(app, &network, &owner.party)?
         .put(&url, &body)
         .await?;
     let answer = answer.as_str().map(str::to_owned);
     answer.ok_or_else(|| Error::unavailable("the network's answer cannot be read"))
 }
 
-/// Where a connector of a network's station is, by the ids of the network; none for a station without a network.
-pub fn place(station: &ChargingStation, connector: &Connector) -> Option<Place> {
-    // `shared::ocpi::location` makes the id of a connector of those of its EVSE and its own.
-    let own = connector.id.strip_prefix(&connector.evse);
-    let own = own.and_then(|rest| rest.strip_prefix('-'));
+/// Where a connector of a network's station is; none for a station without a network.
+pub fn place(station: &Stored<ChargingStation>, connector: &Connector) -> Option<Place> {
+    let location = station.internal.location.clone()?;
     Some(Place {
-        location_id: station.location_id.clone()?,
-        evse_uid: connector.evse.clone(),
-        connector_id: own.map(str::to_owned),
+        evse: EvseId::new(location, &connector.evse),
+        connector: connector.id_within_evse().map(str::to_owned),
     })
 }

@@ -4,6 +4,10 @@
 //! removed becomes a station with the status `removed`. The status of a single EVSE, which is what networks send most, takes one read
 //! and one transaction, and writes nothing of the station but that status. Everything else maps the whole location again.
 //!
+//! The id of a station follows from the party and the location, so a station keeps it when its party comes back over another network. It
+//! belongs to one network at a time, and moves to another in a transaction that fails unless the party belongs to that one. What another
+//! network says about a location of its own with the same id does not touch it.
+//!
 //! A location that cannot become a station (an unknown country, a connector without power) is stored all the same, and its station
 //! stays as it was. A connector that goes out of order, and a station that is removed, have their reservations matched again: the
 //! relay sees it in the station's row.
@@ -11,13 +15,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use shared::models::charging_station::{
-    ChargingStation, ConnectorStatus, StationInternal, StationNetwork, StationStatus,
-};
+use shared::models::charging_station::{ChargingStation, ConnectorStatus, StationStatus};
+use shared::models::network::{Module, ObjectId, Owner};
 use shared::models::stored::Stored;
 use shared::ocpi::location::{EvseStatus, ImportedStation, Location};
 use shared::ocpi::network::Network;
-use shared::ocpi::object::{Module, ObjectId, Refusal, Update, text_of};
+use shared::ocpi::object::{Refusal, TIMES, Update, text_of};
 use shared::ocpi::reader::{Objects, lenient};
 use shared::ocpi::tariff::{Tariff, Tariffs};
 use shared::ocpi::update::merged;
@@ -79,8 +82,8 @@ pub async fn store(
 }
 
 async fn present(app: &App, mode: Mode, id: &ObjectId) -> Result<Present, Error> {
-    let owner = &id.owner;
-    let expected = Location::station_id(owner.country_code(), owner.party_id(), &id.id);
+    let (party, written) = (id.party(), id.id().as_str());
+    let expected = Location::station_id(party.country_code(), party.party_id(), written);
     let (location, mut station) = app.store.location_and_station(mode, id, &expected).await?;
     // The location may have been stored first with its id written otherwise, in capitals or not.
     let other = location.as_ref().and_then(|one| one.station.as_ref());
@@ -103,16 +106,27 @@ async fn write(
     let Present { location, station } = present;
     let before = location.as_ref().map(|one| one.object.clone());
     let mut received = match location {
-        None => ReceivedObject::new(id.clone(), network.id.clone(), object.clone(), origin.now),
+        None => ReceivedObject::new(id.clone(), object.clone(), origin.now),
         Some(stored) => ReceivedObject {
             object: object.clone(),
-            network: network.id.clone(),
             received: origin.now,
             ..stored
         },
     };
     let mut tx = app.store.begin(origin);
-    if let (Some(before), Some(station)) = (&before, &station)
+    let station_owner = station.as_ref().and_then(owner_of);
+    let moves = station_owner.is_some_and(|owner| owner != id.owner());
+    if moves {
+        let network = app.store.network_of_party(origin.tenant.mode, id.party());
+        if network
+            .await?
+            .is_none_or(|network| network.object.id != *id.network())
+        {
+            let why = "The party belongs to another network.";
+            return Ok(Err(Refusal::parameter(why)));
+        }
+        tx.check_party(id.owner())?;
+    } else if let (Some(before), Some(station)) = (&before, &station)
         && let Some(only) = only_status(before, object, &station.object)
     {
         tx.put_received(&received)?;
@@ -139,7 +153,7 @@ async fn write(
     for tariff in new.difference(&old) {
         if let Ok(tariff) = tariff_id(id, tariff) {
             app.store
-                .note_tariff_use(origin.tenant.mode, &tariff, &id.id)
+                .note_tariff_use(origin.tenant.mode, &tariff, id)
                 .await?;
         }
     }
@@ -164,12 +178,9 @@ async fn derive(
     mut imported: ImportedStation,
     station: Option<&Stored<ChargingStation>>,
 ) -> Result<Stored<ChargingStation>, Error> {
-    let party = network.party(&id.owner);
-    imported.set_network(StationNetwork {
-        country_code: id.owner.country_code().to_owned(),
-        party_id: id.owner.party_id().to_owned(),
-        name: party.map_or_else(|| network.name.clone(), |party| party.name.clone()),
-    });
+    let party = network.party(id.party());
+    let name = party.map_or_else(|| network.name.clone(), |party| party.name.clone());
+    imported.set_network(id.clone(), name);
     if let Some(station) = station {
         imported.station.id = station.object.id.clone();
     }
@@ -187,17 +198,19 @@ async fn derive(
         skipped: Vec::new(),
     });
     imported.set_prices(&tariffs, origin.now);
-    // The network's report counts, whatever it was the last time.
     let before = station.map(|station| {
-        let internal = StationInternal {
-            imported_status: BTreeMap::new(),
-            ..station.internal.clone()
-        };
-        (&station.object, internal)
+        let mut station = station.clone();
+        // The network's report counts, whatever it was the last time.
+        station.internal.imported_status = BTreeMap::new();
+        // The tariffs of the network before are not those of this one.
+        if owner_of(&station).is_some_and(|owner| owner != id.owner()) {
+            station.object.set_pricing(Vec::new());
+        }
+        station
     });
     let before = before
         .as_ref()
-        .map(|(object, internal)| (*object, internal));
+        .map(|station| (&station.object, &station.internal));
     let (object, internal) = merged(imported, before, origin.now);
     let version = station.map_or(0, |station| station.version);
     Ok(Stored::read(object, internal, version))
@@ -217,7 +230,10 @@ pub async fn reprice(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> 
         else {
             return Ok(());
         };
-        let Some(network) = app.store.network_of_party(mode, &id.owner).await? else {
+        if owner_of(&station) != Some(id.owner()) {
+            return Ok(());
+        }
+        let Some(network) = app.store.network_of(mode, id.owner()).await? else {
             return Ok(());
         };
         let imported = lenient::<Location>(&location.object).and_then(Location::into_station);
@@ -270,6 +286,7 @@ pub async fn remove(
         let mut tx = app.store.begin(&origin);
         tx.delete_received(&location)?;
         if let Some(mut station) = station
+            && owner_of(&station) == Some(id.owner())
             && station.object.status != StationStatus::Removed
         {
             station.object.status = StationStatus::Removed;
@@ -284,8 +301,14 @@ pub async fn remove(
     Err(Error::Contended)
 }
 
+/// The party that operates a station; none for a station of a file.
+fn owner_of(station: &Stored<ChargingStation>) -> Option<&Owner> {
+    station.internal.location.as_ref().map(ObjectId::owner)
+}
+
+/// A tariff of the party of a location.
 fn tariff_id(location: &ObjectId, tariff: &str) -> Result<ObjectId, String> {
-    ObjectId::new(location.owner.clone(), Module::Tariffs, tariff)
+    location.beside(Module::Tariffs, tariff)
 }
 
 fn tariffs_of(imported: &ImportedStation) -> BTreeSet<String> {
@@ -313,11 +336,11 @@ fn only_status(
     after: &Value,
     station: &ChargingStation,
 ) -> Option<Option<(String, ConnectorStatus)>> {
-    const UPDATED: &str = "last_updated";
     let (mut rest_before, mut rest_after) = (before.clone(), after.clone());
     let mut changed = Vec::new();
     for rest in [&mut rest_before, &mut rest_after] {
-        rest.as_object_mut()?.remove(UPDATED);
+        let members = rest.as_object_mut()?;
+        members.retain(|name, _| !TIMES.contains(&name.as_str()));
     }
     let evses_before = rest_before.get_mut("evses")?.as_array_mut()?;
     let evses_after = rest_after.get_mut("evses")?.as_array_mut()?;
@@ -327,7 +350,7 @@ fn only_status(
     for (before, after) in evses_before.iter_mut().zip(evses_after) {
         let statuses = [&mut *before, &mut *after].map(|evse| {
             let members = evse.as_object_mut()?;
-            members.remove(UPDATED);
+            members.retain(|name, _| !TIMES.contains(&name.as_str()));
             let status = members.remove("status")?;
             serde_json::from_value::<EvseStatus>(status).ok()
         });

@@ -247,7 +247,7 @@ async fn store_page(
                 if let Some(why) = unusable {
                     pull.note_problem(format!("{id}: {why}"));
                 }
-                ids.push((id.owner, id.id.to_lowercase()));
+                ids.push(id);
             }
             Err(why) => pull.note_problem(format!("{}: {why}", module.as_str())),
         }
@@ -277,7 +277,9 @@ async fn store(
         Refusal::Invalid(_, message) => format!("{id}: {message}"),
     };
     if module == Module::Locations {
-        let change = |before: Option<&Value>| put_part(before, &Part::Location, object.clone());
+        let now = app.now();
+        let change =
+            |before: Option<&Value>| put_part(before, &Part::Location, object.clone(), now);
         let stored = stations::store(app, network.mode, network, &id, &change).await?;
         return Ok(match stored {
             Ok(outcome) => {
@@ -290,9 +292,9 @@ async fn store(
     let change = |before: Option<&Value>| match before {
         // CDRs do not change.
         Some(_) if module == Module::Cdrs => Ok(Update::Stale),
-        before => put(before, object.clone()),
+        before => put(before, object.clone(), app.now()),
     };
-    let stored = objects::store_from(app, network.mode, &network.id, &id, change).await?;
+    let stored = objects::store_from(app, network.mode, &id, change).await?;
     Ok(match stored {
         Ok(update) => Ok((id, update != Update::Stale, None)),
         Err(refusal) => Err(refused(refusal)),
@@ -302,12 +304,10 @@ async fn store(
 /// Which object it is, if it belongs to one of the platform's parties and can be used.
 fn identify(network: &Network, module: Module, object: &Value) -> Result<ObjectId, String> {
     let named = text_of(object, "id").ok_or("an object without id")?;
-    let owner: PartyId = lenient(object).map_err(|why| format!("{named}: {why}"))?;
-    if network.party(&owner).is_none() {
-        return Err(format!(
-            "{named}: {owner} is not one of the platform's parties"
-        ));
-    }
+    let party: PartyId = lenient(object).map_err(|why| format!("{named}: {why}"))?;
+    let owner = network.owner(&party);
+    let owner =
+        owner.ok_or_else(|| format!("{named}: {party} is not one of the platform's parties"))?;
     let readable = match module {
         Module::Tariffs => lenient::<Tariff>(object).map(drop),
         Module::Sessions => lenient::<Session>(object).map(drop),
@@ -322,19 +322,13 @@ fn identify(network: &Network, module: Module, object: &Value) -> Result<ObjectI
 async fn remove_missing(app: &App, network: &Network, pull: &mut Pull) -> Result<(), Error> {
     let mode = network.mode;
     let pulled = app.store.pulled(mode, &network.id, pull.started).await?;
-    let pulled: HashSet<(PartyId, String)> = pulled.into_iter().collect();
-    for party in &network.parties {
-        for id in app.store.location_ids(mode, &party.id).await? {
-            let key = (party.id.clone(), id);
-            if pulled.contains(&key) {
+    let pulled: HashSet<ObjectId> = pulled.into_iter().collect();
+    let owners = network.parties.iter();
+    for owner in owners.filter_map(|party| network.owner(&party.id)) {
+        for id in app.store.location_ids(mode, &owner).await? {
+            if pulled.contains(&id) {
                 continue;
             }
-            let (owner, id) = key;
-            let id = ObjectId {
-                owner,
-                module: Module::Locations,
-                id,
-            };
             let removed = stations::remove(app, mode, &id, pull.started).await?;
             pull.counts.removed += u32::from(removed);
         }

@@ -9,7 +9,7 @@ use shared::App;
 use shared::http::edge::base_url;
 use shared::ocpi::cdr::Cdr;
 use shared::ocpi::envelope::StatusCode;
-use shared::ocpi::object::{Module as Objects, ObjectId, Refusal, Update, put, text_of};
+use shared::ocpi::object::{Module as Objects, ObjectId, Refusal, Update, is_same, put, text_of};
 use shared::ocpi::reader::lenient;
 use shared::ocpi::versions::{OwnUrls, module as names};
 use shared::ocpi_client::below;
@@ -45,16 +45,18 @@ async fn create(
     let id = ObjectId::new(owner, Objects::Cdrs, &id).map_err(invalid)?;
     lenient::<Cdr>(&body).map_err(invalid)?;
     let stored = objects::store(&app, &party, &id, |before| match before {
-        Some(before) if *before != body => Err(Refusal::parameter(
+        Some(before) if !is_same(before, &body) => Err(Refusal::parameter(
             "id: there is another CDR with this id, and CDRs do not change",
         )),
-        before => put(before, body.clone()),
+        before => put(before, body.clone(), app.now()),
     })
     .await?;
     let url = OwnUrls(&base_url(&app.settings, &headers)).module(version, names::CDRS);
-    let (country, party_id) = (id.owner.country_code(), id.owner.party_id());
-    Ok(Reply::stored(matches!(stored, Update::New(_)))
-        .with_header("location", below(&url, &[country, party_id, &id.id])))
+    let (country, party_id) = (id.party().country_code(), id.party().party_id());
+    Ok(Reply::stored(matches!(stored, Update::New(_))).with_header(
+        "location",
+        below(&url, &[country, party_id, id.id().as_str()]),
+    ))
 }
 
 /// Shows a CDR as it was received.

@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use shared::ocpi::command::{CommandResult, CommandType};
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::reader::lenient;
+use shared::store::networks::SentCommand;
 use shared::{App, Error, Id, Kind};
 
 use super::edge::{InVersion, Json, Party};
@@ -43,7 +44,12 @@ async fn create(
     let kind = CommandType::from_name(&command).filter(|_| id.is(Kind::NetworkCommand));
     for _ in 0..TRIES {
         let stored = app.store.command(party.mode, &id).await?;
-        let own = stored.filter(|one| one.network == party.network.id && Some(one.command) == kind);
+        let is_own = |one: &SentCommand| {
+            one.to.network == party.network.id
+                && party.acts_for(&one.to.party)
+                && Some(one.command) == kind
+        };
+        let own = stored.filter(is_own);
         let mut command = own.ok_or_else(|| Reply::not_found("There is no such command."))?;
         let before = command.results.len();
         command.add_result(sent.result, app.now());

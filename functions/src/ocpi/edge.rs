@@ -14,12 +14,11 @@ use serde_json::Value;
 use shared::http::body;
 use shared::http::route::PATIENCE;
 use shared::http::source::Source;
+use shared::models::network::{Module, ObjectId, Owner, PartyId};
 use shared::models::stored::Stored;
 use shared::ocpi::credentials::CredentialsToken;
 use shared::ocpi::envelope::{Envelope, StatusCode};
 use shared::ocpi::network::{Network, NetworkStatus};
-use shared::ocpi::object::{Module, ObjectId};
-use shared::ocpi::party::PartyId;
 use shared::ocpi::versions::OcpiVersion;
 use shared::origin::{Mode, Tenant};
 use shared::store::networks::shared_origin;
@@ -53,14 +52,28 @@ pub struct Party {
 }
 
 impl Party {
-    /// The party of a path, if it is one of the platform's.
+    /// The party of a path, if it is one of the platform's and the sender may act for it.
     ///
     /// # Errors
-    /// 404 for any other party: a platform writes and reads only objects of its own parties.
-    pub fn owner(&self, country_code: &str, party_id: &str) -> Result<PartyId> {
-        let owner = PartyId::new(country_code, party_id).ok();
-        let owner = owner.filter(|owner| self.network.party(owner).is_some());
-        owner.ok_or_else(|| Reply::not_found("This party is not one of the platform's."))
+    /// 404 for any other party: a platform writes and reads only objects of its own parties, and a party behind a hub only its own.
+    pub fn owner(&self, country_code: &str, party_id: &str) -> Result<Owner> {
+        let party = PartyId::new(country_code, party_id).ok();
+        let owner = party.and_then(|party| self.network.owner(&party));
+        let owner =
+            owner.ok_or_else(|| Reply::not_found("This party is not one of the platform's."))?;
+        match self.acts_for(&owner.party) {
+            true => Ok(owner),
+            false => Err(Reply::not_found(
+                "The sender is another party than this one.",
+            )),
+        }
+    }
+
+    /// Whether the message may be about objects of a party: behind a hub, only the party itself and the hub send such messages. The parties
+    /// of any other platform are one operator's.
+    pub fn acts_for(&self, party: &PartyId) -> bool {
+        let sender = self.from.as_ref();
+        !self.network.is_hub() || sender == Some(party) || sender == self.network.main_party()
     }
 
     /// The object of a path, if it belongs to one of the platform's parties.
@@ -77,7 +90,7 @@ impl Party {
     ///
     /// # Errors
     /// Status code 2001 if the object names none; 404 if it is not one of the platform's.
-    pub fn owner_of(&self, object: &Value) -> Result<PartyId> {
+    pub fn owner_of(&self, object: &Value) -> Result<Owner> {
         let named: PartyId = shared::ocpi::reader::lenient(object)
             .map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
         self.owner(named.country_code(), named.party_id())

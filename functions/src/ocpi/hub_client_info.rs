@@ -4,6 +4,7 @@
 
 use axum::extract::{Path, State};
 use shared::App;
+use shared::models::network::Owner;
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::network::{Network, NetworkParty};
 use shared::ocpi::object::{Module as Objects, ObjectId, Update, check_member, put};
@@ -37,9 +38,12 @@ fn client(party: &Party, country: &str, id: &str) -> Result<ObjectId> {
             "The platform is not a hub.",
         ));
     }
-    let client = PartyId::new(country, id).map_err(Reply::not_found)?;
-    ObjectId::new(client.clone(), Objects::HubClientInfo, client.party_id())
-        .map_err(Reply::not_found)
+    let client = Owner {
+        network: party.network.id.clone(),
+        party: PartyId::new(country, id).map_err(Reply::not_found)?,
+    };
+    let id = client.party.party_id().to_owned();
+    ObjectId::new(client, Objects::HubClientInfo, &id).map_err(Reply::not_found)
 }
 
 /// Shows what the hub has reported about a party.
@@ -51,7 +55,7 @@ async fn retrieve(
 ) -> Result {
     let id = client(&party, &country, &id)?;
     // Another hub's report is not shown.
-    party.owner(id.owner.country_code(), id.owner.party_id())?;
+    party.owner(id.party().country_code(), id.party().party_id())?;
     objects::show(&app, party.mode, &id).await
 }
 
@@ -64,12 +68,15 @@ async fn replace(
     Json(body): Json,
 ) -> Result {
     let id = client(&party, &country, &id)?;
-    check_member(&body, "country_code", id.owner.country_code())?;
-    check_member(&body, "party_id", id.owner.party_id())?;
+    check_member(&body, "country_code", id.party().country_code())?;
+    check_member(&body, "party_id", id.party().party_id())?;
     let info: ClientInfo =
         lenient(&body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
     add(&app, &party, &info).await?;
-    let stored = objects::store(&app, &party, &id, |before| put(before, body.clone())).await?;
+    let stored = objects::store(&app, &party, &id, |before| {
+        put(before, body.clone(), app.now())
+    })
+    .await?;
     Ok(Reply::stored(matches!(stored, Update::New(_))))
 }
 

@@ -7,7 +7,8 @@ use axum::extract::{Path, State};
 use serde_json::Value;
 use shared::App;
 use shared::ocpi::object::{
-    Module as Objects, ObjectId, Part, Refusal, Update, check_identity, part, patch_part, put_part,
+    Module as Objects, ObjectId, Part, Refusal, Update, as_received, check_identity, part,
+    patch_part, put_part,
 };
 
 use super::edge::{InVersion, Json, Party};
@@ -154,18 +155,18 @@ async fn show(app: &App, party: &Party, id: &ObjectId, at: &Part<'_>) -> Result 
     let stored = app.store.received(party.mode, id).await?;
     let shown = stored.as_ref().and_then(|stored| part(&stored.object, at));
     let shown = shown.ok_or(Refusal::NotFound("There is no such object."))?;
-    Reply::data(shown)
+    Reply::data(&as_received(shown))
 }
 
 /// Stores a location or a part of it.
 async fn put(app: &App, party: &Party, id: &ObjectId, at: &Part<'_>, object: Value) -> Result {
-    let change = |stored: Option<&Value>| put_part(stored, at, object.clone());
+    let change = |stored: Option<&Value>| put_part(stored, at, object.clone(), app.now());
     store(app, party, id, &change).await
 }
 
 /// Stores what has changed in a location or a part of it.
 async fn patch(app: &App, party: &Party, id: &ObjectId, at: &Part<'_>, sent: &Value) -> Result {
-    let change = |stored: Option<&Value>| patch_part(stored, at, sent);
+    let change = |stored: Option<&Value>| patch_part(stored, at, sent, app.now());
     store(app, party, id, &change).await
 }
 

@@ -52,7 +52,10 @@ async fn replace(
     let id = party.object(Objects::Sessions, &(country, owner, id))?;
     check_identity(&body, &id)?;
     readable(&body)?;
-    let stored = objects::store(&app, &party, &id, |before| put(before, body.clone())).await?;
+    let stored = objects::store(&app, &party, &id, |before| {
+        put(before, body.clone(), app.now())
+    })
+    .await?;
     Ok(Reply::stored(matches!(stored, Update::New(_))))
 }
 
@@ -67,7 +70,7 @@ async fn update(
     let id = party.object(Objects::Sessions, &(country, owner, id))?;
     objects::store(&app, &party, &id, |before| {
         let before = before.ok_or(Refusal::NotFound("There is no such session."))?;
-        let update = patch_session(before, &body)?;
+        let update = patch_session(before, &body, app.now())?;
         if let Update::Changed(session) = &update {
             readable(session)?;
         }

@@ -53,7 +53,10 @@ async fn replace(
     let tariff: Tariff =
         lenient(&body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
     let unusable = tariff.read().err();
-    let stored = objects::store(&app, &party, &id, |before| put(before, body.clone())).await?;
+    let stored = objects::store(&app, &party, &id, |before| {
+        put(before, body.clone(), app.now())
+    })
+    .await?;
     let reply = Reply::stored(matches!(stored, Update::New(_)));
     Ok(match unusable {
         None => reply,

@@ -156,10 +156,11 @@ async fn decide(
 
 /// The station that a location of the party became.
 async fn station_of(app: &App, party: &Party, location: &str) -> Result<Option<ChargingStation>> {
-    let Some(sender) = party.sender() else {
-        return Ok(None);
-    };
-    let Ok(id) = ObjectId::new(sender.clone(), Objects::Locations, location) else {
+    let owner = party
+        .sender()
+        .and_then(|sender| party.network.owner(sender));
+    let id = owner.and_then(|owner| ObjectId::new(owner, Objects::Locations, location).ok());
+    let Some(id) = id else {
         return Ok(None);
     };
     let received = app.store.received(party.mode, &id).await?;
@@ -168,5 +169,6 @@ async fn station_of(app: &App, party: &Party, location: &str) -> Result<Option<C
     };
     let tenant = operators(party.mode);
     let station = app.store.find::<ChargingStation>(&tenant, &station).await?;
+    let station = station.filter(|row| row.internal.location.as_ref() == Some(&id));
     Ok(station.map(|row| row.object))
 }

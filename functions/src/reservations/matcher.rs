@@ -7,9 +7,10 @@ use shared::charging::calendar::CalendarOwner;
 use shared::charging::matching::MatchRequest;
 use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
 use shared::models::charging_station::ChargingStation;
+use shared::models::network::Owner;
 use shared::models::reservation::{MatchFilter, MatchSummary};
+use shared::models::stored::Stored;
 use shared::ocpi::network::NetworkStatus;
-use shared::ocpi::party::PartyId;
 use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
@@ -26,7 +27,7 @@ pub struct Matcher<'a> {
     windows: Vec<Window>,
     calendars: Calendars,
     /// Whether each party of a charging network whose stations were read is connected.
-    networks: BTreeMap<PartyId, bool>,
+    networks: BTreeMap<Owner, bool>,
     /// The stations that were read and that nothing operates. They are not matched.
     not_connected: Vec<ChargingStation>,
     /// The stations that were read, if they are kept.
@@ -99,13 +100,13 @@ impl<'a> Matcher<'a> {
     pub async fn add_stations(
         &mut self,
         asked: &[Id],
-        stations: Vec<ChargingStation>,
+        stations: Vec<Stored<ChargingStation>>,
     ) -> Result<(), Error> {
         let mut operated = Vec::with_capacity(stations.len());
         for station in stations {
             match self.is_operated(&station).await? {
-                true => operated.push(station),
-                false => self.not_connected.push(station),
+                true => operated.push(station.object),
+                false => self.not_connected.push(station.object),
             }
         }
         if let Some(kept) = &mut self.kept {
@@ -117,18 +118,18 @@ impl<'a> Matcher<'a> {
     }
 
     /// Whether sessions can take place at a station: its network is connected, or the station is simulated.
-    async fn is_operated(&mut self, station: &ChargingStation) -> Result<bool, Error> {
+    async fn is_operated(&mut self, station: &Stored<ChargingStation>) -> Result<bool, Error> {
         let mode = self.tenant.mode;
-        let Some(party) = &station.network else {
+        let Some(location) = &station.internal.location else {
             return Ok(Operation::of(mode, false).is_operated());
         };
-        let party = PartyId::new(&party.country_code, &party.party_id).map_err(Error::internal)?;
-        if let Some(connected) = self.networks.get(&party) {
+        let owner = location.owner();
+        if let Some(connected) = self.networks.get(owner) {
             return Ok(*connected);
         }
-        let network = self.app.store.network_of_party(mode, &party).await?;
+        let network = self.app.store.network_of(mode, owner).await?;
         let connected = network.is_some_and(|one| one.object.status == NetworkStatus::Connected);
-        self.networks.insert(party, connected);
+        self.networks.insert(owner.clone(), connected);
         Ok(connected)
     }
 

@@ -11,4 +11,5 @@ pub mod list;
 pub mod matcher;
 pub mod outward;
 pub mod retrieve;
+pub mod unused;
 pub mod update;

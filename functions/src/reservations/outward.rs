@@ -62,12 +62,12 @@ async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     let driver = app.store.find::<Driver>(tenant, &row.object.driver).await?;
     let request = match (&station, driver) {
         (Some(station), Some(driver)) => {
-            request(app, tenant, &row, &outward, &station.object, &driver.object).await?
+            request(app, tenant, &row, &outward, station, &driver.object).await?
         }
         _ => None,
     };
     let network = match &station {
-        Some(station) => operator::of_station(app, tenant.mode, &station.object).await?,
+        Some(station) => operator::of_station(app, tenant.mode, station).await?,
         None => None,
     };
     row.begin_outward(app.now());
@@ -118,11 +118,11 @@ async fn request(
     tenant: &Tenant,
     row: &Stored<Reservation>,
     outward: &OutwardReservation,
-    station: &ChargingStation,
+    station: &Stored<ChargingStation>,
     driver: &Driver,
 ) -> Result<Option<ReserveRequest>, Error> {
     let named = row.object.connector.as_deref();
-    let mut connectors = station.connectors.iter();
+    let mut connectors = station.object.connectors.iter();
     let connector = connectors.find(|one| Some(one.id.as_str()) == named);
     let Some(place) = connector.and_then(|connector| operator::place(station, connector)) else {
         return Ok(None);
@@ -202,7 +202,7 @@ pub async fn cancel(
     let Some(station) = station else {
         return Ok(());
     };
-    let network = operator::of_station(app, tenant.mode, &station.object).await?;
+    let network = operator::of_station(app, tenant.mode, &station).await?;
     let Some(network) = network else {
         return Ok(());
     };

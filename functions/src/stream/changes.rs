@@ -462,7 +462,7 @@ fn relay_of_network<'a>(
     if let Some((mode, object)) = keys::parse_ocpi_object(pk) {
         return Some(Box::pin(async move {
             let raw = text_of(&change.new, "raw");
-            let message = match object.module {
+            let message = match object.module() {
                 Module::Tariffs if raw.is_some() => Message::ApplyTariff {
                     mode,
                     tariff: object,

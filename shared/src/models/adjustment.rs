@@ -1,4 +1,5 @@
-//! Adjustments: what a charging network bills, or credits, for a session after the session's price was final.
+//! Adjustments: what a charging network bills, or credits, for a session after the session's price was final, or for a reservation that was
+//! not used after the reservation's fee was charged or invoiced.
 //!
 //! An adjustment is on the next invoice as a line of its own. It never changes, and is on at most one invoice that is not void.
 
@@ -8,6 +9,8 @@ use utoipa::ToSchema;
 use super::charging_session::ChargingSession;
 use super::charging_session::network::Total;
 use super::invoice::line_item::LineItem;
+use super::network::ObjectId;
+use super::reservation::Reservation;
 use super::stored::{Object, Stored};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
@@ -19,7 +22,6 @@ pub struct Adjustment {
     pub object: Kind,
     /// What the network calls the CDR; empty for a session that is billed without one.
     pub cdr: String,
-    pub charging_session: Id,
     pub created: Timestamp,
     pub currency: Currency,
     pub fleet: Id,
@@ -50,21 +52,41 @@ impl Adjustment {
     pub fn of_session(
         session: &Stored<ChargingSession>,
         more: Total,
-        cdr: Option<&str>,
+        cdr: Option<&ObjectId>,
         now: Timestamp,
     ) -> Option<Stored<Self>> {
         let id = Id::new(Kind::Adjustment, now);
+        let cdr = cdr.map(|cdr| cdr.id().as_str());
         let line = LineItem::of_adjustment(&id, session, more, cdr)?;
         let session = &session.object;
         Some(Stored::new(Self {
             id,
             object: Kind::Adjustment,
             cdr: cdr.unwrap_or_default().to_owned(),
-            charging_session: session.id.clone(),
             created: now,
             currency: session.currency,
             fleet: session.fleet.clone(),
             line,
+        }))
+    }
+
+    /// What a CDR adds to the fee of a reservation that was not used, in minor units; none for a reservation without a fleet.
+    pub fn of_reservation(
+        reservation: &Stored<Reservation>,
+        more: i64,
+        cdr: &ObjectId,
+        now: Timestamp,
+    ) -> Option<Stored<Self>> {
+        let id = Id::new(Kind::Adjustment, now);
+        let cdr = cdr.id().to_string();
+        Some(Stored::new(Self {
+            line: LineItem::of_fee_adjustment(&id, &reservation.object, more, &cdr),
+            id,
+            object: Kind::Adjustment,
+            cdr,
+            created: now,
+            currency: reservation.object.currency,
+            fleet: reservation.internal.fleet.clone()?,
         }))
     }
 }

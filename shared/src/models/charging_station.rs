@@ -6,6 +6,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
+use super::network::ObjectId;
 use super::stored::Object;
 use super::vehicle::ConnectorType;
 use crate::fields::address::Address;
@@ -312,6 +313,9 @@ pub struct StationInternal {
     /// not change the status that the EVSE has by now.
     #[serde(default)]
     pub imported_status: BTreeMap<String, ConnectorStatus>,
+    /// The location that the station is at its network; none for a station that was loaded from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<ObjectId>,
 }
 
 impl Default for StationInternal {
@@ -319,6 +323,7 @@ impl Default for StationInternal {
         Self {
             published: true,
             imported_status: BTreeMap::new(),
+            location: None,
         }
     }
 }
@@ -364,6 +369,22 @@ impl ChargingStation {
         let priced = self.connectors.iter().filter(|one| !one.pricing.is_empty());
         let cheapest = priced.min_by_key(|one| one.highest_energy_price());
         self.pricing = cheapest.map_or_else(Vec::new, |one| one.pricing.clone());
+    }
+
+    /// The connectors of an EVSE, by the uid that the operator gives it, in capitals or not.
+    pub fn evse(&self, uid: &str) -> impl Iterator<Item = &Connector> {
+        let connectors = self.connectors.iter();
+        connectors.filter(move |one| one.evse.eq_ignore_ascii_case(uid))
+    }
+
+    /// The connector of an EVSE with the id that the operator gives it; the first one if there is none with that id.
+    pub fn connector_of(&self, evse: &str, id: Option<&str>) -> Option<&Connector> {
+        let is_named = |one: &&Connector| {
+            let own = one.id_within_evse().zip(id);
+            own.is_some_and(|(own, id)| own.eq_ignore_ascii_case(id))
+        };
+        let named = self.evse(evse).find(is_named);
+        named.or_else(|| self.evse(evse).next())
     }
 
     /// Whether the connector with this id can be reserved.
@@ -417,6 +438,12 @@ impl Connector {
             .iter()
             .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
         energy.map(Price::gross).max().unwrap_or_default()
+    }
+
+    /// The id that the operator gives the connector within its EVSE (OCPI `Connector.id`); none for one that does not come from OCPI.
+    pub fn id_within_evse(&self) -> Option<&str> {
+        // `crate::ocpi::location` makes the id of a connector of those of its EVSE and its own.
+        self.id.strip_prefix(&self.evse)?.strip_prefix('-')
     }
 
     /// The matched type of the plug, if it is one of the three.

@@ -14,6 +14,7 @@ pub mod event;
 pub mod event_type;
 pub mod fleet;
 pub mod invoice;
+pub mod network;
 pub mod payment_method;
 pub mod policy;
 pub mod report;

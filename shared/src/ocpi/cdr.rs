@@ -5,8 +5,11 @@ use serde::Deserialize;
 
 use super::cost::{CdrToken, ChargingPeriod, Cost};
 use super::party::PartyId;
-use super::reader::{moment, number, optional_number, optional_text, text};
+use super::reader::{
+    foreign_id, moment, number, optional_foreign_id, optional_number, optional_text, text,
+};
 use super::tariff::Tariff;
+use crate::models::network::ForeignId;
 use crate::time::Timestamp;
 
 /// What a session cost, and why. A CDR never changes; a wrong one is credited by another.
@@ -14,14 +17,14 @@ use crate::time::Timestamp;
 pub struct Cdr {
     #[serde(flatten)]
     pub owner: PartyId,
-    #[serde(deserialize_with = "text")]
-    pub id: String,
+    #[serde(deserialize_with = "foreign_id")]
+    pub id: ForeignId,
     #[serde(deserialize_with = "moment")]
     pub start_date_time: Timestamp,
     #[serde(deserialize_with = "moment")]
     pub end_date_time: Timestamp,
-    #[serde(default, deserialize_with = "optional_text")]
-    pub session_id: Option<String>,
+    #[serde(default, deserialize_with = "optional_foreign_id")]
+    pub session_id: Option<ForeignId>,
     pub cdr_token: CdrToken,
     #[serde(default, deserialize_with = "optional_text")]
     pub authorization_reference: Option<String>,
@@ -34,6 +37,9 @@ pub struct Cdr {
     #[serde(default)]
     pub charging_periods: Vec<ChargingPeriod>,
     pub total_cost: Cost,
+    /// What of it is for a reservation.
+    #[serde(default)]
+    pub total_reservation_cost: Option<Cost>,
     /// kWh
     #[serde(deserialize_with = "number")]
     pub total_energy: Decimal,
@@ -47,21 +53,32 @@ pub struct Cdr {
     #[serde(default)]
     pub credit: bool,
     /// The CDR that this credits.
-    #[serde(default, deserialize_with = "optional_text")]
-    pub credit_reference_id: Option<String>,
+    #[serde(default, deserialize_with = "optional_foreign_id")]
+    pub credit_reference_id: Option<ForeignId>,
     #[serde(deserialize_with = "moment")]
     pub last_updated: Timestamp,
 }
 
 /// Where the session took place.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct CdrLocation {
-    #[serde(deserialize_with = "text")]
-    pub id: String,
-    #[serde(default, deserialize_with = "optional_text")]
-    pub evse_uid: Option<String>,
-    #[serde(default, deserialize_with = "optional_text")]
-    pub connector_id: Option<String>,
+    #[serde(deserialize_with = "foreign_id")]
+    pub id: ForeignId,
+    #[serde(default, deserialize_with = "optional_foreign_id")]
+    pub evse_uid: Option<ForeignId>,
+    #[serde(default, deserialize_with = "optional_foreign_id")]
+    pub connector_id: Option<ForeignId>,
+}
+
+/// The `evse_uid` of a CDR for a reservation that never resulted in a charging session (OCPI 2.2.1, "CdrLocation").
+const NO_EVSE: &str = "#NA";
+
+impl Cdr {
+    /// Whether the CDR is for a reservation that was never used.
+    pub fn is_for_unused_reservation(&self) -> bool {
+        let evse = self.cdr_location.evse_uid.as_ref();
+        evse.is_some_and(|uid| uid.as_str().eq_ignore_ascii_case(NO_EVSE))
+    }
 }
 
 #[cfg(test)]
@@ -80,7 +97,8 @@ mod tests {
             "total_cost": {"excl_vat": -4, "incl_vat": -4.4}, "total_energy": 15.342, "total_time": 1.973,
             "credit": true, "credit_reference_id": "1", "last_updated": "2015-06-29T22:01:13Z"});
         let read: Cdr = lenient(&cdr).unwrap();
-        assert!(read.credit && read.credit_reference_id.as_deref() == Some("1"));
+        let credited = read.credit_reference_id.as_ref().map(ForeignId::as_str);
+        assert!(read.credit && credited == Some("1"));
         assert_eq!(read.total_cost.gross, Some(Decimal::new(-44, 1)));
         assert_eq!(
             read.charging_periods[0].dimensions[0].volume,

@@ -16,6 +16,7 @@ use crate::models::charging_session::network::{
     Billed, CdrReport, ReportedState, SessionReport, Times, Total,
 };
 use crate::models::charging_station::Price;
+use crate::models::network::{Module, ObjectId};
 use crate::money::Currency;
 use crate::time::{HOUR, SignedDuration, Timestamp, millis, whole_millis};
 
@@ -23,14 +24,16 @@ use crate::time::{HOUR, SignedDuration, Timestamp, millis, whole_millis};
 const MOST: i64 = 1_000_000_000;
 
 impl Session {
+    /// What the session says. `updated` is when it was updated as far as that is believed.
+    ///
     /// # Errors
     /// Why the session cannot be used: an unknown currency, or an amount or energy beyond reason.
-    pub fn report(&self) -> Result<SessionReport, String> {
+    pub fn report(&self, id: &ObjectId, updated: Timestamp) -> Result<SessionReport, String> {
         let currency = currency(&self.currency)?;
-        let ended = self.end_date_time.unwrap_or(self.last_updated);
+        let ended = self.end_date_time.unwrap_or(updated);
         let (times, charging_ended) = times(&self.charging_periods, self.start_date_time, ended);
         Ok(SessionReport {
-            session_id: self.id.clone(),
+            session: id.clone(),
             state: match self.status {
                 SessionStatus::Active => ReportedState::Active,
                 SessionStatus::Completed => ReportedState::Completed,
@@ -49,15 +52,17 @@ impl Session {
                 .total_cost
                 .map(|cost| total(cost, currency))
                 .transpose()?,
-            last_updated: self.last_updated,
+            last_updated: updated,
         })
     }
 }
 
 impl Cdr {
+    /// What the CDR says. `updated` is when it was updated as far as that is believed.
+    ///
     /// # Errors
     /// Why the CDR cannot be used: an unknown currency, or an amount or energy beyond reason.
-    pub fn report(&self) -> Result<CdrReport, String> {
+    pub fn report(&self, id: &ObjectId, updated: Timestamp) -> Result<CdrReport, String> {
         let currency = currency(&self.currency)?;
         let (started, ended) = (self.start_date_time, self.end_date_time);
         let (mut times, charging_ended) = times(&self.charging_periods, started, ended);
@@ -71,15 +76,8 @@ impl Cdr {
             };
         }
         Ok(CdrReport {
-            billed: Billed {
-                id: self.id.clone(),
-                total: total(self.total_cost, currency)?,
-                credit: self.credit,
-                credits: self.credit_reference_id.clone(),
-                last_updated: self.last_updated,
-                currency: Some(currency),
-            },
-            session_id: self.session_id.clone(),
+            billed: self.billed(id, self.total_cost, updated)?,
+            session: self.session(id),
             started,
             ended,
             charging_ended,
@@ -88,6 +86,39 @@ impl Cdr {
             currency,
             pricing: self.pricing(),
         })
+    }
+
+    /// What the CDR of a reservation that was never used bills.
+    ///
+    /// # Errors
+    /// As [`Cdr::report`].
+    pub fn reservation_cost(&self, id: &ObjectId, updated: Timestamp) -> Result<Billed, String> {
+        let cost = self.total_reservation_cost.unwrap_or(self.total_cost);
+        self.billed(id, cost, updated)
+    }
+
+    fn billed(&self, id: &ObjectId, cost: Cost, updated: Timestamp) -> Result<Billed, String> {
+        let currency = currency(&self.currency)?;
+        Ok(Billed {
+            id: id.clone(),
+            total: total(cost, currency)?,
+            credit: self.credit,
+            credits: self.credited(id),
+            last_updated: updated,
+            currency: Some(currency),
+        })
+    }
+
+    /// The session of the same party that the CDR with this id names.
+    pub fn session(&self, id: &ObjectId) -> Option<ObjectId> {
+        let named = self.session_id.as_ref()?;
+        id.beside(Module::Sessions, named.as_str()).ok()
+    }
+
+    /// The CDR of the same party that the CDR with this id credits.
+    pub fn credited(&self, id: &ObjectId) -> Option<ObjectId> {
+        let named = self.credit_reference_id.as_ref()?;
+        id.beside(Module::Cdrs, named.as_str()).ok()
     }
 
     /// The prices of the tariffs in the CDR that can be read, in their order.
@@ -207,12 +238,22 @@ impl ChargingPeriod {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{Id, Kind};
+    use crate::models::network::{Owner, PartyId};
     use crate::ocpi::reader::lenient;
     use crate::time::minutes;
     use serde_json::{Value, json};
 
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()
+    }
+
+    fn named(module: Module, id: &str) -> ObjectId {
+        let owner = Owner {
+            network: Id::from_number(Kind::Network, 1),
+            party: PartyId::new("NL", "EXA").unwrap(),
+        };
+        ObjectId::new(owner, module, id).unwrap()
     }
 
     fn periods() -> Value {
@@ -231,7 +272,8 @@ mod tests {
         for (name, value) in change.as_object().unwrap() {
             session[name] = value.clone();
         }
-        lenient::<Session>(&session).unwrap().report()
+        let read: Session = lenient(&session).unwrap();
+        read.report(&named(Module::Sessions, "S1"), read.last_updated)
     }
 
     fn cdr(change: Value) -> Result<CdrReport, String> {
@@ -245,7 +287,8 @@ mod tests {
         for (name, value) in change.as_object().unwrap() {
             cdr[name] = value.clone();
         }
-        lenient::<Cdr>(&cdr).unwrap().report()
+        let read: Cdr = lenient(&cdr).unwrap();
+        read.report(&named(Module::Cdrs, "C1"), read.last_updated)
     }
 
     #[test]
@@ -326,8 +369,8 @@ mod tests {
             "total_cost": {"excl_vat": -4, "incl_vat": -4.84}}));
         let billed = credit.unwrap().billed;
         assert_eq!(
-            (billed.credit, billed.credits.as_deref()),
-            (true, Some("C0"))
+            (billed.credit, billed.credits),
+            (true, Some(named(Module::Cdrs, "C0")))
         );
         assert_eq!(billed.total.gross, -484);
     }

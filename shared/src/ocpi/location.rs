@@ -18,6 +18,7 @@ use crate::models::charging_station::{
     Availability, Capabilities, ChargingStation, Connector, ConnectorStatus, OpeningHours, Plug,
     Point, Price, Range, StationNetwork, StationStatus, Weekday,
 };
+use crate::models::network::ObjectId;
 use crate::models::vehicle::ConnectorType;
 use crate::time::Timestamp;
 
@@ -176,6 +177,8 @@ pub struct ImportedStation {
     tariffs: Vec<TariffIds>,
     country_code: String,
     party_id: String,
+    /// The location at a network; none for a station of a file.
+    pub(super) location: Option<ObjectId>,
     pub last_updated: Option<Timestamp>,
 }
 
@@ -314,6 +317,7 @@ impl Location {
             tariffs,
             country_code: self.country_code,
             party_id: self.party_id,
+            location: None,
             last_updated: self.last_updated,
         })
     }
@@ -339,9 +343,15 @@ impl ImportedStation {
         unknown
     }
 
-    /// Says which network operates the station.
-    pub fn set_network(&mut self, network: StationNetwork) {
-        self.station.network = Some(network);
+    /// Says which location of which network the station is. `name` is that of the party.
+    pub fn set_network(&mut self, location: ObjectId, name: String) {
+        let party = location.party();
+        self.station.network = Some(StationNetwork {
+            country_code: party.country_code().to_owned(),
+            party_id: party.party_id().to_owned(),
+            name,
+        });
+        self.location = Some(location);
     }
 
     /// The ids of the tariffs that the connectors name, each once.

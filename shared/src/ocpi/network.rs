@@ -20,6 +20,7 @@ use super::versions::{self, Endpoint, InterfaceRole, OcpiVersion};
 use crate::encryption::{Encrypted, EncryptionKeys};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::network::Owner;
 use crate::models::stored::{Object, Stored};
 use crate::origin::Mode;
 use crate::time::Timestamp;
@@ -143,6 +144,14 @@ impl Network {
     /// The party with that id on this platform.
     pub fn party(&self, id: &PartyId) -> Option<&NetworkParty> {
         self.parties.iter().find(|party| party.id == *id)
+    }
+
+    /// The party as part of this network; none if it is not one of the platform's.
+    pub fn owner(&self, party: &PartyId) -> Option<Owner> {
+        self.party(party).map(|party| Owner {
+            network: self.id.clone(),
+            party: party.id.clone(),
+        })
     }
 
     /// Whether the platform passes messages on for other parties.

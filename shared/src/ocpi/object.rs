@@ -1,84 +1,19 @@
-//! Objects as they are received: which object it is, whether it is newer than the stored one, and what it is afterwards.
+//! Objects as they are received: whether an object is newer than the stored one, and what it is afterwards.
 //!
 //! An object is kept as JSON, with every member that was sent, and shown as it was received. An update that is older than what is
 //! stored changes nothing and is answered with success, because updates may arrive late or out of order. `last_updated` decides.
+//!
+//! The clocks of others are not trusted. A `last_updated` of more than an hour ahead counts as the time of receipt, which is kept beside it
+//! in the member `#received` of the stored object, EVSE or connector. That member is neither taken from a sender nor shown. A stored
+//! `last_updated` of more than an hour ahead without it counts as older than any update.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::envelope::StatusCode;
-use super::party::PartyId;
 use super::reader;
+use crate::models::network::is_believed;
+pub use crate::models::network::{Module, ObjectId};
 use crate::time::Timestamp;
-
-/// The modules whose objects are kept as they are received.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::EnumString,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "lowercase")]
-pub enum Module {
-    Cdrs,
-    HubClientInfo,
-    Locations,
-    Sessions,
-    Tariffs,
-}
-
-impl Module {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        name.parse().ok()
-    }
-}
-
-/// The longest id of an object, in characters (`CiString(36)`).
-const MAX_ID: usize = 36;
-
-/// An object of a party. Ids are case-insensitive.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct ObjectId {
-    pub owner: PartyId,
-    pub module: Module,
-    /// As it is written in addresses; lists of objects are found by its lower case.
-    pub id: String,
-}
-
-impl ObjectId {
-    /// # Errors
-    /// The id is empty, longer than 36 characters, or has characters that are not printable.
-    pub fn new(owner: PartyId, module: Module, id: &str) -> Result<Self, String> {
-        let printable = id.chars().all(|one| !one.is_control());
-        if id.is_empty() || id.chars().count() > MAX_ID || !printable {
-            return Err("id: expected 1 to 36 printable characters".into());
-        }
-        Ok(Self {
-            owner,
-            module,
-            id: id.to_owned(),
-        })
-    }
-}
-
-impl fmt::Display for ObjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.module.as_str(), self.owner, self.id)
-    }
-}
 
 /// Why an object is not taken, for the party that sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,9 +51,71 @@ pub fn last_updated(object: &Value) -> Result<Timestamp, Refusal> {
         .map_err(|why| Refusal::parameter(format!("last_updated: {why}")))
 }
 
-/// Whether an update of that moment is older than the object.
-fn is_older(updated: Timestamp, stored: &Value) -> bool {
-    last_updated(stored).is_ok_and(|stored| updated < stored)
+/// When the object was received whose `last_updated` is not believed.
+const RECEIVED: &str = "#received";
+
+/// The members of a stored object that say when it was updated.
+pub const TIMES: [&str; 2] = ["last_updated", RECEIVED];
+
+/// The lists of a location and of an EVSE whose members have a `last_updated` of their own.
+const PARTS: [&str; 2] = ["evses", "connectors"];
+
+/// When a stored object was updated: when it was received if its `last_updated` is not believed; nothing if that is not known.
+pub fn updated_at(stored: &Value, now: Timestamp) -> Option<Timestamp> {
+    let received = stored.get(RECEIVED).and_then(Value::as_str);
+    match received.and_then(|text| Timestamp::parse(text).ok()) {
+        Some(received) => Some(received),
+        None => last_updated(stored).ok().filter(|at| is_believed(*at, now)),
+    }
+}
+
+/// Whether an update is older than the stored object.
+fn is_older(update: &Value, stored: &Value, now: Timestamp) -> bool {
+    let times = updated_at(update, now).zip(updated_at(stored, now));
+    times.is_some_and(|(updated, stored)| updated < stored)
+}
+
+/// The object as it is stored: it says when it was received where its `last_updated`, or that of a part, is not believed.
+fn received_at(mut object: Value, now: Timestamp) -> Value {
+    fn note(object: &mut Value, now: Timestamp) {
+        let is_late = last_updated(object).is_ok_and(|at| !is_believed(at, now));
+        let Some(members) = object.as_object_mut() else {
+            return;
+        };
+        members.remove(RECEIVED);
+        if is_late {
+            members.insert(RECEIVED.into(), now.to_string().into());
+        }
+        for part in parts_of(members) {
+            note(part, now);
+        }
+    }
+    note(&mut object, now);
+    object
+}
+
+/// A stored object as it was received.
+pub fn as_received(stored: &Value) -> Value {
+    fn forget(object: &mut Value) {
+        if let Some(members) = object.as_object_mut() {
+            members.remove(RECEIVED);
+            parts_of(members).for_each(forget);
+        }
+    }
+    let mut object = stored.clone();
+    forget(&mut object);
+    object
+}
+
+fn parts_of(members: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
+    let lists = members.iter_mut();
+    let lists = lists.filter(|(name, _)| PARTS.contains(&name.as_str()));
+    lists.filter_map(|(_, list)| list.as_array_mut()).flatten()
+}
+
+/// Whether two objects were received alike, whenever that was.
+pub fn is_same(one: &Value, other: &Value) -> bool {
+    one == other || as_received(one) == as_received(other)
 }
 
 /// The text of a member; a number counts as its digits.
@@ -147,9 +144,9 @@ pub fn check_member(object: &Value, name: &str, expected: &str) -> Result<(), Re
 /// # Errors
 /// A member is missing or differs from the path.
 pub fn check_identity(object: &Value, id: &ObjectId) -> Result<(), Refusal> {
-    check_member(object, "country_code", id.owner.country_code())?;
-    check_member(object, "party_id", id.owner.party_id())?;
-    check_member(object, "id", &id.id)
+    check_member(object, "country_code", id.party().country_code())?;
+    check_member(object, "party_id", id.party().party_id())?;
+    check_member(object, "id", id.id().as_str())
 }
 
 /// An object that is sent whole. One without `last_updated` counts as newer than the stored one: the member is required, but examples
@@ -157,15 +154,15 @@ pub fn check_identity(object: &Value, id: &ObjectId) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// It is not an object, or `last_updated` is not a timestamp.
-pub fn put(stored: Option<&Value>, object: Value) -> Result<Update, Refusal> {
-    let updated = match members(&object)?.get("last_updated") {
-        None | Some(Value::Null) => None,
-        Some(_) => Some(last_updated(&object)?),
-    };
-    let is_late = |stored| updated.is_some_and(|updated| is_older(updated, stored));
+pub fn put(stored: Option<&Value>, object: Value, now: Timestamp) -> Result<Update, Refusal> {
+    match members(&object)?.get("last_updated") {
+        None | Some(Value::Null) => {}
+        Some(_) => drop(last_updated(&object)?),
+    }
+    let object = received_at(object, now);
     Ok(match stored {
         None => Update::New(object),
-        Some(stored) if is_late(stored) || *stored == object => Update::Stale,
+        Some(stored) if is_older(&object, stored, now) || is_same(stored, &object) => Update::Stale,
         Some(_) => Update::Changed(object),
     })
 }
@@ -179,6 +176,8 @@ fn members(object: &Value) -> Result<&Map<String, Value>, Refusal> {
 fn merged(stored: &Value, patch: &Value) -> Result<Value, Refusal> {
     let mut merged = stored.clone();
     if let (Some(merged), patch) = (merged.as_object_mut(), members(patch)?) {
+        // The update has a time of its own.
+        merged.remove(RECEIVED);
         for (name, member) in patch {
             merged.insert(name.clone(), member.clone());
         }
@@ -190,7 +189,12 @@ fn merged(stored: &Value, patch: &Value) -> Result<Value, Refusal> {
 ///
 /// # Errors
 /// It is not an object, lacks `last_updated`, or changes a member that identifies the object.
-pub fn patch(stored: &Value, patch: &Value, identity: &[&str]) -> Result<Update, Refusal> {
+pub fn patch(
+    stored: &Value,
+    patch: &Value,
+    identity: &[&str],
+    now: Timestamp,
+) -> Result<Update, Refusal> {
     for name in identity {
         if patch.get(*name).is_some()
             && let Some(own) = text_of(stored, name)
@@ -198,12 +202,13 @@ pub fn patch(stored: &Value, patch: &Value, identity: &[&str]) -> Result<Update,
             check_member(patch, name, &own)?;
         }
     }
-    let updated = last_updated(patch)?;
-    let merged = merged(stored, patch)?;
-    Ok(match is_older(updated, stored) || merged == *stored {
-        true => Update::Stale,
-        false => Update::Changed(merged),
-    })
+    last_updated(patch)?;
+    let patch = received_at(patch.clone(), now);
+    let merged = merged(stored, &patch)?;
+    if is_older(&patch, stored, now) || is_same(stored, &merged) {
+        return Ok(Update::Stale);
+    }
+    Ok(Update::Changed(merged))
 }
 
 /// What identifies an object of a party.
@@ -214,7 +219,7 @@ pub const IDENTITY: [&str; 3] = ["country_code", "party_id", "id"];
 ///
 /// # Errors
 /// As [`patch`], and `charging_periods` that is not a list.
-pub fn patch_session(stored: &Value, sent: &Value) -> Result<Update, Refusal> {
+pub fn patch_session(stored: &Value, sent: &Value, now: Timestamp) -> Result<Update, Refusal> {
     const PERIODS: &str = "charging_periods";
     let mut sent = sent.clone();
     let added = match sent.as_object_mut().and_then(|sent| sent.remove(PERIODS)) {
@@ -232,7 +237,7 @@ pub fn patch_session(stored: &Value, sent: &Value) -> Result<Update, Refusal> {
         }
         sent[PERIODS] = Value::Array(periods);
     }
-    patch(stored, &sent, &IDENTITY)
+    patch(stored, &sent, &IDENTITY, now)
 }
 
 /// The location, or a part of it.
@@ -283,15 +288,20 @@ fn set(owner: &mut Value, list: &str, name: &str, id: &str, part: Value) -> Resu
     Ok(())
 }
 
-/// Sets `last_updated` of the owner of a part that was updated then, unless the owner is newer.
-fn touch(owner: &mut Value, part: &Value) {
-    let (Ok(updated), Some(text)) = (last_updated(part), part.get("last_updated")) else {
+/// Sets the times of the owner of a part to those of the part, unless the owner is newer.
+fn touch(owner: &mut Value, part: &Value, now: Timestamp) {
+    let Some(updated) = updated_at(part, now) else {
         return;
     };
-    if !last_updated(owner).is_ok_and(|own| updated <= own)
+    if updated_at(owner, now).is_none_or(|own| own < updated)
         && let Some(members) = owner.as_object_mut()
     {
-        members.insert("last_updated".into(), text.clone());
+        for name in TIMES {
+            match part.get(name) {
+                Some(time) => members.insert(name.into(), time.clone()),
+                None => members.remove(name),
+            };
+        }
     }
 }
 
@@ -300,12 +310,17 @@ const NO_EVSE: Refusal = Refusal::NotFound("There is no such EVSE at the locatio
 const NO_CONNECTOR: Refusal = Refusal::NotFound("There is no such connector at the EVSE.");
 
 /// The location with a part in it; the part has this state now.
-fn with_part(location: &Value, part: &Part<'_>, new: Value) -> Result<Value, Refusal> {
+fn with_part(
+    location: &Value,
+    part: &Part<'_>,
+    new: Value,
+    now: Timestamp,
+) -> Result<Value, Refusal> {
     match part {
         Part::Location => Ok(new),
         Part::Evse(uid) => {
             let mut location = location.clone();
-            touch(&mut location, &new);
+            touch(&mut location, &new, now);
             set(&mut location, "evses", "uid", uid, new)?;
             Ok(location)
         }
@@ -313,9 +328,9 @@ fn with_part(location: &Value, part: &Part<'_>, new: Value) -> Result<Value, Ref
             let mut evse = self::part(location, &Part::Evse(uid))
                 .ok_or(NO_EVSE)?
                 .clone();
-            touch(&mut evse, &new);
+            touch(&mut evse, &new, now);
             set(&mut evse, "connectors", "id", id, new)?;
-            with_part(location, &Part::Evse(uid), evse)
+            with_part(location, &Part::Evse(uid), evse, now)
         }
     }
 }
@@ -325,18 +340,23 @@ fn with_part(location: &Value, part: &Part<'_>, new: Value) -> Result<Value, Ref
 /// # Errors
 /// The location of a part, or the EVSE of a connector, is not there; `last_updated` is not a timestamp, or the id differs from the
 /// path.
-pub fn put_part(stored: Option<&Value>, at: &Part<'_>, object: Value) -> Result<Update, Refusal> {
+pub fn put_part(
+    stored: Option<&Value>,
+    at: &Part<'_>,
+    object: Value,
+    now: Timestamp,
+) -> Result<Update, Refusal> {
     match at {
-        Part::Location => return put(stored, object),
+        Part::Location => return put(stored, object, now),
         Part::Evse(uid) => check_member(&object, "uid", uid)?,
         Part::Connector(_, id) => check_member(&object, "id", id)?,
     }
     let location = stored.ok_or(NO_LOCATION)?;
     let before = part(location, at);
-    Ok(match put(before, object)? {
+    Ok(match put(before, object, now)? {
         Update::Stale => Update::Stale,
-        Update::New(object) => Update::New(with_part(location, at, object)?),
-        Update::Changed(object) => Update::Changed(with_part(location, at, object)?),
+        Update::New(object) => Update::New(with_part(location, at, object, now)?),
+        Update::Changed(object) => Update::Changed(with_part(location, at, object, now)?),
     })
 }
 
@@ -344,7 +364,12 @@ pub fn put_part(stored: Option<&Value>, at: &Part<'_>, object: Value) -> Result<
 ///
 /// # Errors
 /// There is no such object; the update lacks `last_updated`, or changes the object's id.
-pub fn patch_part(stored: Option<&Value>, at: &Part<'_>, sent: &Value) -> Result<Update, Refusal> {
+pub fn patch_part(
+    stored: Option<&Value>,
+    at: &Part<'_>,
+    sent: &Value,
+    now: Timestamp,
+) -> Result<Update, Refusal> {
     let location = stored.ok_or(NO_LOCATION)?;
     let (missing, identity): (_, &[&str]) = match at {
         Part::Location => (NO_LOCATION, &IDENTITY),
@@ -352,8 +377,8 @@ pub fn patch_part(stored: Option<&Value>, at: &Part<'_>, sent: &Value) -> Result
         Part::Connector(..) => (NO_CONNECTOR, &["id"]),
     };
     let before = part(location, at).ok_or(missing)?;
-    Ok(match patch(before, sent, identity)? {
-        Update::Changed(object) => Update::Changed(with_part(location, at, object)?),
+    Ok(match patch(before, sent, identity, now)? {
+        Update::Changed(object) => Update::Changed(with_part(location, at, object, now)?),
         other => other,
     })
 }
@@ -361,7 +386,14 @@ pub fn patch_part(stored: Option<&Value>, at: &Part<'_>, sent: &Value) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{Id, Kind};
+    use crate::models::network::{Owner, PartyId};
+    use crate::time::{days, hours, minutes};
     use serde_json::json;
+
+    fn now() -> Timestamp {
+        Timestamp::parse("2019-06-24T13:00:00Z").unwrap()
+    }
 
     fn location() -> Value {
         json!({"country_code": "BE", "party_id": "BEC", "id": "LOC1", "vendor": {"x": 1}, "name": "Gent",
@@ -386,16 +418,19 @@ mod tests {
             (Part::Connector("3256", "1"), "2019-06-24T09:59:59Z"),
         ] {
             let sent = json!({"status": "CHARGING", "last_updated": before});
-            assert_eq!(patch_part(Some(&stored), &at, &sent), Ok(Update::Stale));
+            assert_eq!(
+                patch_part(Some(&stored), &at, &sent, now()),
+                Ok(Update::Stale)
+            );
         }
         let mut older = stored.clone();
         older["last_updated"] = json!("2019-06-24T11:00:00");
         older["name"] = json!("Brugge");
-        assert_eq!(put(Some(&stored), older), Ok(Update::Stale));
-        assert_eq!(put(Some(&stored), stored.clone()), Ok(Update::Stale));
+        assert_eq!(put(Some(&stored), older, now()), Ok(Update::Stale));
+        assert_eq!(put(Some(&stored), stored.clone(), now()), Ok(Update::Stale));
         let undated = json!({"id": "LOC1", "last_updated": null});
         assert_eq!(
-            put(Some(&stored), undated.clone()),
+            put(Some(&stored), undated.clone(), now()),
             Ok(Update::Changed(undated))
         );
     }
@@ -405,7 +440,7 @@ mod tests {
         let stored = location();
         let sent = json!({"tariff_ids": ["12"], "last_updated": "2019-06-24T12:30:00Z"});
         let at = Part::Connector("3256", "1");
-        let after = changed(patch_part(Some(&stored), &at, &sent));
+        let after = changed(patch_part(Some(&stored), &at, &sent, now()));
         let evse = part(&after, &Part::Evse("3256")).unwrap();
         assert_eq!(after["last_updated"], sent["last_updated"]);
         assert_eq!(evse["last_updated"], sent["last_updated"]);
@@ -416,7 +451,7 @@ mod tests {
         );
         // The location is newer than a status that was late, but the EVSE is not.
         let late = json!({"status": "CHARGING", "last_updated": "2019-06-24T11:30:00Z"});
-        let after = changed(patch_part(Some(&stored), &Part::Evse("3256"), &late));
+        let after = changed(patch_part(Some(&stored), &Part::Evse("3256"), &late, now()));
         assert_eq!(after["last_updated"], stored["last_updated"]);
         assert_eq!(after["evses"][0]["status"], "CHARGING");
     }
@@ -425,14 +460,14 @@ mod tests {
     fn an_evse_is_added_and_ids_are_case_insensitive() {
         let evse = json!({"uid": "A", "status": "PLANNED", "last_updated": "2019-06-24T12:39:09Z"});
         let stored = location();
-        let added = put_part(Some(&stored), &Part::Evse("a"), evse.clone()).unwrap();
+        let added = put_part(Some(&stored), &Part::Evse("a"), evse.clone(), now()).unwrap();
         let Update::New(after) = added else {
             panic!("the EVSE is new");
         };
         assert_eq!(part(&after, &Part::Evse("a")), Some(&evse));
         assert_eq!(after["evses"].as_array().unwrap().len(), 2);
         let none = json!({"country_code": "BE", "id": "LOC2", "evses": null, "last_updated": "2019-06-24T12:00:00Z"});
-        let after = changed(put_part(Some(&none), &Part::Evse("A"), evse));
+        let after = changed(put_part(Some(&none), &Part::Evse("A"), evse, now()));
         assert_eq!(after["evses"].as_array().unwrap().len(), 1);
     }
 
@@ -442,25 +477,31 @@ mod tests {
             location(),
             json!({"id": "9", "uid": "9", "last_updated": "2019-06-24T12:39:09Z"}),
         );
-        assert_eq!(patch_part(None, &Part::Location, &sent), Err(NO_LOCATION));
         assert_eq!(
-            patch_part(Some(&stored), &Part::Evse("9"), &sent),
+            patch_part(None, &Part::Location, &sent, now()),
+            Err(NO_LOCATION)
+        );
+        assert_eq!(
+            patch_part(Some(&stored), &Part::Evse("9"), &sent, now()),
             Err(NO_EVSE)
         );
         let at = Part::Connector("3256", "9");
-        assert_eq!(patch_part(Some(&stored), &at, &sent), Err(NO_CONNECTOR));
         assert_eq!(
-            put_part(None, &Part::Evse("9"), sent.clone()),
+            patch_part(Some(&stored), &at, &sent, now()),
+            Err(NO_CONNECTOR)
+        );
+        assert_eq!(
+            put_part(None, &Part::Evse("9"), sent.clone(), now()),
             Err(NO_LOCATION)
         );
         let at = Part::Connector("9", "9");
-        assert_eq!(put_part(Some(&stored), &at, sent), Err(NO_EVSE));
+        assert_eq!(put_part(Some(&stored), &at, sent, now()), Err(NO_EVSE));
     }
 
     #[test]
     fn a_partial_update_needs_its_time_and_keeps_the_identity() {
         let stored = location();
-        let refused = |sent: Value| match patch_part(Some(&stored), &Part::Location, &sent) {
+        let refused = |sent: Value| match patch_part(Some(&stored), &Part::Location, &sent, now()) {
             Err(Refusal::Invalid(code, message)) => (code.0, message),
             other => panic!("{other:?}"),
         };
@@ -483,26 +524,116 @@ mod tests {
             "last_updated": "2019-06-23T08:00:00Z"});
         let sent = json!({"kwh": 3, "charging_periods": [period("2019-06-23T08:16:02Z")],
             "last_updated": "2019-06-23T08:16:02Z"});
-        let once = changed(patch_session(&stored, &sent));
+        let once = changed(patch_session(&stored, &sent, now()));
         assert_eq!(once["charging_periods"].as_array().unwrap().len(), 2);
-        assert_eq!(patch_session(&once, &sent), Ok(Update::Stale));
+        assert_eq!(patch_session(&once, &sent, now()), Ok(Update::Stale));
         let cost = json!({"total_cost": {"excl_vat": 4}, "charging_periods": [], "last_updated": "2019-06-23T09:00:00Z"});
-        let after = changed(patch_session(&once, &cost));
+        let after = changed(patch_session(&once, &cost, now()));
         assert_eq!(after["charging_periods"], once["charging_periods"]);
+    }
+
+    /// An update of the EVSE with a status, at a moment of ours.
+    fn status(location: &Value, status: &str, updated: Timestamp, now: Timestamp) -> Update {
+        let sent = json!({"status": status, "last_updated": updated});
+        patch_part(Some(location), &Part::Evse("3256"), &sent, now).unwrap()
+    }
+
+    fn evse(location: &Value) -> &Value {
+        part(location, &Part::Evse("3256")).unwrap()
+    }
+
+    #[test]
+    fn a_time_that_is_not_believed_counts_as_that_of_receipt() {
+        let far = Timestamp::parse("2099-01-01T00:00:00Z").unwrap();
+        let stored = changed(Ok(status(&location(), "CHARGING", far, now())));
+        let shown = as_received(&stored);
+        assert_eq!(evse(&shown)["last_updated"], json!(far));
+        assert_eq!(shown["last_updated"], json!(far));
+        assert!(!shown.to_string().contains(RECEIVED));
+        // What was sent before it was received is late, and what was sent after it counts.
+        let later = now().plus(minutes(5));
+        let late = status(&stored, "BLOCKED", now().plus(minutes(-1)), later);
+        assert_eq!(late, Update::Stale);
+        let next = changed(Ok(status(&stored, "AVAILABLE", later, later)));
+        assert_eq!(evse(&next)["status"], "AVAILABLE");
+        assert_eq!(as_received(&next), next);
+        assert_eq!(next["last_updated"], json!(later));
+        // So does what is labelled alike.
+        let again = changed(Ok(status(&stored, "AVAILABLE", far, later)));
+        let again = changed(Ok(status(&again, "CHARGING", far, later.plus(minutes(5)))));
+        assert_eq!(evse(&again)["status"], "CHARGING");
+        // The same again changes nothing, whenever it arrives.
+        let same = status(&stored, "CHARGING", far, later);
+        assert_eq!(same, Update::Stale);
+        assert_eq!(
+            put(Some(&stored), as_received(&stored), later),
+            Ok(Update::Stale)
+        );
+        // A time of up to an hour ahead is believed.
+        let hour = now().plus(hours(1));
+        let ahead = changed(Ok(status(&location(), "CHARGING", hour, now())));
+        assert_eq!(status(&ahead, "AVAILABLE", later, later), Update::Stale);
+    }
+
+    #[test]
+    fn a_clock_that_is_always_ahead_freezes_nothing() {
+        let (mut stored, mut at) = (location(), now());
+        for step in 0..6 {
+            at = at.plus(minutes(50));
+            let word = ["CHARGING", "AVAILABLE"][step % 2];
+            stored = changed(Ok(status(&stored, word, at.plus(hours(2)), at)));
+            assert_eq!(evse(&stored)["status"], word);
+            // Another EVSE says something in between.
+            let other = json!({"uid": "OTHER", "status": word, "last_updated": at.plus(hours(2))});
+            let (part, moment) = (Part::Evse("OTHER"), at.plus(minutes(20)));
+            stored = changed(put_part(Some(&stored), &part, other, moment));
+        }
+        // The clock is set right.
+        let at = at.plus(minutes(10));
+        let stored = changed(Ok(status(&stored, "BLOCKED", at, at)));
+        assert_eq!(evse(&stored)["status"], "BLOCKED");
+    }
+
+    #[test]
+    fn a_far_time_that_was_stored_before_is_older_than_any_update() {
+        let mut stored = location();
+        stored["last_updated"] = json!("2099-01-01T00:00:00Z");
+        stored["evses"][0]["last_updated"] = json!("2099-01-01T00:00:00Z");
+        let next = changed(Ok(status(&stored, "CHARGING", now(), now())));
+        assert_eq!(next["last_updated"], json!(now()));
+        let whole = changed(put(Some(&stored), location(), now().plus(days(1))));
+        assert_eq!(whole, location());
+    }
+
+    #[test]
+    fn a_sender_cannot_say_when_an_object_was_received() {
+        let mut sent = location();
+        sent["evses"][0][RECEIVED] = json!("2099-01-01T00:00:00Z");
+        sent[RECEIVED] = json!("2099-01-01T00:00:00Z");
+        assert_eq!(put(None, sent.clone(), now()), Ok(Update::New(location())));
+        assert_eq!(put(Some(&location()), sent, now()), Ok(Update::Stale));
+        let mut sent = json!({"status": "CHARGING", "last_updated": now()});
+        sent[RECEIVED] = json!("2099-01-01T00:00:00Z");
+        let after = changed(patch_part(
+            Some(&location()),
+            &Part::Evse("3256"),
+            &sent,
+            now(),
+        ));
+        assert_eq!(as_received(&after), after);
     }
 
     #[test]
     fn an_object_belongs_to_the_party_of_its_path() {
         let id = |country: &str, id: &str| {
-            let owner = PartyId::new(country, "BEC").unwrap();
+            let owner = Owner {
+                network: Id::from_number(Kind::Network, 1),
+                party: PartyId::new(country, "BEC").unwrap(),
+            };
             ObjectId::new(owner, Module::Locations, id).unwrap()
         };
         assert_eq!(check_identity(&location(), &id("be", "loc1")), Ok(()));
         assert!(check_identity(&location(), &id("NL", "LOC1")).is_err());
         assert!(check_identity(&location(), &id("BE", "LOC2")).is_err());
-        let owner = PartyId::new("BE", "BEC").unwrap();
-        for bad in ["", "a\n", &"x".repeat(37)] {
-            assert!(ObjectId::new(owner.clone(), Module::Tariffs, bad).is_err());
-        }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::models::network::ForeignId;
 use crate::time::Timestamp;
 
 /// An object of a file that was not loaded.
@@ -209,6 +210,20 @@ pub(super) fn optional_text<'de, D: Deserializer<'de>>(
 ) -> Result<Option<String>, D::Error> {
     let text = text(deserializer)?;
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+/// Reads an id of a party; a number counts as its digits.
+pub(super) fn foreign_id<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<ForeignId, D::Error> {
+    text(deserializer).map(ForeignId::from)
+}
+
+/// Reads an id of a party that may be left out; an empty string counts as left out.
+pub(super) fn optional_foreign_id<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ForeignId>, D::Error> {
+    Ok(optional_text(deserializer)?.map(ForeignId::from))
 }
 
 /// Reads a list of strings; a number counts as its digits.

@@ -5,16 +5,17 @@ use serde::Deserialize;
 
 use super::cost::{CdrToken, ChargingPeriod, Cost};
 use super::party::PartyId;
-use super::reader::{moment, number, optional_moment, optional_text, text};
+use super::reader::{foreign_id, moment, number, optional_moment, optional_text, text};
+use crate::models::network::ForeignId;
 use crate::time::Timestamp;
 
 /// A charging session, as the operator of the station reports it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Session {
     #[serde(flatten)]
     pub owner: PartyId,
-    #[serde(deserialize_with = "text")]
-    pub id: String,
+    #[serde(deserialize_with = "foreign_id")]
+    pub id: ForeignId,
     #[serde(deserialize_with = "moment")]
     pub start_date_time: Timestamp,
     #[serde(default, deserialize_with = "optional_moment")]
@@ -25,12 +26,12 @@ pub struct Session {
     /// The reference that this service gave with the command or the authorization.
     #[serde(default, deserialize_with = "optional_text")]
     pub authorization_reference: Option<String>,
-    #[serde(deserialize_with = "text")]
-    pub location_id: String,
-    #[serde(deserialize_with = "text")]
-    pub evse_uid: String,
-    #[serde(deserialize_with = "text")]
-    pub connector_id: String,
+    #[serde(deserialize_with = "foreign_id")]
+    pub location_id: ForeignId,
+    #[serde(deserialize_with = "foreign_id")]
+    pub evse_uid: ForeignId,
+    #[serde(deserialize_with = "foreign_id")]
+    pub connector_id: ForeignId,
     #[serde(deserialize_with = "text")]
     pub currency: String,
     #[serde(default)]

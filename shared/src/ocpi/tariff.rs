@@ -172,7 +172,6 @@ pub struct Tariffs {
     all: Vec<ReadTariff>,
     /// By country code, party and id, in lower case.
     by_party: HashMap<(String, String, String), usize>,
-    by_id: HashMap<String, Vec<usize>>,
 }
 
 impl Tariff {
@@ -345,10 +344,8 @@ impl Tariffs {
             .try_map(id, Tariff::read);
         let mut tariffs = Self::default();
         for (place, tariff) in objects.loaded.into_iter().enumerate() {
-            let id = tariff.id.to_lowercase();
-            let party = party(&tariff.country_code, &tariff.party_id, &id);
+            let party = party(&tariff.country_code, &tariff.party_id, &tariff.id);
             tariffs.by_party.insert(party, place);
-            tariffs.by_id.entry(id).or_default().push(place);
             tariffs.all.push(tariff);
         }
         (tariffs, objects.skipped)
@@ -362,8 +359,8 @@ impl Tariffs {
         self.all.is_empty()
     }
 
-    /// The tariffs with these ids: of the party itself, else of the only party that has one with the id. And the ids
-    /// of those that are not here.
+    /// The tariffs of a party with these ids, and the ids of those that are not here. A tariff of another party with the same id is
+    /// another tariff.
     pub(super) fn find(
         &self,
         country_code: &str,
@@ -372,13 +369,7 @@ impl Tariffs {
     ) -> (Vec<&ReadTariff>, Vec<String>) {
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for id in ids {
-            let lower = id.to_lowercase();
-            let own = self.by_party.get(&party(country_code, party_id, &lower));
-            let only = || match self.by_id.get(&lower).map(Vec::as_slice) {
-                Some([place]) => Some(place),
-                _ => None,
-            };
-            match own.or_else(only) {
+            match self.by_party.get(&party(country_code, party_id, id)) {
                 Some(place) => found.push(&self.all[*place]),
                 None => missing.push(id.clone()),
             }
@@ -391,7 +382,7 @@ fn party(country_code: &str, party_id: &str, id: &str) -> (String, String, Strin
     (
         country_code.to_lowercase(),
         party_id.to_lowercase(),
-        id.to_owned(),
+        id.to_lowercase(),
     )
 }
 

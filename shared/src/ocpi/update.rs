@@ -3,6 +3,7 @@
 //! - A status that the file gives an EVSE counts when it is another than the file gave the last time. Otherwise the EVSE keeps
 //!   the status that it has by now.
 //! - An EVSE at which a session of ours charges stays occupied, unless the file says that it is out of order.
+//! - A station of a network stays one.
 //! - Prices change where the file gives prices; without a file of tariffs they stay.
 //! - What stays the same is not written, and `created` never changes.
 
@@ -21,17 +22,25 @@ pub fn merged(
     let mut internal = StationInternal {
         published: imported.published,
         imported_status: imported.statuses(),
+        location: None,
     };
     let ImportedStation {
         mut station,
         priced,
+        location,
         ..
     } = imported;
+    internal.location = location;
     (station.created, station.updated) = (now, now);
     let Some((before, before_private)) = stored else {
         station.show_cheapest_pricing();
         return (station, internal);
     };
+    // A file does not take a station from its network.
+    if internal.location.is_none() {
+        internal.location.clone_from(&before_private.location);
+        station.network.clone_from(&before.network);
+    }
     let stored_connector = |id: &str| before.connectors.iter().find(|one| one.id == id);
     for connector in &mut station.connectors {
         let stored = stored_connector(&connector.id);

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::id::{Id, Kind};
+use crate::models::network::ObjectId;
 use crate::models::reservation::ReservationRequest;
-use crate::ocpi::object::ObjectId;
 use crate::origin::{Mode, Tenant};
 use crate::time::{SignedDuration, Timestamp, millis, minutes};
 
@@ -117,7 +117,7 @@ pub enum Message {
         mode: Mode,
         tariff: ObjectId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        after: Option<String>,
+        after: Option<ObjectId>,
     },
     /// Do what a charging session at a network's station waits for: send a command, or give up waiting.
     OperateSession { tenant: Tenant, session: Id },

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::id::Id;
+use crate::models::network::{EvseId, ObjectId};
 use crate::ocpi::token::Token;
 use crate::origin::Tenant;
 use crate::time::Timestamp;
@@ -78,12 +79,12 @@ pub struct Subject {
     pub id: Id,
 }
 
-/// Where a command is to be carried out, by the ids of the network.
+/// Where a command is to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    pub location_id: String,
-    pub evse_uid: String,
-    pub connector_id: Option<String>,
+    pub evse: EvseId,
+    /// The connector within the EVSE.
+    pub connector: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -99,8 +100,8 @@ pub struct StartRequest {
 pub struct StopRequest {
     /// The charging session.
     pub subject: Subject,
-    /// What the network calls the session.
-    pub session_id: String,
+    /// The session of the network.
+    pub session: ObjectId,
 }
 
 #[derive(Debug, Clone)]

@@ -524,22 +524,26 @@ impl UnitOfWork<'_> {
 }
 
 /// Leaves credits for a later invoice that are more than what is due on this one: an invoice is never below zero. The adjustments of a
-/// session stay together, so that a corrected price is not billed before the wrong one is credited. Those that this invoice has claimed
+/// session, or of a reservation, stay together, so that a corrected price is not billed before the wrong one is credited. Those that this invoice has claimed
 /// already stay.
 fn leave_credits(billed: &mut Vec<Billable>) {
     let due =
         |billed: &[Billable]| -> i64 { billed.iter().map(|one| one.line.amount - one.paid).sum() };
     let is_open = |one: &Billable| one.what.is(Kind::Adjustment) && one.claimed_by.is_none();
+    let adjusted = |one: &Billable| {
+        let line = &one.line;
+        line.charging_session.clone().or(line.reservation.clone())
+    };
     while due(billed) < 0 {
-        let mut sums: BTreeMap<Option<Id>, i64> = BTreeMap::new();
+        let mut sums: BTreeMap<_, i64> = BTreeMap::new();
         for one in billed.iter().filter(|one| is_open(one)) {
-            *sums.entry(one.line.charging_session.clone()).or_default() += one.line.amount;
+            *sums.entry(adjusted(one)).or_default() += one.line.amount;
         }
         let credited = sums.into_iter().find(|(_, sum)| *sum < 0);
-        let Some((session, _)) = credited else {
+        let Some((credited, _)) = credited else {
             return;
         };
-        billed.retain(|one| !is_open(one) || one.line.charging_session != session);
+        billed.retain(|one| !is_open(one) || adjusted(one) != credited);
     }
 }
 

@@ -28,7 +28,7 @@
 //! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
 //! | network of a token that it authenticates with | `<mode>#OCPI#TOKEN#<hash>` | `#` | |
 //! | network of a party | `<mode>#OCPI#PARTY#<country>*<party>` | `#` | |
-//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<country>*<party>` by id, of sessions and CDRs that belong to none of ours `<mode>#OCPI#UNMATCHED` by time |
+//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<net>#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<net>#<country>*<party>` by id, of sessions and CDRs that belong to none of ours `<mode>#OCPI#UNMATCHED` by time |
 //! | location that names a tariff | that of the tariff | `LOCATION#<id>` | |
 //! | command to a network | `<mode>#OCPI#COMMAND#<cmd>` | `#` | `ttl` 30 days |
 //! | claim of a uid that another account's charge card holds | `<mode>#OCPI#CARD#<uid>` | `<acct>` | `network`: `<mode>#OCPI#CLAIMS` by time, until an operator has decided |
@@ -51,8 +51,7 @@ use jiff::civil::Date;
 
 use crate::charging::calendar::CalendarOwner;
 use crate::id::{Id, Kind};
-use crate::ocpi::object::{Module, ObjectId};
-use crate::ocpi::party::PartyId;
+use crate::models::network::{ObjectId, Owner, PartyId};
 use crate::origin::{Mode, Tenant};
 
 /// One row of the table.
@@ -161,11 +160,11 @@ pub enum Key<'a> {
         mode: Mode,
         id: &'a ObjectId,
     },
-    /// That a location names a tariff.
+    /// That a location names a tariff of its party; without a location, what the sort keys of all such rows begin with.
     TariffUse {
         mode: Mode,
         tariff: &'a ObjectId,
-        location: &'a str,
+        location: Option<&'a ObjectId>,
     },
     NetworkCommand {
         mode: Mode,
@@ -281,7 +280,10 @@ impl Key<'_> {
                 location,
             } => (
                 of_object(mode, tariff),
-                format!("LOCATION#{}", location.to_lowercase()),
+                format!(
+                    "LOCATION#{}",
+                    location.map_or_else(String::new, ObjectId::order)
+                ),
             ),
             Self::NetworkCommand { mode, id } => {
                 (of_ocpi(mode, COMMAND, id.as_str()), ALONE.into())
@@ -332,7 +334,7 @@ pub enum Partition<'a> {
     /// All networks of a mode.
     Networks { mode: Mode },
     /// The locations of a party.
-    LocationsOf { mode: Mode, party: &'a PartyId },
+    LocationsOf { mode: Mode, owner: &'a Owner },
     /// The sessions and CDRs that belong to no session of this service.
     Unmatched { mode: Mode },
     /// The tokens of charge cards.
@@ -375,8 +377,8 @@ impl Partition<'_> {
                 let kind = Kind::Network.name();
                 ("list", "list_pk", format!("{mode}#{kind}"))
             }
-            Self::LocationsOf { mode, party } => {
-                let value = of_ocpi(mode, "LOCATIONS", &party.to_string());
+            Self::LocationsOf { mode, owner } => {
+                let value = of_ocpi(mode, "LOCATIONS", &owner.to_string());
                 ("network", "network_pk", value)
             }
             Self::Unmatched { mode } => ("network", "network_pk", format!("{mode}#OCPI#UNMATCHED")),
@@ -547,22 +549,15 @@ fn of_ocpi(mode: Mode, what: &str, name: &str) -> String {
 }
 
 fn of_object(mode: Mode, id: &ObjectId) -> String {
-    let (owner, module) = (&id.owner, id.module.as_str());
-    let name = format!("{owner}#{module}#{}", id.id.to_lowercase());
-    of_ocpi(mode, OBJECT, &name)
+    of_ocpi(mode, OBJECT, &id.key())
 }
 
 /// The mode and id of an object's `pk` that a party has sent, in lower case.
 pub fn parse_ocpi_object(pk: &str) -> Option<(Mode, ObjectId)> {
     let (mode, rest) = pk.split_once("#OCPI#")?;
-    let (what, rest) = rest.split_once('#')?;
-    let (owner, rest) = rest.split_once('#')?;
-    let (module, id) = rest.split_once('#')?;
-    let (country, party) = owner.split_once('*')?;
-    let owner = PartyId::new(country, party).ok()?;
-    let module = Module::from_name(module).filter(|_| what == OBJECT)?;
-    let id = id.to_owned();
-    Some((mode.parse().ok()?, ObjectId { owner, module, id }))
+    let (what, id) = rest.split_once('#')?;
+    let mode = mode.parse().ok().filter(|_| what == OBJECT)?;
+    Some((mode, id.parse().ok()?))
 }
 
 /// The mode and id of the `pk` of a command to a network.
@@ -624,6 +619,7 @@ pub fn next_actions(number: u8) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::network::Module;
     use crate::time::Timestamp;
 
     #[test]
@@ -772,11 +768,15 @@ mod tests {
     #[test]
     fn the_key_of_a_received_object_names_its_kind() {
         let mode = Mode::Live;
-        let owner = PartyId::new("NL", "TNM").unwrap();
+        let owner = Owner {
+            network: Id::from_number(Kind::Network, 1),
+            party: PartyId::new("NL", "TNM").unwrap(),
+        };
         let id = ObjectId::new(owner, Module::Tariffs, "A#1").unwrap();
         let (pk, _) = Key::OcpiObject { mode, id: &id }.pair();
         let (read_mode, read) = parse_ocpi_object(&pk).unwrap();
-        assert_eq!((read_mode, read.id.as_str()), (mode, "a#1"));
+        assert_eq!((read_mode, read.id().as_str()), (mode, "a#1"));
+        assert_eq!(read, id);
         assert_eq!(Key::OcpiObject { mode, id: &read }.pair().0, pk);
         assert!(parse_charge_token(&pk).is_none() && parse_network(&pk).is_none());
         let uid = "04#AA";

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,11 +18,11 @@ use crate::cache::TtlCache;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::models::charging_station::{ChargingStation, ConnectorStatus};
+use crate::models::network::{Module, ObjectId, Owner, PartyId};
 use crate::models::stored::Stored;
 use crate::ocpi::command::{CommandType, ResponseType, ResultType};
 use crate::ocpi::network::{Network, NetworkInternal, NetworkStatus};
-use crate::ocpi::object::{Module, ObjectId};
-use crate::ocpi::party::PartyId;
+use crate::ocpi::object::{as_received, updated_at};
 use crate::origin::{Mode, Origin, Tenant};
 use crate::ports::network::Subject;
 use crate::time::{MINUTE, SignedDuration, Timestamp, days};
@@ -54,8 +54,7 @@ impl ById for Network {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedObject {
     pub id: ObjectId,
-    /// The network over which it came.
-    pub network: Id,
+    /// As it is stored ([`crate::ocpi::object`]).
     pub object: Value,
     /// When it was received the last time.
     pub received: Timestamp,
@@ -63,23 +62,17 @@ pub struct ReceivedObject {
     pub revision: u64,
     /// The station that a location became.
     pub station: Option<Id>,
-    /// The object of this service that a session or a CDR belongs to, as its tenant and id. Without one it is listed as
+    /// The charging session or the reservation of this service that a session or a CDR belongs to. Without one it is listed as
     /// unmatched.
-    pub matched: Option<Matched>,
-}
-
-/// What a session or a CDR of a network belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Matched {
-    pub tenant: Tenant,
-    pub charging_session: Id,
+    pub matched: Option<Subject>,
 }
 
 /// A command that was sent to a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentCommand {
     pub id: Id,
-    pub network: Id,
+    /// The party that it was sent to.
+    pub to: Owner,
     pub command: CommandType,
     /// What the command is about, such as a charging session or a reservation.
     pub subject: Subject,
@@ -197,6 +190,15 @@ impl Store {
         self.pointed_at(mode, Key::Party { mode, party }).await
     }
 
+    /// The network of an owner, if the party is still a part of it.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn network_of(&self, mode: Mode, owner: &Owner) -> Result<Option<Stored<Network>>> {
+        let network: Option<Stored<Network>> = self.find(&operators(mode), &owner.network).await?;
+        Ok(network.filter(|network| network.object.party(&owner.party).is_some()))
+    }
+
     /// The network that a row points at.
     async fn pointed_at(&self, mode: Mode, key: Key<'_>) -> Result<Option<Stored<Network>>> {
         let Some(item) = self.item(key, true).await? else {
@@ -261,17 +263,18 @@ impl Store {
         Ok((location, stored))
     }
 
-    /// The ids of the locations of a party, in lower case.
+    /// The locations of a party.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn location_ids(&self, mode: Mode, party: &PartyId) -> Result<Vec<String>> {
+    pub async fn location_ids(&self, mode: Mode, owner: &Owner) -> Result<Vec<ObjectId>> {
         let items = self
-            .network_index(Partition::LocationsOf { mode, party })
+            .network_index(Partition::LocationsOf { mode, owner })
             .await?;
-        let ids = items
-            .iter()
-            .map(|item| string(item, "network_sk").to_owned());
+        let ids = items.iter().filter_map(|item| {
+            let (_, id) = super::keys::parse_ocpi_object(string(item, "pk"))?;
+            Some(id)
+        });
         Ok(ids.collect())
     }
 
@@ -292,7 +295,7 @@ impl Store {
         Ok(objects)
     }
 
-    /// The ids of the locations that name a tariff, after the given one, at most so many.
+    /// The locations that name a tariff of their party, after the given one, at most so many.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -300,16 +303,16 @@ impl Store {
         &self,
         mode: Mode,
         tariff: &ObjectId,
-        after: Option<&str>,
+        after: Option<&ObjectId>,
         limit: usize,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Vec<ObjectId>> {
         let key = |location| Key::TariffUse {
             mode,
             tariff,
             location,
         };
-        let (pk, first) = key("").pair();
-        let start = after.map(|after| key_item(key(after)));
+        let (pk, first) = key(None).pair();
+        let start = after.map(|after| key_item(key(Some(after))));
         let page = self
             .client
             .query()
@@ -323,13 +326,14 @@ impl Store {
             .await
             .map_err(client::failure)?;
         let items = page.items.unwrap_or_default();
-        let ids = items
-            .iter()
-            .filter_map(|item| string(item, "sk").strip_prefix(&first));
-        Ok(ids.map(str::to_owned).collect())
+        let ids = items.iter().filter_map(|item| {
+            let id = string(item, "sk").strip_prefix(&first)?;
+            tariff.beside(Module::Locations, id).ok()
+        });
+        Ok(ids.collect())
     }
 
-    /// Notes that a location names a tariff.
+    /// Notes that a location names a tariff of its party.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -337,12 +341,12 @@ impl Store {
         &self,
         mode: Mode,
         tariff: &ObjectId,
-        location: &str,
+        location: &ObjectId,
     ) -> Result<()> {
         let key = Key::TariffUse {
             mode,
             tariff,
-            location,
+            location: Some(location),
         };
         let put = self.client.put_item().table_name(&self.table);
         let put = put.set_item(Some(key_item(key))).send().await;
@@ -429,7 +433,7 @@ impl Store {
         mode: Mode,
         network: &Id,
         pull: &Pull,
-        ids: &[(PartyId, String)],
+        ids: &[ObjectId],
     ) -> Result<()> {
         let mut item = new_item(Key::PulledPage {
             mode,
@@ -453,7 +457,7 @@ impl Store {
         mode: Mode,
         network: &Id,
         started: Timestamp,
-    ) -> Result<Vec<(PartyId, String)>> {
+    ) -> Result<Vec<ObjectId>> {
         let (pk, first) = Key::PulledPage {
             mode,
             network,
@@ -475,7 +479,7 @@ impl Store {
         let items: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
         let mut pulled = Vec::new();
         for item in &items {
-            let (of, ids): (Timestamp, Vec<(PartyId, String)>) = read_state(item)?;
+            let (of, ids): (Timestamp, Vec<ObjectId>) = read_state(item)?;
             if of == started {
                 pulled.extend(ids);
             }
@@ -520,12 +524,9 @@ fn read_object(item: Item, id: &ObjectId) -> Result<ReceivedObject> {
         true => None,
         false => Some(serde_json::from_str(matched).map_err(Error::permanent)?),
     };
+    let written = string(&item, "id");
     Ok(ReceivedObject {
-        id: ObjectId {
-            id: string(&item, "id").to_owned(),
-            ..id.clone()
-        },
-        network: Id::from(string(&item, "network")),
+        id: id.beside(id.module(), written).map_err(Error::permanent)?,
         object: serde_json::from_str(string(&item, RAW)).map_err(Error::permanent)?,
         received,
         revision: number(&item, "revision").unsigned_abs(),
@@ -535,11 +536,20 @@ fn read_object(item: Item, id: &ObjectId) -> Result<ReceivedObject> {
 }
 
 impl ReceivedObject {
+    /// The object as it was received.
+    pub fn shown(&self) -> Value {
+        as_received(&self.object)
+    }
+
+    /// When the object was updated, by the clock of its party if that is believed, else when it was received.
+    pub fn updated(&self) -> Timestamp {
+        updated_at(&self.object, self.received).unwrap_or(self.received)
+    }
+
     /// An object that is not in the table.
-    pub fn new(id: ObjectId, network: Id, object: Value, now: Timestamp) -> Self {
+    pub fn new(id: ObjectId, object: Value, now: Timestamp) -> Self {
         Self {
             id,
-            network,
             object,
             received: now,
             revision: 0,
@@ -552,9 +562,8 @@ impl ReceivedObject {
     fn item(&self, mode: Mode) -> Result<Item> {
         let id = &self.id;
         let mut item = new_item(Key::OcpiObject { mode, id });
-        let (module, owner) = (id.module, &id.owner);
-        item.insert("id".into(), s(id.id.as_str()));
-        item.insert("network".into(), s(self.network.as_str()));
+        let (module, owner) = (id.module(), id.owner());
+        item.insert("id".into(), s(id.id().as_str()));
         item.insert("received".into(), s(self.received.to_string()));
         item.insert("revision".into(), n(self.revision + 1));
         let raw = serde_json::to_string(&self.object).map_err(Error::internal)?;
@@ -571,10 +580,7 @@ impl ReceivedObject {
             item.insert("version".into(), n(self.revision + 1));
         }
         let listed = match module {
-            Module::Locations => {
-                let order = id.id.to_lowercase();
-                Some((Partition::LocationsOf { mode, party: owner }, order))
-            }
+            Module::Locations => Some((Partition::LocationsOf { mode, owner }, id.order())),
             Module::Sessions | Module::Cdrs if self.matched.is_none() => {
                 let name = format!("{} {id}", self.received);
                 Some((Partition::Unmatched { mode }, name))
@@ -686,6 +692,22 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":network", s(network.as_str()));
         let delete = delete.build().map_err(Error::internal)?;
         self.push(Write::Delete(delete), Error::Contended);
+        Ok(())
+    }
+
+    /// Lets the commit fail unless the party belongs to the network.
+    ///
+    /// # Errors
+    /// `Internal` if the check cannot be built.
+    pub fn check_party(&mut self, owner: &Owner) -> Result<()> {
+        let (mode, party) = (self.origin.tenant.mode, &owner.party);
+        let check = ConditionCheck::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Party { mode, party })))
+            .condition_expression("network = :network")
+            .expression_attribute_values(":network", s(owner.network.as_str()));
+        let check = check.build().map_err(Error::internal)?;
+        self.push(Write::Check(check), Error::Contended);
         Ok(())
     }
 

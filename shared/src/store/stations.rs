@@ -333,10 +333,10 @@ impl Store {
         &self,
         tenant: &Tenant,
         ids: &[Id],
-    ) -> Result<Vec<ChargingStation>> {
+    ) -> Result<Vec<Stored<ChargingStation>>> {
         let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
         let published = rows.into_iter().filter(|row| row.internal.published);
-        Ok(published.map(|row| row.object).collect())
+        Ok(published.collect())
     }
 
     /// The station, if there is one and it is published.

@@ -23,6 +23,7 @@ use crate::models::charging_station::{ChargingStation, Connector, ConnectorStatu
 use crate::models::driver::Driver;
 use crate::models::event_type::EventType;
 use crate::models::fleet::Fleet;
+use crate::models::network::{EvseId, ObjectId};
 use crate::models::payment_method::PaymentMethod;
 use crate::models::reservation::Reservation;
 use crate::models::stored::Stored;
@@ -66,6 +67,8 @@ impl SessionCostLine {
 #[derive(Debug, Clone, Copy)]
 pub struct Parties<'a> {
     pub station: &'a ChargingStation,
+    /// The location that the station is at its network.
+    pub location: Option<&'a ObjectId>,
     pub connector: &'a Connector,
     pub driver: &'a Driver,
     pub vehicle: &'a Vehicle,
@@ -272,8 +275,8 @@ impl ChargingSession {
             .filter(|(at, _)| *at < latest)
             .unwrap_or((latest, EndReason::MaximumDuration));
         let held_until = ends_by.min(charged);
-        let of_network =
-            network_session(station, connector).filter(|_| parties.operation == Operation::Network);
+        let of_network = network_session(parties.location, station, connector)
+            .filter(|_| parties.operation == Operation::Network);
         let pending = of_network.is_some();
         let currency = tariff::currency(&connector.pricing, parties.currency, now);
         let mut pricing = connector.pricing.clone();
@@ -357,20 +360,17 @@ impl ChargingSession {
     }
 }
 
-/// What a network needs to know to operate a session at a connector of its station; none for a station without a network.
-pub fn network_session(station: &ChargingStation, connector: &Connector) -> Option<NetworkSession> {
-    let party = station.network.as_ref()?;
-    // `crate::ocpi::location` makes the id of a connector of those of its EVSE and its own.
-    let own = connector.id.strip_prefix(&connector.evse);
-    let own = own.and_then(|rest| rest.strip_prefix('-'));
+/// What is stored with a session at a connector of a network's location; none for a station without a network.
+fn network_session(
+    location: Option<&ObjectId>,
+    station: &ChargingStation,
+    connector: &Connector,
+) -> Option<NetworkSession> {
+    let evse = EvseId::new(location?.clone(), &connector.evse);
+    let own = connector.id_within_evse().map(str::to_owned);
     Some(NetworkSession {
-        country_code: party.country_code.clone(),
-        party_id: party.party_id.clone(),
-        location_id: station.location_id.clone()?,
-        evse_uid: connector.evse.clone(),
-        connector_id: own.map(str::to_owned),
         evse_power: evse_power(station, &connector.evse),
-        ..NetworkSession::default()
+        ..NetworkSession::at(evse, own)
     })
 }
 

@@ -19,6 +19,7 @@ use crate::models::charging_session::{
 use crate::models::charging_station::{ChargingStation, Connector, Price, PriceType};
 use crate::models::driver::Driver;
 use crate::models::event_type::EventType;
+use crate::models::network::{ObjectId, is_believed};
 use crate::models::stored::Stored;
 use crate::models::vehicle::Vehicle;
 use crate::money::Currency;
@@ -49,6 +50,8 @@ pub enum CdrOutcome {
 #[derive(Debug, Clone, Copy)]
 pub struct CardSession<'a> {
     pub station: &'a ChargingStation,
+    /// The location that the station is at its network.
+    pub location: Option<&'a ObjectId>,
     pub connector: &'a Connector,
     pub driver: &'a Driver,
     pub vehicle: &'a Vehicle,
@@ -64,6 +67,7 @@ impl ChargingSession {
     pub fn by_card(card: &CardSession<'_>, now: Timestamp) -> Option<Stored<Self>> {
         let CardSession {
             station,
+            location,
             connector,
             driver,
             vehicle,
@@ -112,7 +116,7 @@ impl ChargingSession {
         };
         let network = NetworkSession {
             start_sent: Some(now),
-            ..network_session(station, connector)?
+            ..network_session(location, station, connector)?
         };
         let internal = SessionInternal {
             reservation: reservation.cloned(),
@@ -142,13 +146,13 @@ impl Stored<ChargingSession> {
         };
         let is_old = network
             .reported
-            .is_some_and(|newest| report.last_updated < newest);
-        let is_another = network.session_id.as_deref();
-        let is_another = is_another.is_some_and(|id| !id.eq_ignore_ascii_case(&report.session_id));
+            .is_some_and(|newest| report.last_updated < newest && is_believed(newest, now));
+        let known = network.session.as_ref();
+        let is_another = known.is_some_and(|known| *known != report.session);
         if is_old || is_another {
             return false;
         }
-        network.session_id = Some(report.session_id.clone());
+        network.session = Some(report.session.clone());
         // The same report may come twice.
         let is_new = network.reported != Some(report.last_updated);
         if is_new {
@@ -351,11 +355,7 @@ impl Stored<ChargingSession> {
             return CdrOutcome::Noted;
         };
         let id = &cdr.billed.id;
-        if network
-            .cdrs
-            .iter()
-            .any(|known| known.id.eq_ignore_ascii_case(id))
-        {
+        if network.cdrs.iter().any(|known| known.id == *id) {
             return CdrOutcome::Known;
         }
         let is_final = network.final_at.is_some();
@@ -363,8 +363,8 @@ impl Stored<ChargingSession> {
             return CdrOutcome::OtherCurrency;
         }
         network.cdrs.push(cdr.billed.clone());
-        if network.session_id.is_none() {
-            network.session_id.clone_from(&cdr.session_id);
+        if network.session.is_none() {
+            network.session.clone_from(&cdr.session);
         }
         let total = total_of(&network.cdrs, cdr.currency);
         let counts = newest_bill(&network.cdrs, cdr.currency) == Some(&cdr.billed);

@@ -187,7 +187,7 @@ fn most_energy(power: u32, lasted: SignedDuration) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{now, scene};
+    use super::super::tests::{named, now, scene};
     use super::*;
     use crate::models::charging_session::NetworkSession;
     use crate::time::{HOUR, days, hours};
@@ -198,7 +198,7 @@ mod tests {
         let mut session = scene().start(json!({})).unwrap();
         session.internal.network = Some(Box::new(NetworkSession {
             evse_power: 22_000,
-            ..NetworkSession::default()
+            ..named::network_session()
         }));
         session
     }
@@ -245,7 +245,7 @@ mod tests {
         // Nothing is billed for it.
         assert_eq!(objection(&claim(24_201, HOUR), 0), None);
         let mut unknown = session();
-        unknown.internal.network = Some(Box::default());
+        unknown.internal.network = Some(Box::new(named::network_session()));
         let own = unknown.own_price(&claim(90_000, HOUR), &Plausibility::default(), now());
         assert_eq!(own.objection(Total::new(1, 1)), None);
     }

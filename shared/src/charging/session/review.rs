@@ -148,10 +148,11 @@ fn no_review() -> crate::Error {
 #[cfg(test)]
 mod tests {
     use super::super::plausibility::Plausibility;
-    use super::super::tests::{now, scene};
+    use super::super::tests::{named, now, scene};
     use super::*;
     use crate::models::charging_session::NetworkSession;
     use crate::models::charging_session::network::{Billed, CdrReport, Times};
+    use crate::models::network::Module;
     use crate::time::{HOUR, SignedDuration, days, millis};
     use serde_json::json;
 
@@ -164,14 +165,14 @@ mod tests {
         let ended = now().plus(HOUR);
         CdrReport {
             billed: Billed {
-                id: format!("C{number}"),
+                id: named::object(Module::Cdrs, &format!("C{number}")),
                 total: total(gross),
                 credit: credits.is_some(),
-                credits: credits.map(|number| format!("C{number}")),
+                credits: credits.map(|number| named::object(Module::Cdrs, &format!("C{number}"))),
                 last_updated: ended.plus(millis(number.into())),
                 currency: None,
             },
-            session_id: Some("S1".into()),
+            session: Some(named::object(Module::Sessions, "S1")),
             started: now(),
             ended,
             charging_ended: None,
@@ -191,7 +192,7 @@ mod tests {
         session.clear_events();
         session.internal.network = Some(Box::new(NetworkSession {
             evse_power: 22_000,
-            ..NetworkSession::default()
+            ..named::network_session()
         }));
         let outcome = apply(&mut session, &cdr(1, 5000, None));
         assert_eq!(outcome, CdrOutcome::UnderReview);
@@ -306,7 +307,7 @@ mod tests {
         let mut session = scene().start(json!({})).unwrap();
         session.internal.network = Some(Box::new(NetworkSession {
             evse_power: 22_000,
-            ..NetworkSession::default()
+            ..named::network_session()
         }));
         let cheap = CdrReport {
             energy: 50_000,

@@ -88,6 +88,7 @@ impl Scene {
             .unwrap()
             .extend(change.as_object().unwrap().clone());
         let parties = Parties {
+            location: None,
             station: &self.station,
             connector: &self.station.connectors[0],
             driver: &self.driver,
@@ -538,4 +539,24 @@ fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
         (free.object.amount_due, free.internal.next_action_at),
         (0, None)
     );
+}
+
+/// Objects of one party of a network.
+pub mod named {
+    use crate::id::{Id, Kind};
+    use crate::models::charging_session::NetworkSession;
+    use crate::models::network::{EvseId, Module, ObjectId, Owner, PartyId};
+
+    pub fn object(module: Module, id: &str) -> ObjectId {
+        let owner = Owner {
+            network: Id::from_number(Kind::Network, 1),
+            party: PartyId::new("NL", "EXA").unwrap(),
+        };
+        ObjectId::new(owner, module, id).unwrap()
+    }
+
+    pub fn network_session() -> NetworkSession {
+        let location = object(Module::Locations, "LOC1");
+        NetworkSession::at(EvseId::new(location, "E1"), None)
+    }
 }

@@ -230,15 +230,10 @@ fn of_fee(reservation: &Reservation, internal: &ReservationInternal) -> Vec<Cell
 
 /// What a row says of the one adjustment it stands for, in the order of the columns.
 fn of_adjustment(stored: &Stored<Adjustment>) -> Vec<Cell> {
-    let Adjustment {
-        charging_session,
-        fleet,
-        line,
-        ..
-    } = &stored.object;
+    let Adjustment { fleet, line, .. } = &stored.object;
     let name = |name: &Option<String>| Cell::name(name.as_deref().unwrap_or_default());
     vec![
-        Cell::id(Some(charging_session)),
+        Cell::id(line.charging_session.as_ref().or(line.reservation.as_ref())),
         Cell::Nothing,
         Cell::Nothing,
         Cell::time(line.started),

@@ -3,6 +3,7 @@ use crate::id::Kind;
 use crate::models::adjustment::Adjustment;
 use crate::models::charging_session::network::Total;
 use crate::models::invoice::tests::{at, session};
+use crate::models::network::{Module, ObjectId, Owner, PartyId};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -99,7 +100,12 @@ fn credit(created: &str) -> Stored<Adjustment> {
         net: -100,
         gross: -119,
     };
-    Adjustment::of_session(&session, total, Some("CREDIT"), at(created)).expect("it has ended")
+    let owner = Owner {
+        network: Id::from_number(Kind::Network, 1),
+        party: PartyId::new("NL", "EXA").unwrap(),
+    };
+    let cdr = ObjectId::new(owner, Module::Cdrs, "CREDIT").unwrap();
+    Adjustment::of_session(&session, total, Some(&cdr), at(created)).expect("it has ended")
 }
 
 #[test]

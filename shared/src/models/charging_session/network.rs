@@ -22,6 +22,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::models::charging_station::Price;
+use crate::models::network::{EvseId, ObjectId, Owner};
 use crate::money::Currency;
 use crate::time::{DAY, SignedDuration, Timestamp, days, minutes};
 use crate::window::Window;
@@ -43,22 +44,19 @@ pub const LONGEST: SignedDuration = DAY;
 pub const STALLED_AFTER: SignedDuration = DAY;
 
 /// What is stored with a session at a network's station.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NetworkSession {
-    /// The party that operates the station.
-    pub country_code: String,
-    pub party_id: String,
-    /// Where the session takes place, by the ids of the party.
-    pub location_id: String,
-    pub evse_uid: String,
+    /// Where the session takes place.
+    pub evse: EvseId,
+    /// The connector within the EVSE.
     #[serde(default)]
-    pub connector_id: Option<String>,
-    /// W that the EVSE delivers at most; 0 where that is not known, and in rows of earlier releases.
+    pub connector: Option<String>,
+    /// W that the EVSE delivers at most; 0 where that is not known.
     #[serde(default)]
     pub evse_power: u32,
-    /// What the network calls the session, once it has reported it.
+    /// The session of the network, once it has reported it.
     #[serde(default)]
-    pub session_id: Option<String>,
+    pub session: Option<ObjectId>,
     /// The time that the calendars keep for the session.
     #[serde(default)]
     pub hold: Option<Window>,
@@ -99,6 +97,37 @@ pub struct NetworkSession {
     /// The price in place of which an operator has decided to bill the service's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overruled: Option<PendingPrice>,
+}
+
+impl NetworkSession {
+    /// The state of a session of which the network has reported nothing.
+    pub fn at(evse: EvseId, connector: Option<String>) -> Self {
+        Self {
+            evse,
+            connector,
+            session: None,
+            hold: None,
+            start_sent: None,
+            start_accepted: false,
+            stop: None,
+            reported: None,
+            usage: Times::default(),
+            total: None,
+            cdrs: Vec::new(),
+            final_at: None,
+            adjusted: Total::default(),
+            evse_power: 0,
+            heard_at: None,
+            ended_by_tenant: false,
+            pending_price: None,
+            overruled: None,
+        }
+    }
+
+    /// The party that operates the station. What any other one reports or bills does not touch the session.
+    pub fn owner(&self) -> &Owner {
+        self.evse.owner()
+    }
 }
 
 /// The end of a session that was asked for.
@@ -173,12 +202,13 @@ impl Total {
 /// A CDR, as far as the sum of several depends on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billed {
-    pub id: String,
+    pub id: ObjectId,
     pub total: Total,
     /// Whether it credits another CDR: its total is negative.
     pub credit: bool,
     /// The CDR that it credits, if it says so.
-    pub credits: Option<String>,
+    pub credits: Option<ObjectId>,
+    /// When it was updated, by the network's clock if that is believed.
     pub last_updated: Timestamp,
     /// None in rows of earlier releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,15 +221,14 @@ impl Billed {
     }
 
     fn is_credit_of(&self, bill: &Self) -> bool {
-        let credited = self.credits.as_deref().filter(|_| self.credit);
-        credited.is_some_and(|id| id.eq_ignore_ascii_case(&bill.id))
+        self.credit && self.credits.as_ref() == Some(&bill.id)
     }
 }
 
 /// What a network says of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionReport {
-    pub session_id: String,
+    pub session: ObjectId,
     pub state: ReportedState,
     pub started: Timestamp,
     pub ended: Option<Timestamp>,
@@ -211,6 +240,7 @@ pub struct SessionReport {
     pub currency: Currency,
     /// The cost so far, if the network says it.
     pub total: Option<Total>,
+    /// When it was updated, by the network's clock if that is believed.
     pub last_updated: Timestamp,
 }
 
@@ -228,7 +258,7 @@ pub enum ReportedState {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CdrReport {
     pub billed: Billed,
-    pub session_id: Option<String>,
+    pub session: Option<ObjectId>,
     pub started: Timestamp,
     pub ended: Timestamp,
     pub charging_ended: Option<Timestamp>,
@@ -245,7 +275,7 @@ pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
     let in_currency = || cdrs.iter().filter(move |one| one.is_in(currency));
     let is_credited = |one: &&Billed| in_currency().any(|other| other.is_credit_of(one));
     let open = in_currency().filter(|one| !one.credit && !is_credited(one));
-    open.max_by(|a, b| (a.last_updated, &a.id).cmp(&(b.last_updated, &b.id)))
+    open.max_by(|a, b| (a.last_updated, a.id.order()).cmp(&(b.last_updated, b.id.order())))
 }
 
 /// What several CDRs of one session amount to in a currency; none before the session was billed in it. The order in which they
@@ -274,20 +304,30 @@ pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{Id, Kind};
+    use crate::models::network::{Module, PartyId};
 
     fn eur() -> Currency {
         Currency::from_code("eur").unwrap()
     }
 
+    fn named(id: &str) -> ObjectId {
+        let owner = Owner {
+            network: Id::from_number(Kind::Network, 1),
+            party: PartyId::new("NL", "EXA").unwrap(),
+        };
+        ObjectId::new(owner, Module::Cdrs, id).unwrap()
+    }
+
     fn cdr(id: &str, gross: i64, credits: Option<&str>, minute: i64) -> Billed {
         Billed {
-            id: id.into(),
+            id: named(id),
             total: Total {
                 net: gross / 2,
                 gross,
             },
             credit: credits.is_some(),
-            credits: credits.filter(|id| !id.is_empty()).map(Into::into),
+            credits: credits.filter(|id| !id.is_empty()).map(named),
             last_updated: Timestamp::EPOCH.plus(minutes(minute)),
             currency: Some(eur()),
         }

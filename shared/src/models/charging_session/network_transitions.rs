@@ -7,12 +7,19 @@ use super::network::{
 use super::{ChargingSession, SessionFailedReason, SessionStatus, wrong_state};
 use crate::error::Result;
 use crate::models::event_type::EventType;
+use crate::models::network::Owner;
 use crate::models::stored::Stored;
 use crate::time::Timestamp;
 
 impl Stored<ChargingSession> {
     fn network_mut(&mut self) -> Option<&mut NetworkSession> {
         self.internal.network.as_deref_mut()
+    }
+
+    /// Whether the session is at a station of the party: nobody else reports or bills it.
+    pub fn is_at(&self, owner: &Owner) -> bool {
+        let network = self.internal.network.as_ref();
+        network.is_some_and(|network| network.owner() == owner)
     }
 
     /// Sets when the session has to be processed next.

@@ -173,6 +173,27 @@ impl LineItem {
         })
     }
 
+    /// The line of what a network bills for a reservation after its fee was charged or invoiced, in minor units.
+    pub(in crate::models) fn of_fee_adjustment(
+        id: &Id,
+        reservation: &Reservation,
+        more: i64,
+        cdr: &str,
+    ) -> Self {
+        let fee = Fee {
+            since: reservation.updated,
+            amount: more,
+            paid: 0,
+        };
+        let line = Self::of_fee(reservation, &fee);
+        Self {
+            id: id.as_kind(Kind::LineItem),
+            description: format!("Adjustment by CDR {cdr}: {}", line.description),
+            kind: LineType::Adjustment,
+            ..line
+        }
+    }
+
     /// Fees carry no tax: no tax rate is known for them.
     pub(super) fn of_fee(reservation: &Reservation, fee: &Fee) -> Self {
         let (from, until) = (reservation.reserved_start, reservation.reserved_end);

@@ -10,6 +10,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 mod transitions;
+pub mod unused;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -19,6 +20,7 @@ pub use self::outward::GRACE;
 use self::outward::{OutwardReservation, RefusedEvse};
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
 use self::request::{LATEST, check_start, check_types, check_window, coded, invalid};
+use self::unused::UnusedReservation;
 use super::check_size;
 use super::driver::Driver;
 use super::event_type::EventType;
@@ -56,8 +58,9 @@ pub struct Reservation {
     pub driver: Id,
     pub earliest_start: Option<Timestamp>,
     pub failed_reason: Option<FailedReason>,
-    /// How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on; nothing before,
-    /// nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
+    /// How much is due, in minor units of `currency`. The `reservation_fee` from the confirmation on; nothing before, nor after a failure
+    /// or a free cancellation. If the reservation is not used and the charging network bills more than that for it, what the network bills.
+    /// Once the reservation is over, it is charged to `payment_method`.
     #[serde(default)]
     pub fee_due: i64,
     pub ideal_end: Timestamp,
@@ -120,6 +123,12 @@ pub struct ReservationInternal {
     /// The invoice that claimed the fee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
+    /// Whether the reservation was cancelled free of charge.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_fee_waived: bool,
+    /// What the network of the station has billed for not using the reservation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unused: Option<UnusedReservation>,
 }
 
 /// A fee that has been paid.
@@ -155,6 +164,8 @@ impl Default for ReservationInternal {
             fee_due_since: None,
             fee_paid: None,
             invoice: None,
+            is_fee_waived: false,
+            unused: None,
         }
     }
 }

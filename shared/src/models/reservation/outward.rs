@@ -77,6 +77,16 @@ impl OutwardReservation {
         }
     }
 
+    /// The RESERVE_NOW that the network has responded to.
+    pub fn command(&self) -> Option<&Id> {
+        match &self.state {
+            OutwardState::Due => None,
+            OutwardState::Sent { command, .. } | OutwardState::Accepted { command } => {
+                command.as_ref()
+            }
+        }
+    }
+
     /// Whether the network may keep the EVSE free.
     pub(super) fn is_sent(&self) -> bool {
         self.state != OutwardState::Due

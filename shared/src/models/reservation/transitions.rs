@@ -75,6 +75,7 @@ impl Stored<Reservation> {
         self.internal.awaiting_rematch = false;
         let outward = OutwardReservation::of(&self.object.id, assignment, now);
         self.internal.outward = assignment.is_of_network.then_some(outward);
+        self.internal.unused = None;
         self.internal.next_action_at = self.next_step(now);
     }
 
@@ -194,9 +195,11 @@ impl Stored<Reservation> {
             let message = "The vehicle is charging on this reservation: stop the session instead.";
             return Err(Code::ReservationInvalidState.because(message));
         }
-        if self.object.is_free_to_cancel(now) {
-            self.object.fee_due = 0;
-        }
+        self.internal.is_fee_waived = self.object.is_free_to_cancel(now);
+        self.object.fee_due = match self.internal.is_fee_waived {
+            true => 0,
+            false => self.unused_fee(),
+        };
         self.object.status = ReservationStatus::Cancelled;
         self.object.updated = now;
         self.record(EventType::ReservationCancelled);
@@ -221,6 +224,7 @@ impl Stored<Reservation> {
     /// Ends a confirmed reservation whose vehicle has not arrived in time.
     pub fn expire(&mut self, now: Timestamp) {
         self.object.status = ReservationStatus::Expired;
+        self.object.fee_due = self.unused_fee();
         self.object.updated = now;
         self.record(EventType::ReservationExpired);
         self.schedule_fee_charge(now);
@@ -228,7 +232,7 @@ impl Stored<Reservation> {
 
     /// Schedules the charge of a fee that is due at the end, if the reservation has a payment method. Otherwise, and if the
     /// charge is declined, the fee is billed by an invoice.
-    fn schedule_fee_charge(&mut self, now: Timestamp) {
+    pub(super) fn schedule_fee_charge(&mut self, now: Timestamp) {
         let due = self.object.fee_due > 0;
         self.internal.fee_due_since = due.then_some(now);
         self.internal.next_action_at = (due && self.object.payment_method.is_some()).then_some(now);

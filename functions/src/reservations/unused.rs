@@ -1,0 +1,51 @@
+//! Bills what the network of a station charges for a reservation that was never used ([`shared::models::reservation::unused`]).
+
+use shared::models::adjustment::Adjustment;
+use shared::models::charging_session::network::Billed;
+use shared::models::reservation::Reservation;
+use shared::models::reservation::unused::UnusedOutcome;
+use shared::origin::Origin;
+use shared::ports::network::Subject;
+use shared::store::networks::ReceivedObject;
+use shared::{App, Error, Id};
+
+/// Applies a CDR to the reservation that it is for. Returns whether the CDR belongs to the reservation; nothing is due for one that does
+/// not. `command` is the RESERVE_NOW that the CDR names, if it names one.
+///
+/// # Errors
+/// `Contended` if the reservation or the CDR changes in the meantime, `Unavailable` if DynamoDB cannot be reached.
+pub async fn bill(
+    app: &App,
+    object: &ReceivedObject,
+    subject: &Subject,
+    command: Option<&Id>,
+    cdr: &Billed,
+) -> Result<bool, Error> {
+    let Subject { tenant, id } = subject;
+    let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
+        return Ok(false);
+    };
+    let origin = Origin::background(tenant.clone(), app.now());
+    let outcome = row.take_unused_cdr(command, cdr, origin.now);
+    let mut tx = app.store.begin(&origin);
+    match outcome {
+        UnusedOutcome::NotDue => return Ok(false),
+        UnusedOutcome::Known => {}
+        UnusedOutcome::Noted => tx.save(&mut row)?,
+        UnusedOutcome::Adjusted(more) => {
+            let adjustment = Adjustment::of_reservation(&row, more, &cdr.id, origin.now);
+            tx.save(&mut row)?;
+            if let Some(mut adjustment) = adjustment {
+                tx.create(&mut adjustment)?;
+            }
+        }
+    }
+    if object.matched.is_none() {
+        tx.put_received(&ReceivedObject {
+            matched: Some(subject.clone()),
+            ..object.clone()
+        })?;
+    }
+    tx.commit_without_response().await?;
+    Ok(true)
+}
