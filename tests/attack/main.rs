@@ -7,6 +7,7 @@ mod expand;
 mod isolation;
 mod keys;
 mod money;
+mod networks;
 mod oversize;
 mod receivers;
 mod scopes;

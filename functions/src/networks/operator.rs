@@ -6,7 +6,7 @@ use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{Command, ResponseType};
-use shared::ocpi::network::{Network as OcpiNetwork, NetworkStatus};
+use shared::ocpi::network::Network as OcpiNetwork;
 use shared::ocpi::party::PartyId;
 use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::{InterfaceRole, module};
@@ -147,7 +147,7 @@ impl Network for Ocpi<'_> {
     }
 }
 
-/// What operates a station; nothing if its network is not connected, and in live mode also if it has none.
+/// What operates a station; nothing if its network does not reach its party, and in live mode also if it has none.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -166,7 +166,7 @@ pub async fn of_station<'a>(
         .map(|ocpi| Box::new(ocpi) as Box<dyn Network>))
 }
 
-/// A party, if it belongs to a connected network.
+/// A party, if commands may be sent to it ([`OcpiNetwork::reaches`]).
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -176,8 +176,8 @@ pub async fn of_party<'a>(
     party: PartyId,
 ) -> Result<Option<Ocpi<'a>>, Error> {
     let network = app.store.network_of_party(mode, &party).await?;
-    let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
-    Ok(connected.map(|network| Ocpi {
+    let reached = network.filter(|one| one.object.reaches(&party));
+    Ok(reached.map(|network| Ocpi {
         app,
         network,
         party,

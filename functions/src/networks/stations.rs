@@ -164,7 +164,7 @@ async fn derive(
     mut imported: ImportedStation,
     station: Option<&Stored<ChargingStation>>,
 ) -> Result<Stored<ChargingStation>, Error> {
-    let party = network.party(&id.owner);
+    let party = network.operator(&id.owner).ok();
     imported.set_network(StationNetwork {
         country_code: id.owner.country_code().to_owned(),
         party_id: id.owner.party_id().to_owned(),

@@ -16,7 +16,7 @@ use shared::http::route::PATIENCE;
 use shared::models::stored::Stored;
 use shared::ocpi::credentials::CredentialsToken;
 use shared::ocpi::envelope::{Envelope, StatusCode};
-use shared::ocpi::network::{Network, NetworkStatus};
+use shared::ocpi::network::{Network, NetworkStatus, PartyRefusal};
 use shared::ocpi::object::{Module, ObjectId};
 use shared::ocpi::party::PartyId;
 use shared::ocpi::versions::OcpiVersion;
@@ -52,14 +52,22 @@ pub struct Party {
 }
 
 impl Party {
-    /// The party of a path, if it is one of the platform's.
+    /// The party of a path, if it is one of the platform's that operate charging stations.
     ///
     /// # Errors
-    /// 404 for any other party: a platform writes and reads only objects of its own parties.
+    /// 404 for any other party: a platform writes and reads only objects of its own parties. Status code 2000 for a party that is not
+    /// approved.
     pub fn owner(&self, country_code: &str, party_id: &str) -> Result<PartyId> {
-        let owner = PartyId::new(country_code, party_id).ok();
-        let owner = owner.filter(|owner| self.network.party(owner).is_some());
-        owner.ok_or_else(|| Reply::not_found("This party is not one of the platform's."))
+        let owner = PartyId::new(country_code, party_id).map_err(Reply::not_found)?;
+        match self.network.operator(&owner) {
+            Ok(_) => Ok(owner),
+            Err(why @ PartyRefusal::Unknown) => Err(Reply::not_found(format!("{owner} {why}."))),
+            Err(why @ PartyRefusal::NotApproved) => {
+                let message = format!("{owner} {why}.");
+                tracing::info!(network.id = %self.network.id, message, "an object was refused");
+                Err(Reply::error(StatusCode::CLIENT_ERROR, message))
+            }
+        }
     }
 
     /// The object of a path, if it belongs to one of the platform's parties.
@@ -335,12 +343,9 @@ impl FromRequestParts<App> for Party {
             ));
         }
         let from = parties(&parts.headers, "from")?;
-        if from
-            .as_ref()
-            .is_some_and(|from| network.party(from).is_none())
-        {
+        if from.as_ref().is_some_and(|from| !network.has_party(from)) {
             return Err(Reply::not_found(
-                "OCPI-from: this party is not one of the platform's.",
+                "OCPI-from: this party is not one of the platform's, or is not approved.",
             ));
         }
         Ok(Self {

@@ -8,7 +8,6 @@ use shared::charging::matching::MatchRequest;
 use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
 use shared::models::charging_station::ChargingStation;
 use shared::models::reservation::{MatchFilter, MatchSummary};
-use shared::ocpi::network::NetworkStatus;
 use shared::ocpi::party::PartyId;
 use shared::operation::Operation;
 use shared::origin::Tenant;
@@ -25,8 +24,6 @@ pub struct Matcher<'a> {
     /// The windows on whose days calendars are read.
     windows: Vec<Window>,
     calendars: Calendars,
-    /// Whether each party of a charging network whose stations were read is connected.
-    networks: BTreeMap<PartyId, bool>,
     /// The stations that were read and that nothing operates. They are not matched.
     not_connected: Vec<ChargingStation>,
     /// The stations that were read, if they are kept.
@@ -60,7 +57,6 @@ impl<'a> Matcher<'a> {
             search: BestFirst::new(request, stations, wanted),
             windows: request.windows.to_vec(),
             calendars: Calendars::default(),
-            networks: BTreeMap::new(),
             not_connected: Vec::new(),
             kept: None,
         }
@@ -116,20 +112,17 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    /// Whether sessions can take place at a station: its network is connected, or the station is simulated.
-    async fn is_operated(&mut self, station: &ChargingStation) -> Result<bool, Error> {
+    /// Whether sessions can take place at a station: its network reaches its party, or the station is simulated.
+    async fn is_operated(&self, station: &ChargingStation) -> Result<bool, Error> {
         let mode = self.tenant.mode;
         let Some(party) = &station.network else {
             return Ok(Operation::of(mode, false).is_operated());
         };
         let party = PartyId::new(&party.country_code, &party.party_id).map_err(Error::internal)?;
-        if let Some(connected) = self.networks.get(&party) {
-            return Ok(*connected);
-        }
-        let network = self.app.store.network_of_party(mode, &party).await?;
-        let connected = network.is_some_and(|one| one.object.status == NetworkStatus::Connected);
-        self.networks.insert(party, connected);
-        Ok(connected)
+        let app = self.app;
+        app.networks
+            .reaches(&app.store, mode, &party, app.now())
+            .await
     }
 
     /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved.
