@@ -1,6 +1,8 @@
 //! Parties that are reached by way of a hub: what the hub reports about them, their approval, and what is done with those that cannot be
 //! reached.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use shared::time::{HOUR, MINUTE, days};
 use tests::platform::{Connected, Platform, client_info, fixture, hub_role, manage, send};
@@ -42,6 +44,12 @@ impl Scene {
     async fn new() -> Self {
         let info = |party| client_info(party, "CPO", "CONNECTED", tests_began());
         Self::with(&[info("EXA"), info("OTH")]).await
+    }
+
+    /// Adds an object to a list of the hub.
+    fn list(&self, module: &'static str, object: Value) {
+        let mut behaviour = self.hub.platform.behaviour();
+        behaviour.lists.entry(module).or_default().push(object);
     }
 
     async fn network(&self) -> Value {
@@ -188,15 +196,19 @@ async fn a_trusted_hub_has_its_parties_approved() {
     assert_eq!(trusted.expect("trusted")["trusts_parties"], true);
     assert_eq!(scene.stations().await, [r#""EXA""#, r#""OTH""#]);
     // A party that appears is pulled from at once.
-    let mut behaviour = scene.hub.platform.behaviour();
-    let locations = behaviour.lists.get_mut("locations").expect("locations");
-    locations.push(location("NEW"));
-    drop(behaviour);
+    scene.list("locations", location("NEW"));
     assert_eq!(scene.report("NEW", "CONNECTED").await.status, 201);
     scene.app.drain().await;
     let all = [r#""EXA""#, r#""NEW""#, r#""OTH""#];
     assert_eq!(scene.stations().await, all);
     assert_eq!(scene.problems().await, "[]");
+    // The same if the hub reports it only when it is asked, which is once a day.
+    let info = client_info("DAY", "CPO", "CONNECTED", tests_began());
+    scene.list("hubclientinfo", info);
+    scene.list("locations", location("DAY"));
+    scene.app.advance(86_400 + 3_600).await;
+    let all = [r#""DAY""#, r#""EXA""#, r#""NEW""#, r#""OTH""#];
+    assert_eq!(scene.stations().await, all);
     let doubted = scene.act("trust_hub", json!({"trusted": false})).await;
     doubted.expect("not trusted");
     scene.report("ONE", "CONNECTED").await;
@@ -248,11 +260,9 @@ async fn a_hub_is_asked_for_its_parties_once_a_day() {
     assert_eq!(asked().len(), before, "by full pulls only");
     let now = scene.app.now();
     let gone = client_info("EXA", "CPO", "OFFLINE", now);
-    let mut behaviour = scene.hub.platform.behaviour();
-    behaviour.lists.insert("hubclientinfo", vec![gone]);
     // The hub leaves out the locations of a party that it does not reach.
-    behaviour.lists.insert("locations", Vec::new());
-    drop(behaviour);
+    let lists = BTreeMap::from([("hubclientinfo", vec![gone]), ("locations", Vec::new())]);
+    scene.hub.platform.behaviour().lists = lists;
     scene.app.advance(86_400).await;
     assert_eq!(asked().len(), before + 1);
     let offline = Some((false, "OFFLINE".to_owned()));

@@ -1763,6 +1763,8 @@ mod sync {
     #[tokio::test]
     async fn an_interrupted_pull_goes_on_where_it_was() {
         let app = TestApp::start().await;
+        // No token is sent meanwhile.
+        app.drain().await;
         let old = "2026-01-05T08:00:00Z";
         let cpo = Connected::with(&app, |behaviour| {
             behaviour.missing = vec!["tariffs", "sessions", "cdrs"];

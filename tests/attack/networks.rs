@@ -95,9 +95,8 @@ async fn statuses(app: &TestApp) -> BTreeMap<String, String> {
 /// The platform moves its locations to another address, and everything is asked for again.
 async fn turn(app: &TestApp, cpo: &Connected, locations: &str) -> Connected {
     let address = format!("{locations}/0");
-    let mut behaviour = cpo.platform.behaviour();
-    behaviour.addresses.insert("locations", address);
-    drop(behaviour);
+    let addresses = BTreeMap::from([("locations", address)]);
+    cpo.platform.behaviour().addresses = addresses;
     let path = "/ocpi/2.2.1/credentials";
     let credentials = cpo.platform.credentials();
     let renewed = send(app, &cpo.token, "PUT", path, Some(&credentials), &[]).await;

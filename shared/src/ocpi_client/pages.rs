@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{Failure, refused, unreachable};
+use super::failure::{Failure, refused, unreachable};
 use crate::ocpi::envelope::StatusCode;
 
 /// How long the next part of a page is waited for.
