@@ -45,6 +45,8 @@ pub struct Behaviour {
     pub missing: Vec<&'static str>,
     /// Modules whose pages name a next one that is not there.
     pub dead_links: Vec<&'static str>,
+    /// Addresses of endpoints that are not its own, by module.
+    pub addresses: BTreeMap<&'static str, String>,
     /// The roles in its credentials.
     pub roles: Value,
     /// The objects of its lists, by module.
@@ -59,6 +61,8 @@ pub struct Behaviour {
     pub reactions: VecDeque<Reaction>,
     /// HTTP statuses of the next answers.
     pub fail: Vec<u16>,
+    /// The header `Retry-After` of these.
+    pub retry_after: Option<&'static str>,
     pub requests: Vec<Received>,
 }
 
@@ -130,9 +134,14 @@ impl Behaviour {
     }
 
     fn endpoints(&self) -> Value {
-        let module = |name: &str, role: &str| json!({"identifier": name, "role": role, "url": format!("{}/2.2.1/{name}", self.url)});
+        let module = |name: &str, role: &str| {
+            let other = self.addresses.get(name).cloned();
+            let url = other.unwrap_or_else(|| format!("{}/2.2.1/{name}", self.url));
+            json!({"identifier": name, "role": role, "url": url})
+        };
         let all = [
             ("credentials", "SENDER"),
+            ("hubclientinfo", "SENDER"),
             ("locations", "SENDER"),
             ("tariffs", "SENDER"),
             ("sessions", "SENDER"),
@@ -140,7 +149,11 @@ impl Behaviour {
             ("tokens", "RECEIVER"),
             ("commands", "RECEIVER"),
         ];
-        let there = all.iter().filter(|(name, _)| !self.missing.contains(name));
+        let is_there = |name: &str| {
+            let is_of_hubs = name == "hubclientinfo";
+            !self.missing.contains(&name) && (!is_of_hubs || self.lists.contains_key(name))
+        };
+        let there = all.iter().filter(|(name, _)| is_there(name));
         let endpoints: Vec<Value> = there.map(|(name, role)| module(name, role)).collect();
         Value::Array(endpoints)
     }
@@ -280,7 +293,12 @@ fn respond(
         body: serde_json::from_slice(body).unwrap_or(Value::Null),
     });
     if !behaviour.fail.is_empty() {
-        return status_of(behaviour.fail.remove(0));
+        let mut response = status_of(behaviour.fail.remove(0));
+        if let Some(wait) = behaviour.retry_after {
+            let wait = HeaderValue::from_static(wait);
+            response.headers_mut().insert("retry-after", wait);
+        }
+        return response;
     }
     let accepted = [TOKEN, TOKEN_A].map(|token| format!("Token {}", STANDARD.encode(token)));
     let sent = headers
@@ -337,6 +355,18 @@ pub async fn send(
     all.extend_from_slice(headers);
     let body = body.map(Value::to_string);
     app.anon.send(method, path, body, &all).await
+}
+
+/// The role of a hub, NL*HUB.
+pub fn hub_role() -> Value {
+    json!({"role": "HUB", "country_code": "NL", "party_id": "HUB", "business_details": {"name": "Hub"}})
+}
+
+/// What a hub reports about a party.
+pub fn client_info(party: &str, role: &str, status: &str, updated: Timestamp) -> Value {
+    let change =
+        json!({"party_id": party, "role": role, "status": status, "last_updated": updated});
+    with(fixture("client_info"), change)
 }
 
 impl Connected {

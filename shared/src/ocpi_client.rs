@@ -2,9 +2,12 @@
 //!
 //! Every address that is called was given by the other platform, so each one passes the checks of webhook addresses, and an address
 //! on a page of a list must stay on the host of the list. A `GET` that fails is repeated with growing pauses. Nothing else is: the
-//! standard asks not to repeat messages, because they may have had their effect.
+//! standard asks not to repeat messages, because they may have had their effect. A platform that says when it may be asked again
+//! (`Retry-After`) is not asked before: short pauses are waited for, long ones are left to the caller.
 
-use std::fmt;
+mod failure;
+mod pages;
+
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -13,117 +16,36 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::backoff::Backoff;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fields::text::WebUrl;
 use crate::id::{Id, Kind};
 use crate::ocpi::credentials::CredentialsToken;
-use crate::ocpi::envelope::{Received, StatusCode};
+use crate::ocpi::envelope::Received;
 use crate::ocpi::page::next_link;
 use crate::ocpi::party::PartyId;
 use crate::ocpi::reader;
 use crate::targets::Targets;
+use crate::time::{HOUR, SignedDuration, Timestamp};
+use crate::webhooks::attempt;
 
-/// How long a request may take in all.
+pub use failure::{Explanation, Failure};
+pub use pages::PageStream;
+
+use failure::{refused, unreachable};
+
+/// How long a request may take in all, and one for a page, whose objects are stored while it is read.
 const TIMEOUT: Duration = Duration::from_secs(10);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a `GET` is sent, and the pauses in between.
-const TRIES: u32 = 3;
-const BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), 3, Duration::from_millis(600));
+/// How long a `Retry-After` may be.
+const MAX_WAIT: SignedDuration = HOUR;
 
-/// The largest response that is read, in bytes.
-const MAX_RESPONSE: usize = 16 * 1024 * 1024;
+/// The largest response that is read, and the largest page of a list, in bytes.
+const MAX_RESPONSE: usize = 256 * 1024;
+pub const MAX_PAGE: u64 = 32 * 1024 * 1024;
 
-/// How much of the body of a failed response is read, in bytes, and shown, in characters.
-const MAX_READ: usize = 1024;
-const MAX_SHOWN: usize = 200;
-
-/// Why a request to a platform had no success.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// The address may not be called.
-    #[error("{0}")]
-    Address(String),
-    /// There was no response: the request may have had its effect.
-    #[error("the platform cannot be reached: {0}")]
-    Unreachable(String),
-    /// The HTTP status, and what the body said about it.
-    #[error("the platform responded with HTTP {0}{1}")]
-    Http(u16, Explanation),
-    /// The response is not what the standard says.
-    #[error("the platform's response cannot be read: {0}")]
-    Malformed(String),
-    #[error("the platform responded with status code {code}: {message}", code = .0.0, message = .1)]
-    Status(StatusCode, String),
-}
-
-/// The beginning of a response's body: the status code and message of its envelope where it has one, or its text.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Explanation(String);
-
-impl Explanation {
-    fn of(body: &[u8]) -> Self {
-        let said = match serde_json::from_slice::<Received>(body) {
-            Ok(Received {
-                status_code,
-                status_message,
-                ..
-            }) => format!("{} {}", status_code.0, status_message.unwrap_or_default()),
-            Err(_) => String::from_utf8_lossy(&body[..body.len().min(MAX_READ)]).into_owned(),
-        };
-        // A page of HTML has many lines.
-        let words = said.split(|one: char| one.is_whitespace() || one.is_control());
-        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        Self(words.join(" ").chars().take(MAX_SHOWN).collect())
-    }
-}
-
-impl fmt::Display for Explanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_str() {
-            "" => Ok(()),
-            said => write!(f, ": {said}"),
-        }
-    }
-}
-
-impl Failure {
-    /// Whether the platform has understood the request and refuses it, so that repeating it does not help.
-    pub fn is_refusal(&self) -> bool {
-        match self {
-            Self::Http(status, _) => (400..500).contains(status) && *status != 429,
-            Self::Status(code, _) => code.0 / 1000 == 2,
-            Self::Address(_) => true,
-            Self::Unreachable(_) | Self::Malformed(_) => false,
-        }
-    }
-
-    fn is_passing(&self) -> bool {
-        match self {
-            Self::Unreachable(_) => true,
-            Self::Http(status, _) => *status >= 500 || *status == 429,
-            _ => false,
-        }
-    }
-}
-
-impl From<Failure> for Error {
-    /// For an operator or a queue: what cannot be reached now may be later.
-    fn from(failure: Failure) -> Self {
-        match failure.is_refusal() {
-            true => Self::malformed(failure.to_string()),
-            false => Self::unavailable(failure.to_string()),
-        }
-    }
-}
-
-/// A page of a list.
-#[derive(Debug, Clone)]
-pub struct ListPage {
-    pub objects: Vec<Value>,
-    /// The address of the next page, on the host of this one.
-    pub next: Option<String>,
-}
+/// The longest address of a next page, in characters.
+const MAX_LINK: usize = 2048;
 
 /// A platform, and as whom and to whom messages are sent.
 pub struct Platform<'a> {
@@ -140,37 +62,32 @@ impl Platform<'_> {
     /// # Errors
     /// Why there is none.
     pub async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Failure> {
-        let (data, _) = self.repeat(url).await?;
-        reader::lenient(&data).map_err(Failure::Malformed)
+        let mut attempt = 0;
+        loop {
+            match self.send(Method::GET, url, None).await {
+                Ok(data) => return reader::lenient(&data).map_err(Failure::Malformed),
+                Err(failure) => failure.pause(attempt).await?,
+            }
+            attempt += 1;
+        }
     }
 
-    /// Reads a page of a list.
+    /// Reads a page of a list, with at most `max_bytes`.
     ///
     /// # Errors
     /// Why there is none.
-    pub async fn get_page(&self, url: &str) -> Result<ListPage, Failure> {
-        let (data, link) = self.repeat(url).await?;
-        let next = link.as_deref().and_then(next_link);
-        Ok(ListPage {
-            objects: match data {
-                Value::Array(objects) => objects,
-                // Some platforms leave out an empty list.
-                Value::Null => Vec::new(),
-                _ => return Err(Failure::Malformed("data: expected a list".into())),
-            },
-            next: next.map(|next| on_host_of(url, next)).transpose()?,
-        })
-    }
-
-    async fn repeat(&self, url: &str) -> Result<(Value, Option<String>), Failure> {
-        for attempt in 0..TRIES - 1 {
-            match self.send(Method::GET, url, None).await {
-                Err(failure) if failure.is_passing() => {}
-                done => return done,
+    pub async fn get_page(&self, url: &str, max_bytes: u64) -> Result<PageStream, Failure> {
+        let mut attempt = 0;
+        let response = loop {
+            match self.request(Method::GET, url, None, PAGE_TIMEOUT).await {
+                Ok(response) => break response,
+                Err(failure) => failure.pause(attempt).await?,
             }
-            BACKOFF.pause(attempt).await;
-        }
-        self.send(Method::GET, url, None).await
+            attempt += 1;
+        };
+        let next = header(&response, "link").and_then(next_link);
+        let next = next.map(|next| on_host_of(url, next)).transpose()?;
+        Ok(PageStream::new(response, next, max_bytes))
     }
 
     /// Sends an object with `POST`, and returns the data of the response.
@@ -178,8 +95,7 @@ impl Platform<'_> {
     /// # Errors
     /// Why the platform did not take it.
     pub async fn post(&self, url: &str, body: &Value) -> Result<Value, Failure> {
-        let (data, _) = self.send(Method::POST, url, Some(body)).await?;
-        Ok(data)
+        self.send(Method::POST, url, Some(body)).await
     }
 
     /// Sends an object with `PUT`, and returns the data of the response.
@@ -187,8 +103,7 @@ impl Platform<'_> {
     /// # Errors
     /// Why the platform did not take it.
     pub async fn put(&self, url: &str, body: &Value) -> Result<Value, Failure> {
-        let (data, _) = self.send(Method::PUT, url, Some(body)).await?;
-        Ok(data)
+        self.send(Method::PUT, url, Some(body)).await
     }
 
     /// Sends a `DELETE`.
@@ -199,19 +114,38 @@ impl Platform<'_> {
         self.send(Method::DELETE, url, None).await.map(drop)
     }
 
-    /// Sends a request. Returns the data of the response and its header `Link`.
+    /// Sends a request. Returns the data of the response.
     async fn send(
         &self,
         method: Method,
         url: &str,
         body: Option<&Value>,
-    ) -> Result<(Value, Option<String>), Failure> {
+    ) -> Result<Value, Failure> {
+        let response = self.request(method, url, body, TIMEOUT).await?;
+        let body = read(response).await?;
+        let received: Received =
+            serde_json::from_slice(&body).map_err(|error| Failure::Malformed(error.to_string()))?;
+        if !received.status_code.is_success() {
+            let message = received.status_message.unwrap_or_default();
+            return Err(refused(received.status_code, &message));
+        }
+        Ok(received.data)
+    }
+
+    /// Sends a request. Returns the response, whose HTTP status is one of success.
+    async fn request(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<&Value>,
+        timeout: Duration,
+    ) -> Result<reqwest::Response, Failure> {
         let url = checked(url, self.app.settings.targets).map_err(Failure::Address)?;
         let client = self.app.outbound.client();
         let client = client.map_err(|error| Failure::Unreachable(error.to_string()))?;
         let mut request = client
             .request(method, url)
-            .timeout(TIMEOUT)
+            .timeout(timeout)
             .header("authorization", self.token.header());
         for name in ["x-request-id", "x-correlation-id"] {
             let id = Id::new(Kind::Request, self.app.now());
@@ -231,25 +165,34 @@ impl Platform<'_> {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let response = request.send().await.map_err(|error| unreachable(&error))?;
+        let sent = request.send();
+        // The response of a page may take its time, its beginning may not.
+        let sent = tokio::time::timeout(TIMEOUT, sent).await;
+        let sent = sent.map_err(|_| Failure::Unreachable("operation timed out".into()))?;
+        let response = sent.map_err(|error| unreachable(&error))?;
         let status = response.status().as_u16();
-        let link = response.headers().get("link");
-        let link = link.and_then(|link| link.to_str().ok()).map(str::to_owned);
-        let body = read(response).await?;
-        if !(200..300).contains(&status) {
-            return Err(Failure::Http(status, Explanation::of(&body)));
+        if (200..300).contains(&status) {
+            return Ok(response);
         }
-        let received: Received =
-            serde_json::from_slice(&body).map_err(|error| Failure::Malformed(error.to_string()))?;
-        if !received.status_code.is_success() {
-            let message = received.status_message.unwrap_or_default();
-            return Err(Failure::Status(
-                received.status_code,
-                crate::error::excerpt(&message).into(),
-            ));
-        }
-        Ok((received.data, link))
+        Err(Failure::Http {
+            status,
+            retry_after: retry_after(&response, self.app.now()),
+            explanation: Explanation::of(&read(response).await.unwrap_or_default()),
+        })
     }
+}
+
+/// A header of a response, if it is text.
+fn header<'a>(response: &'a reqwest::Response, name: &str) -> Option<&'a str> {
+    response.headers().get(name)?.to_str().ok()
+}
+
+/// How long a platform asks to wait, an hour at most. A date is compared with the platform's own clock, if it says what that shows.
+fn retry_after(response: &reqwest::Response, now: Timestamp) -> Option<SignedDuration> {
+    let date = header(response, "date").and_then(|text| jiff::fmt::rfc2822::parse(text).ok());
+    let now = date.map_or(now, |date| Timestamp::from(date.timestamp()));
+    let wait = attempt::retry_after(header(response, "retry-after")?, now)?;
+    Some(wait.min(MAX_WAIT))
 }
 
 async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
@@ -260,22 +203,11 @@ async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, Failure> {
         .map_err(|error| unreachable(&error))?
     {
         if body.len() + chunk.len() > MAX_RESPONSE {
-            return Err(Failure::Malformed("it is larger than 16 MiB".into()));
+            return Err(Failure::TooLarge(MAX_RESPONSE as u64));
         }
         body.extend_from_slice(&chunk);
     }
     Ok(body)
-}
-
-/// The error with its causes, without the address, which may be long.
-fn unreachable(error: &reqwest::Error) -> Failure {
-    let error: &dyn std::error::Error = error;
-    let causes = std::iter::successors(error.source(), |error| error.source());
-    let text: Vec<String> = causes.map(ToString::to_string).collect();
-    Failure::Unreachable(match text.is_empty() {
-        true => "the request failed".into(),
-        false => text.join(": "),
-    })
 }
 
 /// An address of a platform, if it may be called as far as that is known without resolving its host. The addresses behind a name
@@ -301,6 +233,9 @@ fn on_host_of(list: &str, next: &str) -> Result<String, Failure> {
     let next = url.join(next).map_err(|_| refused("holds no address"))?;
     if next.host_str() != url.host_str() {
         return Err(refused("names another host"));
+    }
+    if next.as_str().len() > MAX_LINK {
+        return Err(refused("has more than 2,048 characters"));
     }
     url.set_path(next.path());
     url.set_query(next.query());
@@ -377,33 +312,5 @@ mod tests {
     fn a_segment_of_an_address_is_escaped() {
         let url = below("https://cpo.example/tokens/", &["NL", "TNM", "0 1/ü"]);
         assert_eq!(url, "https://cpo.example/tokens/NL/TNM/0%201%2F%C3%BC");
-    }
-
-    #[test]
-    fn a_refusal_is_not_repeated() {
-        let http = |status| Failure::Http(status, Explanation::default());
-        assert!(http(404).is_refusal() && !http(503).is_refusal());
-        assert!(Failure::Status(StatusCode(2001), String::new()).is_refusal());
-        assert!(!Failure::Status(StatusCode(3000), String::new()).is_refusal());
-        assert!(http(503).is_passing() && !Failure::Malformed(String::new()).is_passing());
-    }
-
-    #[test]
-    fn a_failure_says_what_the_platform_said() {
-        let failure = |body: &str| Failure::Http(400, Explanation::of(body.as_bytes())).to_string();
-        let beginning = "the platform responded with HTTP 400";
-        assert_eq!(failure(""), beginning);
-        assert_eq!(
-            failure(r#"{"status_code":2001,"status_message":"roles: expected one"}"#),
-            format!("{beginning}: 2001 roles: expected one")
-        );
-        assert_eq!(
-            failure("<html>\n  Bad\tgateway"),
-            format!("{beginning}: <html> Bad gateway")
-        );
-        assert_eq!(
-            failure(&"é".repeat(5_000)).chars().count(),
-            beginning.len() + 2 + MAX_SHOWN
-        );
     }
 }

@@ -1,5 +1,6 @@
 //! The HTTP client of requests to addresses that others have given: webhook endpoints and charging networks.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -50,6 +51,31 @@ impl Outbound {
     }
 }
 
+/// The most time that the names of hosts are resolved for.
+const RESOLUTION: Duration = Duration::from_secs(3);
+
+impl Outbound {
+    /// Checks the addresses behind the names of hosts before any request is sent there. A name that cannot be resolved within three
+    /// seconds is checked when it is called.
+    ///
+    /// # Errors
+    /// The first name that has an address which requests may not go to.
+    pub async fn check_names(&self, names: BTreeSet<&str>) -> std::result::Result<(), String> {
+        let resolved = async {
+            for name in names {
+                let found = tokio::net::lookup_host((name, 0)).await;
+                let mut found = found.into_iter().flatten();
+                if !found.all(|address| self.targets.allow(address.ip())) {
+                    return Err(format!("{name} has an address that is not public"));
+                }
+            }
+            Ok(())
+        };
+        let resolved = tokio::time::timeout(RESOLUTION, resolved).await;
+        resolved.unwrap_or(Ok(()))
+    }
+}
+
 /// Resolves the names of hosts. A name with any address that is refused is refused as a whole, and the connection goes
 /// to the addresses just checked.
 #[derive(Debug, Clone, Copy)]
@@ -66,5 +92,22 @@ impl Resolve for Resolver {
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_of_an_address_inside_is_refused_before_it_is_called() {
+        let check = async |targets| {
+            let outbound = Outbound::new(targets);
+            let names = BTreeSet::from(["localhost", "does-not-exist.invalid"]);
+            outbound.check_names(names).await
+        };
+        let refused = check(Targets::Public).await.unwrap_err();
+        assert!(refused.contains("localhost"), "{refused}");
+        assert_eq!(check(Targets::PublicAndLoopback).await, Ok(()));
     }
 }

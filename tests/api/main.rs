@@ -22,6 +22,7 @@ mod layout;
 mod layout_versions;
 mod money;
 mod network_faults;
+mod network_hubs;
 mod network_reservations;
 mod network_sessions;
 mod ocpi;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::time::{MINUTE, seconds};
-use tests::platform::{Connected, Platform, fixture, manage, send};
+use tests::platform::{Connected, Platform, fixture, hub_role, manage, send};
 use tests::{TestApp, TestResponse, with};
 
 /// The HTTP status and the status code of an answer in the envelope of OCPI.
@@ -1272,74 +1272,29 @@ mod hub_client_info {
     use super::*;
 
     #[tokio::test]
-    async fn a_party_behind_a_hub_writes_its_objects_over_the_hub() {
+    async fn only_a_hub_reports_parties_and_reads_what_it_reported() {
         let app = TestApp::start().await;
-        let hub = Connected::with(&app, |behaviour| {
-            behaviour.roles[0] = json!({"role": "HUB", "country_code": "NL", "party_id": "HUB", "business_details": {"name": "Hub"}});
-        })
-        .await;
-        let tariff = "/tariffs/NL/EXA/DAY";
-        assert_eq!(
-            codes(
-                &hub.send(&app, "PUT", tariff, Some(&fixture("tariff")))
-                    .await
-            ),
-            (404, 2000)
-        );
+        let hub = Connected::with(&app, |behaviour| behaviour.roles = json!([hub_role()])).await;
         let path = "/hubclientinfo/NL/EXA";
-        assert_eq!(
-            hub.put(&app, path, &fixture("client_info")).await.status,
-            201
+        let info = fixture("client_info");
+        let unknown = hub.send(&app, "GET", path, None).await;
+        assert_eq!(codes(&unknown), (404, 2000));
+        assert_eq!(hub.put(&app, path, &info).await.status, 201);
+        assert_eq!(hub.put(&app, path, &info).await.status, 200);
+        let shown = hub.send(&app, "GET", path, None).await;
+        let want = with(
+            info.clone(),
+            json!({"last_updated": "2026-01-05T08:00:00.000Z"}),
         );
-        assert_eq!(
-            hub.send(&app, "GET", path, None).await.body["data"],
-            fixture("client_info")
-        );
-        assert_eq!(hub.put(&app, tariff, &fixture("tariff")).await.status, 201);
-        let headers = [
-            ("ocpi-from-country-code", "NL"),
-            ("ocpi-from-party-id", "EXA"),
-        ];
-        let answer = send(
-            &app,
-            &hub.token,
-            "GET",
-            "/ocpi/2.2.1/tokens",
-            None,
-            &headers,
-        )
-        .await;
-        assert_eq!(
-            (codes(&answer), answer.header("ocpi-to-party-id")),
-            ((200, 1000), "EXA")
-        );
-        app.drain().await;
-    }
-
-    #[tokio::test]
-    async fn a_hub_cannot_take_the_party_of_another_network() {
-        let app = TestApp::start().await;
+        assert_eq!(shown.body["data"], want);
+        for change in [json!({"party_id": "OTH"}), json!({"status": null})] {
+            let wrong = with(info.clone(), change);
+            let answer = hub.send(&app, "PUT", path, Some(&wrong)).await;
+            assert_eq!(codes(&answer), (200, 2001), "{wrong}");
+        }
         let cpo = Connected::to(&app).await;
-        let hub = Connected::with(&app, |behaviour| {
-            behaviour.roles[0] = json!({"role": "HUB", "country_code": "NL", "party_id": "HUB", "business_details": {"name": "Hub"}});
-        })
-        .await;
-        let path = "/hubclientinfo/NL/EXA";
-        assert_eq!(
-            codes(
-                &hub.send(&app, "PUT", path, Some(&fixture("client_info")))
-                    .await
-            ),
-            (200, 2001)
-        );
-        // Only a hub has clients.
-        assert_eq!(
-            codes(
-                &cpo.send(&app, "PUT", path, Some(&fixture("client_info")))
-                    .await
-            ),
-            (200, 2000)
-        );
+        let answer = cpo.send(&app, "PUT", path, Some(&info)).await;
+        assert_eq!(codes(&answer), (200, 2000));
     }
 }
 
@@ -1905,6 +1860,8 @@ mod sync {
     #[tokio::test]
     async fn an_interrupted_pull_goes_on_where_it_was() {
         let app = TestApp::start().await;
+        // No token is sent meanwhile.
+        app.drain().await;
         let old = "2026-01-05T08:00:00Z";
         let cpo = Connected::with(&app, |behaviour| {
             behaviour.missing = vec!["tariffs", "sessions", "cdrs"];
@@ -2185,9 +2142,14 @@ mod samples {
     async fn every_operation_answers_its_sample_event() {
         let app = TestApp::start().await;
         let cpo = Connected::with(&app, |behaviour| {
-            behaviour.roles[0]["role"] = json!("HUB");
+            let operator = behaviour.roles[0].clone();
+            behaviour.roles = json!([hub_role(), operator]);
         })
         .await;
+        let parties = json!([{"country_code": "NL", "party_id": "EXA"}]);
+        let approve =
+            json!({"action": "approve_parties", "network": cpo.network, "parties": parties});
+        manage(&app, approve).await.expect("approved");
         let mut token = cpo.token.clone();
         let mut operations: Vec<(&str, &str)> = functions::ocpi::modules()
             .into_iter()
@@ -2507,7 +2469,8 @@ mod examples {
         ] {
             let credentials: Credentials =
                 lenient(&example(name).expect("an example")).expect(name);
-            credentials.check().expect(name);
+            let own = shared::ocpi::party::PartyId::new("GB", "FCS").expect("a party");
+            credentials.check(&own).expect(name);
         }
         for name in ["token_example_1_app_user", "token_put_example"] {
             let token = example(name).expect("an example");

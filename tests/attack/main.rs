@@ -13,5 +13,6 @@ mod local_token;
 mod money;
 mod networks;
 mod oversize;
+mod pulls;
 mod receivers;
 mod scopes;

@@ -1,19 +1,21 @@
 //! `cargo bench --workspace --bench networks`: how fast the locations of a charging network are pulled and stored, what capacity they
-//! take, whether the memory of the process grows with them; and how many status patches of EVSEs a second are taken, how long each takes,
+//! take, whether the memory of the process grows with them; how much memory one large page takes; and how many status patches of EVSEs a second are taken, how long each takes,
 //! and what calls of the table it makes. The table is the embedded one, in a file. Nothing is asserted.
 //!
-//! `LOCATIONS` (100,000), `PATCHES` a second (1,000) and `SECONDS` (60) take other numbers.
+//! `LOCATIONS` (100,000), `PAGE_MIB` (16), `PATCHES` a second (1,000) and `SECONDS` (60) take other numbers.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use functions::networks::sync;
+use futures::stream;
 use serde_json::{Value, json};
 use shared::{App, Id, Mode, Timestamp};
 use tests::TestApp;
@@ -35,11 +37,8 @@ fn main() {
         count().await;
         let name = format!("fleet-charging-networks-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
-        let test = TestApp::start_with(|options| {
-            options.memory = false;
-            options.data.clone_from(&folder);
-        });
-        let test = test.await;
+        large_page(&folder.join("page")).await;
+        let test = in_file(&folder).await;
         let locations = setting("LOCATIONS", 100_000) as usize;
         let cpo = connected(&test, locations).await;
         pull(&test, &cpo, locations).await;
@@ -50,6 +49,15 @@ fn main() {
         drop(test);
         drop(std::fs::remove_dir_all(&folder));
     });
+}
+
+/// A service whose table is a file.
+async fn in_file(folder: &Path) -> TestApp {
+    let test = TestApp::start_with(|options| {
+        options.memory = false;
+        options.data = folder.to_owned();
+    });
+    test.await
 }
 
 /// The location with a number: two EVSEs with a connector each, in a grid of a hundredth of a degree.
@@ -92,6 +100,44 @@ async fn pull_all(app: &App, test: &TestApp, cpo: &Connected, mut after: impl Fn
             return;
         }
     }
+}
+
+/// Prints how much memory a pull takes that has all its locations on one page. The platform makes them as it sends them.
+async fn large_page(folder: &Path) {
+    let mebibytes = setting("PAGE_MIB", 16) as usize;
+    let size = location(0).to_string().len();
+    let count = mebibytes * 1024 * 1024 / size;
+    let answer = async move || {
+        let begin = Bytes::from(r#"{"data":["#);
+        let objects = (0..count).map(|number| {
+            let comma = if number == 0 { "" } else { "," };
+            Bytes::from(format!("{comma}{}", location(number)))
+        });
+        let end = Bytes::from(r#"],"status_code":1000}"#);
+        let parts = std::iter::once(begin).chain(objects).chain([end]);
+        Body::from_stream(stream::iter(parts.map(Ok::<_, std::io::Error>)))
+    };
+    let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+    let port = port.expect("a port");
+    let address = format!("http://{}/", port.local_addr().expect("an address"));
+    let router = Router::new().fallback(answer);
+    tokio::spawn(async move { axum::serve(port, router).await });
+
+    let test = in_file(folder).await;
+    let cpo = Connected::with(&test, |behaviour| {
+        behaviour.addresses.insert("locations", address);
+    });
+    let cpo = cpo.await;
+    let before = memory();
+    // Has the peak begin anew (`man proc_pid_clear_refs`).
+    std::fs::write("/proc/self/clear_refs", "5").expect("the peak");
+    let mut runs = 0;
+    pull_all(test.app(), &test, &cpo, || runs += 1).await;
+    println!(
+        "a page of {mebibytes} MiB with {count} locations, in {runs} runs: {before} MiB before, at most {} MiB",
+        memory_of("VmHWM:")
+    );
+    test.running().lose_triggers().await.expect("lost");
 }
 
 /// Prints the calls and the capacity of a pull.
@@ -142,12 +188,17 @@ async fn count() {
         by_operation(&calls),
         indexes.count()
     );
+    running.lose_triggers().await.expect("lost");
 }
 
 /// The resident memory of this process in MiB.
 fn memory() -> u64 {
+    memory_of("VmRSS:")
+}
+
+fn memory_of(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let line = status.lines().find(|line| line.starts_with(name));
     let kibibytes = line.and_then(|line| line.split_whitespace().nth(1));
     kibibytes.map_or(0, |text| text.parse::<u64>().unwrap_or(0)) / 1024
 }

@@ -12,8 +12,8 @@ use shared::models::charging_session::{
     ChargingSession, NetworkSession, SessionFailedReason, SessionStatus, wrong_state,
 };
 use shared::models::driver::Driver;
-use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::network::ObjectId;
+use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{CommandType, ResponseType};
 use shared::origin::{Origin, Tenant};

@@ -130,7 +130,7 @@ fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
                 SignedDuration::ZERO,
             )
         }
-        Err(failure @ (Failure::Http(..) | Failure::Status(..))) => {
+        Err(failure @ (Failure::Http { .. } | Failure::Status(..))) => {
             (Response::Failed(failure.to_string()), MAX_PATIENCE)
         }
         Err(failure) => (Response::Unknown(failure.to_string()), MAX_PATIENCE),
@@ -198,8 +198,13 @@ mod tests {
         ] {
             assert!(matches!(read(Err(failure)).0, Response::Unknown(_)));
         }
+        let bad_gateway = Failure::Http {
+            status: 502,
+            retry_after: None,
+            explanation: Explanation::default(),
+        };
         for failure in [
-            Failure::Http(502, Explanation::default()),
+            bad_gateway,
             Failure::Status(StatusCode(3000), String::new()),
         ] {
             assert!(matches!(read(Err(failure)).0, Response::Failed(_)));

@@ -10,14 +10,12 @@
 //!
 //! When an operator revokes a network, its platform is notified with `DELETE credentials`, as far as it can be reached.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 use shared::models::stored::Stored;
 use shared::ocpi::credentials::{BusinessDetails, Credentials, CredentialsRole, CredentialsToken};
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::network::{Network, NetworkStatus, OwnToken, Registration};
-use shared::ocpi::party::{PartyId, Role};
+use shared::ocpi::party::Role;
 use shared::ocpi::versions::{
     self, Endpoint, InterfaceRole, OcpiVersion, OwnUrls, Version, VersionDetails, module,
 };
@@ -25,6 +23,8 @@ use shared::ocpi_client::{Failure, Platform, checked};
 use shared::origin::{Mode, Origin};
 use shared::store::networks::{operators, shared_origin};
 use shared::{App, Error, Id};
+
+use super::hubs;
 
 /// How often a network is read again after a concurrent change.
 const TRIES: usize = 5;
@@ -52,16 +52,19 @@ pub type Refused = (StatusCode, String);
 /// Reads the endpoints of a platform that sends its credentials, in the version of the request.
 ///
 /// # Errors
-/// 2001 for an address that may not be called; 3001 if the platform's versions cannot be read; 3002 if it does not have the version;
-/// 3003 if it lacks an interface that this service needs.
+/// 2001 for an address that may not be called, and for roles that are refused; 3001 if the platform's versions cannot be read or name
+/// such an address; 3002 if it does not have the version; 3003 if it lacks an interface that this service needs.
 pub async fn endpoints(
     app: &App,
     credentials: &Credentials,
     version: OcpiVersion,
 ) -> Result<Vec<Endpoint>, Refused> {
     let invalid = |why| (StatusCode::INVALID_PARAMETERS, why);
-    let token = credentials.check().map_err(invalid)?;
-    checked(&credentials.url, app.settings.targets).map_err(invalid)?;
+    let own = &app.settings.own_party.id;
+    let token = credentials.check(own).map_err(invalid)?;
+    check_addresses(app, [("url", credentials.url.as_str())])
+        .await
+        .map_err(invalid)?;
     let unusable = |failure: Failure| (StatusCode::CLIENT_API_UNUSABLE, failure.to_string());
     let platform = Platform {
         app,
@@ -75,14 +78,47 @@ pub async fn endpoints(
         (StatusCode::UNSUPPORTED_VERSION, message)
     })?;
     let details: VersionDetails = platform.get(&found.url).await.map_err(unusable)?;
+    let endpoints = versions::known(details.endpoints);
+    check_endpoints(app, &endpoints)
+        .await
+        .map_err(|why| (StatusCode::CLIENT_API_UNUSABLE, why))?;
     let roles = credentials.roles.iter().map(|role| role.role);
-    match versions::missing(&details.endpoints, roles) {
-        None => Ok(details.endpoints),
+    match versions::missing(&endpoints, roles) {
+        None => Ok(endpoints),
         Some(missing) => Err((
             StatusCode::NO_MATCHING_ENDPOINTS,
             format!("the endpoint {missing} is missing"),
         )),
     }
+}
+
+/// Checks that the endpoints of a platform may be called.
+///
+/// # Errors
+/// The first endpoint that may not be called, and why.
+async fn check_endpoints(app: &App, endpoints: &[Endpoint]) -> Result<(), String> {
+    let named = endpoints
+        .iter()
+        .map(|one| (one.identifier.as_str(), one.url.as_str()));
+    let checked = check_addresses(app, named).await;
+    checked.map_err(|why| format!("endpoints: {why}"))
+}
+
+/// Checks that addresses may be called, those behind the names of their hosts included. Each has the name of where it was found.
+///
+/// # Errors
+/// The first address that may not be called, and why.
+async fn check_addresses<'a>(
+    app: &App,
+    addresses: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(), String> {
+    let mut urls = Vec::new();
+    for (name, address) in addresses {
+        let url = checked(address, app.settings.targets);
+        urls.push(url.map_err(|why| format!("{name}: {why}"))?);
+    }
+    let names = urls.iter().filter_map(url::Url::domain).collect();
+    app.outbound.check_names(names).await
 }
 
 /// What both sides have agreed on.
@@ -141,9 +177,19 @@ async fn register(
         return Err(Error::conflict("The network is revoked.", Some("network")));
     }
     let id = network.object.id.clone();
-    let before = parties_of(&network.object);
+    let before = network.object.own_parties();
     network.register(registration, &app.settings.encryption_keys, origin.now)?;
     network.internal.own_url = Some(own_url);
+    let after = network.object.own_parties();
+    if !before.is_empty() && !after.is_subset(&before) {
+        network.ask_for_full_pull(origin.now);
+    }
+    for party in &network.object.parties {
+        if party.awaits_approval && hubs::is_of_another(app, origin, &party.id, &id).await? {
+            let message = format!("The party {} belongs to another network.", party.id);
+            return Err(Error::conflict(message, Some("roles")));
+        }
+    }
     let mut tx = app.store.begin(origin);
     if let Some((token, repeated)) = token {
         tx.add_own_token(&token.hash, &id)?;
@@ -151,25 +197,14 @@ async fn register(
             tx.remove_own_token(&outdated.hash)?;
         }
     }
-    let after = parties_of(&network.object);
-    for party in &after {
+    for party in after.difference(&before) {
         tx.claim_party(party, &id)?;
-    }
-    for party in before.difference(&after) {
-        tx.release_party(party, &id)?;
     }
     tx.save(&mut network)?;
     tx.commit_without_response().await?;
     app.networks.forget(&id);
+    hubs::release(app, origin, &id, before.difference(&after)).await?;
     Ok(network)
-}
-
-fn parties_of(network: &Network) -> BTreeSet<PartyId> {
-    network
-        .parties
-        .iter()
-        .map(|party| party.id.clone())
-        .collect()
 }
 
 /// Makes a network and issues the token A with which its platform registers.
@@ -217,7 +252,9 @@ pub async fn start(
 ) -> Result<Network, Error> {
     let invalid = |param: &'static str| move |why: String| Error::invalid(param, why);
     let token_a = CredentialsToken::foreign(token_a).map_err(invalid("token"))?;
-    checked(versions_url, app.settings.targets).map_err(invalid("url"))?;
+    check_addresses(app, [("url", versions_url)])
+        .await
+        .map_err(invalid("url"))?;
     let platform = Platform {
         app,
         token: token_a,
@@ -227,6 +264,10 @@ pub async fn start(
     let (version, url) = versions::best(&list)
         .ok_or_else(|| Error::invalid("url", "the platform has neither version 2.2.1 nor 2.3.0"))?;
     let VersionDetails { endpoints, .. } = platform.get(url).await?;
+    let endpoints = versions::known(endpoints);
+    check_endpoints(app, &endpoints)
+        .await
+        .map_err(invalid("url"))?;
     let target = versions::find(&endpoints, module::CREDENTIALS, InterfaceRole::Sender);
     let target = target.ok_or_else(|| {
         Error::invalid(
@@ -244,7 +285,8 @@ pub async fn start(
         let answer = platform.post(target, &own).await?;
         let credentials: Credentials = shared::ocpi::reader::lenient(&answer)
             .map_err(|why| Error::malformed(format!("the platform's credentials: {why}")))?;
-        credentials.check().map_err(Error::malformed)?;
+        let own = &app.settings.own_party.id;
+        credentials.check(own).map_err(Error::malformed)?;
         let roles = credentials.roles.iter().map(|role| role.role);
         if let Some(missing) = versions::missing(&endpoints, roles) {
             let message = format!("the platform has no endpoint {missing}");
@@ -268,7 +310,7 @@ pub async fn start(
     }
 }
 
-/// Sets the status of a network. Its tokens and parties are released when it is revoked.
+/// Sets the status of a network. Its tokens and parties are released when it is revoked, also when it was before.
 ///
 /// # Errors
 /// 409 if the network cannot have the status.
@@ -288,13 +330,14 @@ pub async fn set_status(
         for hash in &hashes {
             tx.remove_own_token(hash)?;
         }
-        for party in parties_of(&network.object) {
-            tx.release_party(&party, &id)?;
-        }
     }
     tx.save(&mut network)?;
     tx.commit_without_response().await?;
     app.networks.forget(&id);
+    if status == NetworkStatus::Revoked {
+        let parties = network.object.own_parties();
+        hubs::release(app, origin, &id, parties.iter()).await?;
+    }
     Ok(network.object)
 }
 

@@ -6,6 +6,7 @@ use shared::deployment::{Deployment, Need};
 use shared::function_scope;
 use shared::models::charging_session::ChargingSession;
 use shared::models::charging_session::review::OperatorDecision;
+use shared::models::network::PartyId;
 use shared::ocpi::network::{Network, NetworkStatus};
 use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::OwnUrls;
@@ -16,8 +17,8 @@ use shared::store::charge_cards::CardUidUse;
 use shared::store::networks::{Pull, shared_origin};
 use shared::{App, Error, Id, Kind, Timestamp};
 
-use super::handshake;
 use super::operator::set_charging_preferences;
+use super::{handshake, hubs};
 use crate::charging_sessions::operate;
 use crate::function::{Function, Trigger};
 
@@ -73,6 +74,25 @@ pub enum Manage {
     Resume { mode: Mode, network: Id },
     /// End the connection for good, and inform the platform.
     Revoke { mode: Mode, network: Id },
+    /// Store what parties of a network send and send them commands. Those that a hub reports await it. Everything is pulled.
+    ApproveParties {
+        mode: Mode,
+        network: Id,
+        /// At most 50, such as `{"country_code": "NL", "party_id": "EXA"}`.
+        parties: Vec<PartyId>,
+    },
+    /// Refuse what parties of a network send, and send them nothing. Their stations are not matched.
+    WithdrawApproval {
+        mode: Mode,
+        network: Id,
+        parties: Vec<PartyId>,
+    },
+    /// Approve the parties of a hub without being asked, those that await it included, or end that.
+    TrustHub {
+        mode: Mode,
+        network: Id,
+        trusted: bool,
+    },
     /// Pull locations, tariffs, sessions and CDRs from a network now.
     Pull {
         mode: Mode,
@@ -280,6 +300,30 @@ async fn manage_networks(
                 notice,
             })
         }
+        Manage::ApproveParties {
+            mode,
+            network,
+            parties,
+        } => {
+            let network = hubs::approve(app, mode, &network, &parties, true).await?;
+            Ok(Managed::Network(Box::new(network)))
+        }
+        Manage::WithdrawApproval {
+            mode,
+            network,
+            parties,
+        } => {
+            let network = hubs::approve(app, mode, &network, &parties, false).await?;
+            Ok(Managed::Network(Box::new(network)))
+        }
+        Manage::TrustHub {
+            mode,
+            network,
+            trusted,
+        } => {
+            let network = hubs::trust(app, mode, &network, trusted).await?;
+            Ok(Managed::Network(Box::new(network)))
+        }
         Manage::Pull {
             mode,
             network,
@@ -399,9 +443,12 @@ async fn pull(
             Some("network"),
         ));
     }
-    if full && let Some(mut last) = app.store.pull(mode, id).await? {
-        last.ask_for_full();
-        app.store.put_pull(mode, id, &last).await?;
+    if full {
+        network.ask_for_full_pull(now);
+        if let Some(mut last) = app.store.pull(mode, id).await? {
+            last.give_up();
+            app.store.put_pull(mode, id, &last).await?;
+        }
     }
     network.internal.next_pull_at = Some(now);
     let mut tx = app.store.begin(&origin);

@@ -1,6 +1,7 @@
 //! Charging networks: connecting to them, what follows from what they send, and what is sent to them.
 //!
 //! - [`handshake`] exchanges credentials, in both directions; [`manage`] is what operators may do.
+//! - [`hubs`] has the parties that are reached by way of a hub.
 //! - [`objects`] and [`stations`] store what networks push and what is pulled from them; [`sync`] pulls.
 //! - [`apply_tariff`] gives connectors the prices of a tariff that has changed.
 //! - [`operator`] is the port `Network` at work, and [`results`] what follows from the results of its commands; [`tokens`] are what
@@ -10,6 +11,7 @@
 pub mod apply_tariff;
 pub mod commands;
 pub mod handshake;
+pub mod hubs;
 pub mod manage;
 pub mod objects;
 pub mod operator;

@@ -7,7 +7,7 @@ use shared::models::charging_station::{ChargingStation, Connector};
 use shared::models::network::{EvseId, Owner};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{Command, ResponseType};
-use shared::ocpi::network::{Network as OcpiNetwork, NetworkStatus};
+use shared::ocpi::network::Network as OcpiNetwork;
 use shared::ocpi::token::ChargingPreferences;
 use shared::ocpi::versions::{InterfaceRole, module};
 use shared::ocpi_client::below;
@@ -139,7 +139,7 @@ impl Network for Ocpi<'_> {
     }
 }
 
-/// What operates a station; nothing if its network is not connected, and in live mode also if it has none.
+/// What operates a station; nothing if its network does not reach its party, and in live mode also if it has none.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -157,7 +157,7 @@ pub async fn of_station<'a>(
         .map(|ocpi| Box::new(ocpi) as Box<dyn Network>))
 }
 
-/// A party of a network, if that is connected.
+/// A party of a network, if commands may be sent to it ([`OcpiNetwork::reaches`]).
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -167,8 +167,8 @@ pub async fn of_owner<'a>(
     owner: &Owner,
 ) -> Result<Option<Ocpi<'a>>, Error> {
     let network = app.store.network_of(mode, owner).await?;
-    let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
-    Ok(connected.map(|network| Ocpi {
+    let reached = network.filter(|one| one.object.reaches(&owner.party));
+    Ok(reached.map(|network| Ocpi {
         app,
         network,
         owner: owner.clone(),

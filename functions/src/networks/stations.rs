@@ -178,7 +178,7 @@ async fn derive(
     mut imported: ImportedStation,
     station: Option<&Stored<ChargingStation>>,
 ) -> Result<Stored<ChargingStation>, Error> {
-    let party = network.party(id.party());
+    let party = network.operator(id.party()).ok();
     let name = party.map_or_else(|| network.name.clone(), |party| party.name.clone());
     imported.set_network(id.clone(), name);
     if let Some(station) = station {

@@ -9,35 +9,47 @@
 //! differ. A *full* pull reads everything, once a day or when an operator asks for it. Locations that are not in it are gone: their
 //! stations become `removed`.
 //!
-//! A page that cannot be read ends the run: the pull goes on there a quarter of an hour later. If the platform refuses the page, so that
-//! asking again does not help, the pull goes on with the next module instead, and the next pull reads everything that this one should
-//! have. Objects that cannot be used are counted and named, and the others are stored.
+//! A page is read as a stream of objects, which are stored a few at a time: a platform may send a page of many megabytes, and an object takes
+//! up to eighty times the memory of its text. If the run ends before the page does, the next run reads the page again and goes on after the
+//! objects that are stored.
+//!
+//! A page that cannot be read ends the run: the pull goes on there a quarter of an hour later, or when the platform says. If the platform
+//! refuses the page, so that asking again does not help, the pull goes on with the next module instead, and the next pull reads everything
+//! that this one should have. The same happens when a module has more pages, objects or bytes than [`Limits`] says, when its pages lead to
+//! one that was read before, and, for all modules that are left, when the pull takes too long. No location counts as gone after that.
+//! Objects that cannot be used are counted and named, and the others are stored.
+//!
+//! A full pull of a hub begins with the parties that it reports (`super::hubs`), whose objects are pulled after that.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use shared::deployment::{Deployment, Need};
+use shared::models::network::{Module, ObjectId, PartyId};
 use shared::models::stored::Stored;
 use shared::ocpi::cdr::Cdr;
-use shared::ocpi::network::{Network, NetworkStatus};
-use shared::ocpi::object::{Module, ObjectId, Part, Refusal, Update, put, put_part, text_of};
-use shared::ocpi::party::PartyId;
-use shared::ocpi::reader::lenient;
+use shared::ocpi::network::{Network, NetworkStatus, PartyRefusal};
+use shared::ocpi::object::{Part, Refusal, Update, put, put_part};
+use shared::ocpi::party::PartyStatus;
+use shared::ocpi::reader::{self, lenient};
 use shared::ocpi::session::Session;
 use shared::ocpi::tariff::Tariff;
+use shared::ocpi::token::ClientInfo;
 use shared::ocpi::versions::InterfaceRole;
-use shared::ocpi_client::{Failure, ListPage, Platform};
+use shared::ocpi_client::{Failure, MAX_PAGE, PageStream, Platform};
 use shared::origin::Mode;
 use shared::ports::{Message, Work};
 use shared::store::access::Rows;
 use shared::store::networks::{Pull, operators, shared_origin};
-use shared::time::{DAY, HOUR, SignedDuration, minutes, seconds};
+use shared::time::{DAY, HOUR, MINUTE, SignedDuration, hours, minutes, seconds};
 use shared::{App, Error, Id, Kind, Timestamp};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
-use super::{objects, stations};
+use super::{hubs, objects, stations};
 use crate::function::Function;
 
 pub const FUNCTION: Function = Function::worker(
@@ -48,17 +60,45 @@ pub const FUNCTION: Function = Function::worker(
         .writing(&[
             Rows::Of(Kind::ChargingStation),
             Rows::Of(Kind::Network),
+            Rows::OcpiCredentials,
             Rows::OcpiObjects,
         ])
         .needing(&[Need::EncryptionKeys, Need::Messages]),
 );
 
-/// How long one run takes, not counting its last page.
-const RUN: Duration = Duration::from_secs(40);
+/// How much a pull may read, and how long it may take. What a large network has fits in: half a million locations.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Pages of a module.
+    pub pages: u32,
+    /// Objects of a module.
+    pub objects: u32,
+    /// Bytes of a module.
+    pub bytes: u64,
+    /// The whole pull, with what is waited for.
+    pub duration: SignedDuration,
+    /// One run of the function, and the page with which it ends.
+    pub run: Duration,
+    pub page: Duration,
+}
 
-/// The time between two pulls, and after one that was interrupted.
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            pages: 10_000,
+            objects: 500_000,
+            bytes: 4 * 1024 * 1024 * 1024,
+            duration: hours(6),
+            run: Duration::from_secs(40),
+            page: Duration::from_secs(15),
+        }
+    }
+}
+
+/// The time between two pulls, and after one that was interrupted, unless the platform says when it may be asked again.
 const INTERVAL: SignedDuration = HOUR;
 const RETRY: SignedDuration = minutes(15);
+const MIN_RETRY: SignedDuration = MINUTE;
 
 /// The time between two full pulls.
 const FULL_INTERVAL: SignedDuration = DAY;
@@ -66,14 +106,22 @@ const FULL_INTERVAL: SignedDuration = DAY;
 /// How much earlier than the last pull a delta pull begins.
 const OVERLAP: SignedDuration = minutes(10);
 
-/// How many objects of a page are stored at once.
+/// How many objects are stored at once, and from how many bytes of text on no further one is added to them.
 const WRITERS: usize = 8;
+const GROUP_BYTES: usize = 64 * 1024;
+
+/// The largest object that is stored, in bytes: as large as one that is pushed.
+const MAX_OBJECT: usize = shared::http::body::MAX_BODY;
+
+/// After how many objects it is stored how far the pull has come.
+const NOTED_AT_ONCE: usize = 1_000;
 
 /// How many objects a page is asked to have.
 const PAGE: usize = 100;
 
-/// In this order: locations name tariffs, and CDRs follow sessions.
-const MODULES: [Module; 4] = [
+/// In this order: parties have locations, locations name tariffs, and CDRs follow sessions.
+const MODULES: [Module; 5] = [
+    Module::HubClientInfo,
     Module::Tariffs,
     Module::Locations,
     Module::Sessions,
@@ -85,6 +133,14 @@ const MODULES: [Module; 4] = [
 /// # Errors
 /// The table cannot be reached: the message comes again, and the pull goes on where it was.
 pub async fn handle(app: &App, mode: Mode, id: &Id) -> Result<(), Error> {
+    pull_within(app, mode, id, &Limits::default()).await
+}
+
+/// The same with limits of its own.
+///
+/// # Errors
+/// As [`handle`].
+pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Result<(), Error> {
     let Some(network) = app.store.find::<Network>(&operators(mode), id).await? else {
         return Ok(());
     };
@@ -96,49 +152,65 @@ pub async fn handle(app: &App, mode: Mode, id: &Id) -> Result<(), Error> {
     let stored = app.store.pull(mode, id).await?;
     let mut pull = match stored {
         Some(pull) if pull.finished.is_none() => pull,
-        last => begin(&network.object, last, app.now()),
+        last => begin(&network, last, app.now()),
     };
-    let until = Instant::now() + RUN;
+    let mut run = Run {
+        app,
+        network,
+        limits,
+        until: Instant::now() + limits.run,
+        pages_read: HashSet::new(),
+        hasher: RandomState::new(),
+    };
     while let Some(module) = pull.modules.first().copied() {
-        match next_page(app, &network, &mut pull, module).await? {
-            Ok(()) => app.store.put_pull(mode, id, &pull).await?,
-            Err(why) => {
+        if app.now().since(pull.started) > limits.duration {
+            pull.give_up_modules("the pull takes too long; the next one begins anew");
+            break;
+        }
+        match run.next_page(&mut pull, module).await? {
+            PageEnd::Whole => app.store.put_pull(mode, id, &pull).await?,
+            PageEnd::OutOfTime => {
+                app.store.put_pull(mode, id, &pull).await?;
+                return run.go_on_later().await;
+            }
+            PageEnd::Interrupted { why, wait } => {
                 tracing::warn!(network.id = %id, error = why, "a pull was interrupted");
                 pull.error = Some(why);
                 app.store.put_pull(mode, id, &pull).await?;
-                return schedule(app, mode, id, RETRY).await;
+                return schedule(app, mode, id, &pull, wait).await;
             }
         }
-        if Instant::now() >= until && !pull.modules.is_empty() {
-            let message = Message::SyncNetwork {
-                mode,
-                network: id.clone(),
-            };
-            return app.queue.send(&message, 0).await;
+        if Instant::now() >= run.until && !pull.modules.is_empty() {
+            return run.go_on_later().await;
         }
     }
     pull.finish(app.now());
     app.store.put_pull(mode, id, &pull).await?;
-    schedule(app, mode, id, INTERVAL).await
+    schedule(app, mode, id, &pull, INTERVAL).await
 }
 
 /// A pull of the modules that the platform has.
-fn begin(network: &Network, last: Option<Pull>, now: Timestamp) -> Pull {
+fn begin(network: &Stored<Network>, last: Option<Pull>, now: Timestamp) -> Pull {
     let has = |module: &Module| {
-        network
-            .endpoint(module.as_str(), InterfaceRole::Sender)
-            .is_some()
+        let is_asked = *module != Module::HubClientInfo || network.object.is_hub();
+        let endpoint = network
+            .object
+            .endpoint(module.as_str(), InterfaceRole::Sender);
+        is_asked && endpoint.is_some()
     };
-    Pull::begin(
-        last,
-        MODULES.into_iter().filter(has).collect(),
-        FULL_INTERVAL,
-        now,
-    )
+    let modules = MODULES.into_iter().filter(has).collect();
+    let asked = network.internal.full_pull_asked;
+    Pull::begin(last, modules, FULL_INTERVAL, asked, now)
 }
 
-/// Notes when the next pull is due.
-async fn schedule(app: &App, mode: Mode, id: &Id, wait: SignedDuration) -> Result<(), Error> {
+/// Notes when the next pull is due: at once if everything was asked for since this one began.
+async fn schedule(
+    app: &App,
+    mode: Mode,
+    id: &Id,
+    pull: &Pull,
+    wait: SignedDuration,
+) -> Result<(), Error> {
     let origin = shared_origin(mode, app.now());
     let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
     if network.object.status != NetworkStatus::Connected {
@@ -146,68 +218,378 @@ async fn schedule(app: &App, mode: Mode, id: &Id, wait: SignedDuration) -> Resul
     }
     // Networks are pulled at different times of the hour.
     let splay = seconds((crc32fast::hash(id.as_str().as_bytes()) % 300).into());
-    network.internal.next_pull_at = Some(origin.now.plus(wait + splay));
+    let asked = network.internal.full_pull_asked;
+    let is_asked = pull.finished.is_some() && asked.is_some_and(|asked| asked > pull.started);
+    network.internal.next_pull_at = Some(if is_asked {
+        origin.now
+    } else {
+        origin.now.plus(wait + splay)
+    });
     let mut tx = app.store.begin(&origin);
     tx.save(&mut network)?;
     tx.commit_without_response().await
 }
 
-/// Reads and stores the next page of a module. The inner error says why the page could not be read.
-async fn next_page(
-    app: &App,
-    network: &Stored<Network>,
-    pull: &mut Pull,
-    module: Module,
-) -> Result<Result<(), String>, Error> {
-    let endpoint = network
-        .object
-        .endpoint(module.as_str(), InterfaceRole::Sender);
-    let Some(endpoint) = endpoint else {
-        pull.end_module();
-        return Ok(Ok(()));
-    };
-    let url = match &pull.next_page {
-        Some(url) => url.clone(),
-        None => first_page(endpoint, pull, module),
-    };
-    let platform = Platform {
-        app,
-        token: network.foreign_token(&app.settings.encryption_keys)?,
-        to: network.object.main_party().cloned(),
-    };
-    let ListPage { objects, next } = match platform.get_page(&url).await {
-        Ok(page) => page,
-        Err(failure) => {
-            let why = format!("{}, {url}: {failure}", module.as_str());
-            return Ok(match is_final(&failure) {
-                true => {
-                    pull.give_up_module(why);
-                    Ok(())
+/// How the reading of a page ended.
+enum PageEnd {
+    /// It was read to its end, or given up for good.
+    Whole,
+    /// The run was over before the page was.
+    OutOfTime,
+    /// It cannot be read now.
+    Interrupted { why: String, wait: SignedDuration },
+}
+
+/// One run of the function.
+struct Run<'a> {
+    app: &'a App,
+    network: Stored<Network>,
+    limits: &'a Limits,
+    /// When the run is over.
+    until: Instant,
+    /// Digests of the addresses of the pages that this run has read.
+    pages_read: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl Run<'_> {
+    /// Has another run go on with the pull.
+    async fn go_on_later(&self) -> Result<(), Error> {
+        let Network { mode, id, .. } = &self.network.object;
+        let message = Message::SyncNetwork {
+            mode: *mode,
+            network: id.clone(),
+        };
+        self.app.queue.send(&message, 0).await
+    }
+
+    /// Reads and stores the next page of a module.
+    async fn next_page(&mut self, pull: &mut Pull, module: Module) -> Result<PageEnd, Error> {
+        let network = &self.network.object;
+        let endpoint = network.endpoint(module.as_str(), InterfaceRole::Sender);
+        let Some(endpoint) = endpoint else {
+            pull.end_module();
+            return Ok(PageEnd::Whole);
+        };
+        let url = match &pull.next_page {
+            Some(url) => url.clone(),
+            None => first_page(endpoint, pull, module),
+        };
+        let place = format!("{}, {url}", module.as_str());
+        if !self.pages_read.insert(self.hasher.hash_one(&url)) {
+            pull.give_up_module(&format!(
+                "{place}: the pages lead to one that was read before"
+            ));
+            return Ok(PageEnd::Whole);
+        }
+        if pull.pages >= self.limits.pages {
+            let why = format!("{place}: there are more than {} pages", self.limits.pages);
+            pull.give_up_module(&why);
+            return Ok(PageEnd::Whole);
+        }
+        let platform = Platform {
+            app: self.app,
+            token: self
+                .network
+                .foreign_token(&self.app.settings.encryption_keys)?,
+            to: network.main_party().cloned(),
+        };
+        let max_bytes = MAX_PAGE.min(self.limits.bytes.saturating_sub(pull.bytes));
+        let page = match platform.get_page(&url, max_bytes).await {
+            Ok(page) => page,
+            Err(failure) => return Ok(failed(pull, &place, &failure)),
+        };
+        self.store_page(pull, module, &place, page).await
+    }
+
+    /// Stores the objects of a page, as far as the run has time.
+    async fn store_page(
+        &mut self,
+        pull: &mut Pull,
+        module: Module,
+        place: &str,
+        mut page: PageStream,
+    ) -> Result<PageEnd, Error> {
+        // The objects before this one were stored by a run before this one.
+        let first = pull.page_objects;
+        let until = self.until.max(Instant::now() + self.limits.page);
+        let mut number = 0;
+        let mut listed = Vec::new();
+        let mut is_over = false;
+        while !is_over {
+            let group = timeout_at(until, next_group(&mut page)).await.ok();
+            // One that has arrived is returned although the time is up.
+            let has_progress = pull.page_objects > first;
+            let is_late = has_progress && Instant::now() >= until;
+            let Some(mut group) = group.filter(|group| group.is_empty() || !is_late) else {
+                if has_progress {
+                    pull.bytes += page.bytes();
+                    self.note_listed(pull, &mut listed).await?;
+                    return Ok(PageEnd::OutOfTime);
                 }
-                false => Err(why),
-            });
+                let slow = Failure::Unreachable("the response is too slow".into());
+                return Ok(failed(pull, place, &slow));
+            };
+            is_over = group.is_empty();
+            let skipped = (first.saturating_sub(number) as usize).min(group.len());
+            number += group.len() as u32;
+            for object in &group[..skipped] {
+                listed.extend(self.identify(module, object).ok());
+            }
+            let new = group.split_off(skipped);
+            if !new.is_empty() {
+                pull.page_objects = number;
+                pull.objects += new.len() as u32;
+                listed.extend(self.store_group(pull, module, new).await?);
+            }
+            if pull.objects > self.limits.objects {
+                let most = self.limits.objects;
+                pull.give_up_module(&format!("{place}: there are more than {most} objects"));
+                return Ok(PageEnd::Whole);
+            }
+            if is_over || listed.len() >= NOTED_AT_ONCE {
+                self.note_listed(pull, &mut listed).await?;
+            }
         }
-    };
-    if next.as_deref() == Some(url.as_str()) {
-        let why = format!("{}, {url}: the next page is this one", module.as_str());
-        pull.give_up_module(why);
-        return Ok(Ok(()));
-    }
-    store_page(app, &network.object, pull, module, objects).await?;
-    pull.pages += 1;
-    pull.next_page = next;
-    if pull.next_page.is_none() {
-        if module == Module::Locations && pull.full {
-            remove_missing(app, &network.object, pull).await?;
+        pull.bytes += page.bytes();
+        let next = page.next.take();
+        if let Err(failure) = page.end().await {
+            return Ok(failed(pull, place, &failure));
         }
-        pull.end_module();
+        if next.is_none() {
+            self.end_of_module(pull, module).await?;
+        }
+        pull.end_page(next);
+        Ok(PageEnd::Whole)
     }
-    Ok(Ok(()))
+
+    /// What follows when all pages of a module were read.
+    async fn end_of_module(&mut self, pull: &mut Pull, module: Module) -> Result<(), Error> {
+        let Network { mode, id, .. } = &self.network.object;
+        match module {
+            Module::HubClientInfo => {
+                self.network = self.app.store.load(&operators(*mode), id).await?;
+            }
+            Module::Locations if pull.full => {
+                // The parties and their states may have changed since the run began.
+                self.network = self.app.store.load(&operators(*mode), id).await?;
+                remove_missing(self.app, &self.network.object, pull).await?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Notes which locations a full pull has had, and how far it has come.
+    async fn note_listed(&self, pull: &mut Pull, listed: &mut Vec<ObjectId>) -> Result<(), Error> {
+        let Network { mode, id, .. } = &self.network.object;
+        let ids = std::mem::take(listed);
+        if ids.is_empty() {
+            return Ok(());
+        }
+        if pull.full && pull.modules.first() == Some(&Module::Locations) {
+            self.app.store.note_pulled(*mode, id, pull, &ids).await?;
+            pull.notes += 1;
+        }
+        self.app.store.put_pull(*mode, id, pull).await
+    }
+
+    /// Stores some objects of a page. Returns those that are known by their ids, whether they could be used or not.
+    async fn store_group(
+        &self,
+        pull: &mut Pull,
+        module: Module,
+        group: Vec<Box<RawValue>>,
+    ) -> Result<Vec<ObjectId>, Error> {
+        pull.counts.received += group.len() as u32;
+        if module == Module::HubClientInfo {
+            self.store_parties(pull, &group).await?;
+            return Ok(Vec::new());
+        }
+        let stored: Vec<Outcome> = stream::iter(group)
+            .map(|object| self.store(module, object))
+            .buffer_unordered(WRITERS)
+            .try_collect()
+            .await?;
+        let mut ids = Vec::new();
+        for Outcome {
+            id,
+            is_changed,
+            problem,
+        } in stored
+        {
+            pull.counts.changed += u32::from(is_changed);
+            if let Some(problem) = problem {
+                pull.note_problem(&problem);
+            }
+            ids.extend(id);
+        }
+        Ok(ids)
+    }
+
+    /// Stores parties that a hub reports.
+    async fn store_parties(&self, pull: &mut Pull, group: &[Box<RawValue>]) -> Result<(), Error> {
+        let mut reports: Vec<ClientInfo> = Vec::new();
+        for object in group {
+            match read(object).and_then(|value| lenient(&value)) {
+                Ok(report) => reports.push(report),
+                Err(why) => pull.note_problem(&format!("hubclientinfo: {why}")),
+            }
+        }
+        let Network { mode, id, .. } = &self.network.object;
+        // This pull goes on with the objects of the parties.
+        let refused = hubs::report(self.app, *mode, id, &reports, !pull.full).await?;
+        for (party, why) in refused {
+            pull.note_problem(&format!("hubclientinfo: {party} {why}"));
+        }
+        Ok(())
+    }
+
+    /// Which object it is, if it belongs to one of the platform's parties.
+    fn identify(&self, module: Module, object: &RawValue) -> Result<ObjectId, String> {
+        let Named {
+            id,
+            country_code,
+            party_id,
+        } = serde_json::from_str(object.get())
+            .map_err(|error| format!("an object that cannot be read: {error}"))?;
+        let party = PartyId::new(&country_code, &party_id).map_err(|why| format!("{id}: {why}"))?;
+        let refused = |why: PartyRefusal| match why {
+            PartyRefusal::Unknown => format!("{id}: {party} {why}"),
+            // What is the same for all objects of the party is said once.
+            PartyRefusal::NotApproved => format!("{party} {why}"),
+        };
+        let owner = self.network.object.owner(&party).map_err(refused)?;
+        ObjectId::new(owner, module, &id).map_err(|why| format!("{id}: {why}"))
+    }
+
+    /// Stores an object of a page.
+    async fn store(&self, module: Module, object: Box<RawValue>) -> Result<Outcome, Error> {
+        let id = match self.identify(module, &object) {
+            Ok(id) => id,
+            Err(why) => {
+                return Ok(Outcome::unusable(
+                    None,
+                    format!("{}: {why}", module.as_str()),
+                ));
+            }
+        };
+        let stored = match readable(module, &object) {
+            Ok(value) => self.store_as(&id, value).await,
+            Err(why) => Ok(Err(why)),
+        };
+        Ok(match stored {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(why)) => Outcome::unusable(Some(id.clone()), format!("{id}: {why}")),
+            Err(error @ Error::Unavailable(_)) => return Err(error),
+            // One object must not keep all others from being stored.
+            Err(error) => {
+                tracing::error!(%error, object = %id, "an object of a network was not stored");
+                let why = format!("{id}: it could not be stored");
+                Outcome::unusable(Some(id), why)
+            }
+        })
+    }
+
+    /// Stores an object. The inner error says why it is refused.
+    async fn store_as(
+        &self,
+        id: &ObjectId,
+        object: Value,
+    ) -> Result<Result<Outcome, String>, Error> {
+        let (network, now) = (&self.network.object, self.app.now());
+        let refused = |refusal: Refusal| match refusal {
+            Refusal::NotFound(message) => message.to_owned(),
+            Refusal::Invalid(_, message) => message,
+        };
+        if id.module() == Module::Locations {
+            let change =
+                |before: Option<&Value>| put_part(before, &Part::Location, object.clone(), now);
+            let stored = stations::store(self.app, network.mode, network, id, &change).await?;
+            return Ok(stored.map_err(refused).map(|stored| Outcome {
+                id: Some(id.clone()),
+                is_changed: stored.update != Update::Stale,
+                problem: stored.unusable.map(|why| format!("{id}: {why}")),
+            }));
+        }
+        let change = |before: Option<&Value>| match before {
+            // CDRs do not change.
+            Some(_) if id.module() == Module::Cdrs => Ok(Update::Stale),
+            before => put(before, object.clone(), now),
+        };
+        let stored = objects::store_from(self.app, network.mode, id, change).await?;
+        Ok(stored.map_err(refused).map(|update| Outcome {
+            id: Some(id.clone()),
+            is_changed: update != Update::Stale,
+            problem: None,
+        }))
+    }
+}
+
+/// What became of an object: which one it is, if that is known, and why it cannot be used, if so.
+struct Outcome {
+    id: Option<ObjectId>,
+    is_changed: bool,
+    problem: Option<String>,
+}
+
+impl Outcome {
+    fn unusable(id: Option<ObjectId>, problem: String) -> Self {
+        Self {
+            id,
+            is_changed: false,
+            problem: Some(problem),
+        }
+    }
+}
+
+/// What identifies an object, read without the rest of it, which may be too large.
+#[derive(serde::Deserialize)]
+struct Named {
+    #[serde(deserialize_with = "reader::text")]
+    id: String,
+    country_code: String,
+    party_id: String,
+}
+
+/// The next objects of a page: eight at most, and not more than one that is large. None at the end of what can be read.
+async fn next_group(page: &mut PageStream) -> Vec<Box<RawValue>> {
+    let mut group = Vec::new();
+    let mut bytes = 0;
+    while group.len() < WRITERS
+        && bytes < GROUP_BYTES
+        && let Some(object) = page.next_object().await
+    {
+        bytes += object.get().len();
+        group.push(object);
+    }
+    group
+}
+
+/// What follows from a page that could not be read.
+fn failed(pull: &mut Pull, place: &str, failure: &Failure) -> PageEnd {
+    let why = format!("{place}: {failure}");
+    if is_final(failure) {
+        pull.give_up_module(&why);
+        return PageEnd::Whole;
+    }
+    let wait = failure.retry_after();
+    PageEnd::Interrupted {
+        why,
+        wait: wait.map_or(RETRY, |wait| wait.max(MIN_RETRY)),
+    }
 }
 
 /// Whether asking for the page again does not help. A refused token may be valid again later, and is refused for every page.
 fn is_final(failure: &Failure) -> bool {
-    failure.is_refusal() && !matches!(failure, Failure::Http(401 | 403, _))
+    let is_of_token = matches!(
+        failure,
+        Failure::Http {
+            status: 401 | 403,
+            ..
+        }
+    );
+    failure.is_refusal() && !is_of_token
 }
 
 /// The address of a module's first page. Sessions cannot be listed without a time.
@@ -222,109 +604,41 @@ fn first_page(endpoint: &str, pull: &Pull, module: Module) -> String {
     format!("{endpoint}{separator}limit={PAGE}{from}")
 }
 
-/// A stored object: its id, whether it changed, and why the service cannot use it.
-type StoredObject = (ObjectId, bool, Option<String>);
-
-/// Stores the objects of a page.
-async fn store_page(
-    app: &App,
-    network: &Network,
-    pull: &mut Pull,
-    module: Module,
-    objects: Vec<Value>,
-) -> Result<(), Error> {
-    let stored: Vec<Result<StoredObject, String>> = stream::iter(objects)
-        .map(|object| store(app, network, module, object))
-        .buffer_unordered(WRITERS)
-        .try_collect()
-        .await?;
-    let mut ids = Vec::new();
-    for one in stored {
-        pull.counts.received += 1;
-        match one {
-            Ok((id, changed, unusable)) => {
-                pull.counts.changed += u32::from(changed);
-                if let Some(why) = unusable {
-                    pull.note_problem(format!("{id}: {why}"));
-                }
-                ids.push(id);
-            }
-            Err(why) => pull.note_problem(format!("{}: {why}", module.as_str())),
-        }
+/// An object of a page, unless it is too large to be stored.
+fn read(object: &RawValue) -> Result<Value, String> {
+    let size = object.get().len();
+    if size > MAX_OBJECT {
+        return Err(format!("it has {size} bytes, more than {MAX_OBJECT}"));
     }
-    if module == Module::Locations && pull.full {
-        app.store
-            .note_pulled(network.mode, &network.id, pull, &ids)
-            .await?;
-    }
-    Ok(())
+    serde_json::from_str(object.get()).map_err(|error| error.to_string())
 }
 
-/// Stores an object of a page. Returns whether it has changed, and why it could not be used in full; the inner error says why it was
-/// not stored.
-async fn store(
-    app: &App,
-    network: &Network,
-    module: Module,
-    object: Value,
-) -> Result<Result<StoredObject, String>, Error> {
-    let id = match identify(network, module, &object) {
-        Ok(id) => id,
-        Err(why) => return Ok(Err(why)),
-    };
-    let refused = |refusal: Refusal| match refusal {
-        Refusal::NotFound(message) => format!("{id}: {message}"),
-        Refusal::Invalid(_, message) => format!("{id}: {message}"),
-    };
-    if module == Module::Locations {
-        let now = app.now();
-        let change =
-            |before: Option<&Value>| put_part(before, &Part::Location, object.clone(), now);
-        let stored = stations::store(app, network.mode, network, &id, &change).await?;
-        return Ok(match stored {
-            Ok(outcome) => {
-                let changed = outcome.update != Update::Stale;
-                Ok((id, changed, outcome.unusable))
-            }
-            Err(refusal) => Err(refused(refusal)),
-        });
-    }
-    let change = |before: Option<&Value>| match before {
-        // CDRs do not change.
-        Some(_) if module == Module::Cdrs => Ok(Update::Stale),
-        before => put(before, object.clone(), app.now()),
-    };
-    let stored = objects::store_from(app, network.mode, &id, change).await?;
-    Ok(match stored {
-        Ok(update) => Ok((id, update != Update::Stale, None)),
-        Err(refusal) => Err(refused(refusal)),
-    })
-}
-
-/// Which object it is, if it belongs to one of the platform's parties and can be used.
-fn identify(network: &Network, module: Module, object: &Value) -> Result<ObjectId, String> {
-    let named = text_of(object, "id").ok_or("an object without id")?;
-    let party: PartyId = lenient(object).map_err(|why| format!("{named}: {why}"))?;
-    let owner = network.owner(&party);
-    let owner =
-        owner.ok_or_else(|| format!("{named}: {party} is not one of the platform's parties"))?;
-    let readable = match module {
-        Module::Tariffs => lenient::<Tariff>(object).map(drop),
-        Module::Sessions => lenient::<Session>(object).map(drop),
-        Module::Cdrs => lenient::<Cdr>(object).map(drop),
+/// An object of a page that has what this service needs of it.
+fn readable(module: Module, object: &RawValue) -> Result<Value, String> {
+    let value = read(object)?;
+    match module {
+        Module::Tariffs => lenient::<Tariff>(&value).map(drop),
+        Module::Sessions => lenient::<Session>(&value).map(drop),
+        Module::Cdrs => lenient::<Cdr>(&value).map(drop),
         Module::Locations | Module::HubClientInfo => Ok(()),
-    };
-    readable.map_err(|why| format!("{named}: {why}"))?;
-    ObjectId::new(owner, module, &named).map_err(|why| format!("{named}: {why}"))
+    }?;
+    Ok(value)
 }
 
-/// Removes the locations that were not in a full pull and have not been pushed since it began.
+/// Removes the locations that were not in a full pull and have not been pushed since it began. A hub may leave out those of a party that is
+/// not connected, and the pull had none of a party that was approved while it ran.
 async fn remove_missing(app: &App, network: &Network, pull: &mut Pull) -> Result<(), Error> {
     let mode = network.mode;
     let pulled = app.store.pulled(mode, &network.id, pull.started).await?;
-    let pulled: HashSet<ObjectId> = pulled.into_iter().collect();
-    let owners = network.parties.iter();
-    for owner in owners.filter_map(|party| network.owner(&party.id)) {
+    for party in network.own_parties() {
+        let was_listed = network.operator(&party).is_ok_and(|known| {
+            let is_steady = known.changed.is_none_or(|changed| changed < pull.started);
+            known.status == PartyStatus::Connected && is_steady
+        });
+        let owner = network.owner(&party).ok().filter(|_| was_listed);
+        let Some(owner) = owner else {
+            continue;
+        };
         for id in app.store.location_ids(mode, &owner).await? {
             if pulled.contains(&id) {
                 continue;

@@ -60,7 +60,7 @@ async fn register(
             "The platform is registered: send PUT to change its credentials.",
         ));
     }
-    let credentials = read(&body)?;
+    let credentials = read(&app, &body)?;
     exchange(
         &app,
         platform,
@@ -82,7 +82,7 @@ async fn renew(
     if platform.registers {
         return Err(not_registered());
     }
-    let credentials = read(&body)?;
+    let credentials = read(&app, &body)?;
     exchange(
         &app,
         platform,
@@ -105,10 +105,12 @@ async fn unregister(State(app): State<App>, platform: Platform, InVersion(_): In
     Ok(Reply::success())
 }
 
-fn read(body: &serde_json::Value) -> Result<Credentials> {
+fn read(app: &App, body: &serde_json::Value) -> Result<Credentials> {
     let invalid = |why| Reply::error(StatusCode::INVALID_PARAMETERS, why);
     let credentials: Credentials = lenient(body).map_err(invalid)?;
-    credentials.check().map_err(invalid)?;
+    credentials
+        .check(&app.settings.own_party.id)
+        .map_err(invalid)?;
     Ok(credentials)
 }
 

@@ -18,7 +18,7 @@ use shared::models::network::{Module, ObjectId, Owner, PartyId};
 use shared::models::stored::Stored;
 use shared::ocpi::credentials::CredentialsToken;
 use shared::ocpi::envelope::{Envelope, StatusCode};
-use shared::ocpi::network::{Network, NetworkStatus};
+use shared::ocpi::network::{Network, NetworkStatus, PartyRefusal};
 use shared::ocpi::versions::OcpiVersion;
 use shared::origin::{Mode, Tenant};
 use shared::store::networks::shared_origin;
@@ -52,21 +52,30 @@ pub struct Party {
 }
 
 impl Party {
-    /// The party of a path, if it is one of the platform's and the sender may act for it.
+    /// The party of a path, if it is one of the platform's that operate charging stations and the sender may act for it.
     ///
     /// # Errors
     /// 404 for any other party: a platform writes and reads only objects of its own parties, and a party behind a hub only its own.
+    /// Status code 2000 for a party that is not approved.
     pub fn owner(&self, country_code: &str, party_id: &str) -> Result<Owner> {
-        let party = PartyId::new(country_code, party_id).ok();
-        let owner = party.and_then(|party| self.network.owner(&party));
-        let owner =
-            owner.ok_or_else(|| Reply::not_found("This party is not one of the platform's."))?;
-        match self.acts_for(&owner.party) {
-            true => Ok(owner),
-            false => Err(Reply::not_found(
+        let party = PartyId::new(country_code, party_id).map_err(Reply::not_found)?;
+        let owner = match self.network.owner(&party) {
+            Ok(owner) => owner,
+            Err(why @ PartyRefusal::Unknown) => {
+                return Err(Reply::not_found(format!("{party} {why}.")));
+            }
+            Err(why @ PartyRefusal::NotApproved) => {
+                let message = format!("{party} {why}.");
+                tracing::info!(network.id = %self.network.id, message, "an object was refused");
+                return Err(Reply::error(StatusCode::CLIENT_ERROR, message));
+            }
+        };
+        if !self.acts_for(&party) {
+            return Err(Reply::not_found(
                 "The sender is another party than this one.",
-            )),
+            ));
         }
+        Ok(owner)
     }
 
     /// Whether the message may be about objects of a party: behind a hub, only the party itself and the hub send such messages. The parties
@@ -387,12 +396,9 @@ impl FromRequestParts<App> for Party {
             ));
         }
         let from = parties(&parts.headers, "from")?;
-        if from
-            .as_ref()
-            .is_some_and(|from| network.party(from).is_none())
-        {
+        if from.as_ref().is_some_and(|from| !network.has_party(from)) {
             return Err(Reply::not_found(
-                "OCPI-from: this party is not one of the platform's.",
+                "OCPI-from: this party is not one of the platform's, or is not approved.",
             ));
         }
         Ok(Self {

@@ -158,7 +158,7 @@ async fn decide(
 async fn station_of(app: &App, party: &Party, location: &str) -> Result<Option<ChargingStation>> {
     let owner = party
         .sender()
-        .and_then(|sender| party.network.owner(sender));
+        .and_then(|sender| party.network.owner(sender).ok());
     let id = owner.and_then(|owner| ObjectId::new(owner, Objects::Locations, location).ok());
     let Some(id) = id else {
         return Ok(None);

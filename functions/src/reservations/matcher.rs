@@ -7,10 +7,8 @@ use shared::charging::calendar::CalendarOwner;
 use shared::charging::matching::MatchRequest;
 use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
 use shared::models::charging_station::ChargingStation;
-use shared::models::network::Owner;
 use shared::models::reservation::{MatchFilter, MatchSummary};
 use shared::models::stored::Stored;
-use shared::ocpi::network::NetworkStatus;
 use shared::operation::Operation;
 use shared::origin::Tenant;
 use shared::store::calendars::Calendars;
@@ -26,8 +24,6 @@ pub struct Matcher<'a> {
     /// The windows on whose days calendars are read.
     windows: Vec<Window>,
     calendars: Calendars,
-    /// Whether each party of a charging network whose stations were read is connected.
-    networks: BTreeMap<Owner, bool>,
     /// The stations that were read and that nothing operates. They are not matched.
     not_connected: Vec<ChargingStation>,
     /// The stations that were read, if they are kept.
@@ -61,7 +57,6 @@ impl<'a> Matcher<'a> {
             search: BestFirst::new(request, stations, wanted),
             windows: request.windows.to_vec(),
             calendars: Calendars::default(),
-            networks: BTreeMap::new(),
             not_connected: Vec::new(),
             kept: None,
         }
@@ -117,20 +112,16 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    /// Whether sessions can take place at a station: its network is connected, or the station is simulated.
-    async fn is_operated(&mut self, station: &Stored<ChargingStation>) -> Result<bool, Error> {
+    /// Whether sessions can take place at a station: its network reaches its party, or the station is simulated.
+    async fn is_operated(&self, station: &Stored<ChargingStation>) -> Result<bool, Error> {
         let mode = self.tenant.mode;
         let Some(location) = &station.internal.location else {
             return Ok(Operation::of(mode, false).is_operated());
         };
-        let owner = location.owner();
-        if let Some(connected) = self.networks.get(owner) {
-            return Ok(*connected);
-        }
-        let network = self.app.store.network_of(mode, owner).await?;
-        let connected = network.is_some_and(|one| one.object.status == NetworkStatus::Connected);
-        self.networks.insert(owner.clone(), connected);
-        Ok(connected)
+        let app = self.app;
+        app.networks
+            .reaches(&app.store, mode, location.owner(), app.now())
+            .await
     }
 
     /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved.

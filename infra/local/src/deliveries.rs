@@ -1,4 +1,4 @@
-//! The webhook deliveries in progress in a local run.
+//! The webhook deliveries in progress in a local run, and the pulls from charging networks: a network counts as an endpoint here.
 //!
 //! A receiver may take 15 seconds to fail, and there can be many of them. So deliveries do not share the workers of the other
 //! messages: each endpoint has a few of its own, and an endpoint that hangs does not delay the others. Code that waits for deliveries
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shared::Id;
+use shared::{Id, Kind};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -67,11 +67,14 @@ impl Deliveries {
         }
     }
 
-    /// How many deliveries are in progress, and to how many endpoints.
+    /// How many deliveries to webhook endpoints are in progress, and to how many.
     pub fn under_way(&self) -> (usize, usize) {
         let endpoints = self.lock();
-        let deliveries = endpoints.values().map(|endpoint| endpoint.deliveries);
-        (deliveries.sum(), endpoints.len())
+        let receivers = endpoints
+            .iter()
+            .filter(|(id, _)| id.is(Kind::WebhookEndpoint));
+        let deliveries = receivers.clone().map(|(_, endpoint)| endpoint.deliveries);
+        (deliveries.sum(), receivers.count())
     }
 
     /// Until when it is worth waiting: the first moment at which an endpoint has made no progress for `patience`. None if no

@@ -22,7 +22,7 @@ use crate::timeline::{Parcel, Timeline};
 const REST: Duration = Duration::from_millis(200);
 /// How often lost work is looked for.
 const SWEEP: Duration = Duration::from_secs(60);
-/// How many messages other than webhook deliveries are worked on at a time.
+/// How many messages other than webhook deliveries and pulls from charging networks are worked on at a time.
 const WORKERS: u32 = 16;
 /// When a message that failed is delivered again, and how often.
 const REDELIVERY: SignedDuration = seconds(5);
@@ -31,8 +31,9 @@ const MAX_TRIES: u32 = 5;
 const MAX_RELAYS: u32 = 5;
 /// How long settling may take, before it counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// How long settling waits for a webhook endpoint where no delivery ends, and for all of them together while the time is moved
-/// once. Deliveries that are not waited for continue in the background. Tests have a multiple of it (`Settings::slack`).
+/// How long settling waits for a webhook endpoint where no delivery ends, and for a charging network from which no pull ends, and for all of
+/// them together while the time is moved once. What is not waited for continues in the background. Tests have a multiple of it
+/// (`Settings::slack`).
 const ENDPOINT_PATIENCE: Duration = Duration::from_secs(5);
 const RECEIVERS_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -124,8 +125,14 @@ impl Engine {
         let due = self.timeline.take_due(self.clock.now());
         let any = !due.is_empty();
         for parcel in due {
-            if let Message::Deliver { endpoint, .. } = &parcel.message {
-                let delivery = self.deliveries.begin(endpoint);
+            // What waits for others has workers of its own: a receiver may hang, and the pages of a network may go on and on.
+            let other = match &parcel.message {
+                Message::Deliver { endpoint, .. } => Some(endpoint),
+                Message::SyncNetwork { network, .. } => Some(network),
+                _ => None,
+            };
+            if let Some(other) = other {
+                let delivery = self.deliveries.begin(other);
                 let (app, timeline) = (self.app.clone(), self.timeline.clone());
                 tokio::spawn(delivery.work(async move { work(&app, &timeline, parcel).await }));
                 continue;
@@ -188,8 +195,8 @@ impl Engine {
         RECEIVERS_PATIENCE * self.app.settings.slack
     }
 
-    /// Turns until nothing is left that is due now but deliveries to endpoints that do not answer. `patience` is how long
-    /// deliveries may be waited for; what was waited is subtracted.
+    /// Turns until nothing is left that is due now but deliveries to endpoints that do not answer, and pulls that do not end. `patience` is
+    /// how long these may be waited for; what was waited is subtracted.
     async fn settle_within(&self, patience: &mut Duration) -> Result<()> {
         let limit = PATIENCE + *patience;
         let settled = async {

@@ -20,6 +20,9 @@ use crate::origin::Mode;
 /// The longest token, in characters.
 const MAX_TOKEN: usize = 64;
 
+/// The most roles of a platform. Its parties are claimed in one transaction, which has at most 100 writes.
+pub const MAX_ROLES: usize = 90;
+
 /// A credentials token. It is not shown when it is printed for debugging.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CredentialsToken(String);
@@ -131,16 +134,21 @@ pub struct BusinessDetails {
 }
 
 impl Credentials {
-    /// The token and the address, checked as far as that is possible without calling it, and at least one role.
+    /// Checks the members that can be checked without calling the platform: 1 to 90 roles, none of which is of the party `own`, which
+    /// is that of this service. Returns the token.
     ///
     /// # Errors
     /// What is wrong, as a status message.
-    pub fn check(&self) -> Result<CredentialsToken, String> {
-        if self.roles.is_empty() {
-            return Err("roles: at least one is required".into());
+    pub fn check(&self, own: &PartyId) -> Result<CredentialsToken, String> {
+        if !(1..=MAX_ROLES).contains(&self.roles.len()) {
+            let count = self.roles.len();
+            return Err(format!("roles: expected 1 to {MAX_ROLES}, not {count}"));
         }
-        if let Some(hub) = &self.hub_party_id {
-            PartyId::from_joined(hub)?;
+        let hub = self.hub_party_id.as_deref().map(PartyId::from_joined);
+        let hub = hub.transpose()?;
+        let mut parties = self.roles.iter().map(|role| &role.party).chain(&hub);
+        if parties.any(|party| party == own) {
+            return Err(format!("roles: {own} is the party of this service"));
         }
         CredentialsToken::foreign(&self.token)
     }
@@ -228,7 +236,9 @@ mod tests {
         let sent = serde_json::json!({"token": "t", "url": "https://cpo.example/versions", "roles": [{"role": "CPO",
             "party_id": "exa", "country_code": "nl", "business_details": {"name": "Example", "website": "https://x.example"}}]});
         let read: Credentials = serde_json::from_value(sent).unwrap();
-        assert!(read.check().is_ok());
+        assert!(read.check(&PartyId::new("GB", "FCS").unwrap()).is_ok());
+        let refused = read.check(&PartyId::new("NL", "EXA").unwrap());
+        assert!(refused.unwrap_err().contains("NL*EXA"));
         let shown = serde_json::to_value(&read).unwrap();
         let want = serde_json::json!({"role": "CPO", "party_id": "EXA", "country_code": "NL",
             "business_details": {"name": "Example"}});

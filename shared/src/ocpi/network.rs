@@ -4,18 +4,27 @@
 //! An operator of this service makes a network, in one of two ways: by issuing a token A with which the platform registers, or by
 //! connecting to the platform with a token A that its operator has issued.
 //!
+//! Parties behind a hub: those that operate charging stations come from the hub's credentials and from its HubClientInfo. Each awaits the
+//! approval of an operator, unless the operator has said that the hub is trusted. Until then nothing that it sends is stored and nothing is
+//! sent to it. The hub also reports whether a party can be reached: a party that is not `CONNECTED` is sent no command, and its stations
+//! are not matched. What arrives from it is stored all the same.
+//!
 //! Life cycle: `pending` until the credentials are exchanged, then `connected`. An operator can suspend a connected network and
 //! connect it again: while it is suspended, its requests are refused and nothing is sent to it. `revoked` is final: the tokens are
 //! deleted, and its parties may be part of another network. A network is revoked by an operator, or by its platform with
 //! `DELETE credentials`.
 //!
-//! Invariants: a party belongs to at most one network of a mode that is not revoked, so that no other network can write its objects. Of
-//! the tokens that this service issues only the SHA-256 is stored; those that it sends are stored encrypted.
+//! Invariants: a party that is approved belongs to at most one network of a mode that is not revoked, so that no other network can write
+//! its objects. A network has at most 500 parties, so that its item stays below 400 kB. Of the tokens that this service issues only the
+//! SHA-256 is stored; those that it sends are stored encrypted.
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::credentials::{Credentials, CredentialsToken};
-use super::party::{PartyId, Role};
+use super::credentials::{Credentials, CredentialsRole, CredentialsToken};
+use super::party::{PartyId, PartyStatus, Role};
+use super::token::ClientInfo;
 use super::versions::{self, Endpoint, InterfaceRole, OcpiVersion};
 use crate::encryption::{Encrypted, EncryptionKeys};
 use crate::error::{Error, Result};
@@ -23,7 +32,11 @@ use crate::id::{Id, Kind};
 use crate::models::network::Owner;
 use crate::models::stored::{Object, Stored};
 use crate::origin::Mode;
-use crate::time::Timestamp;
+use crate::time::{HOUR, Timestamp};
+
+/// The most parties that a network has, and how much of the name of one is kept, in characters.
+pub const MAX_PARTIES: usize = 500;
+const MAX_PARTY_NAME: usize = 100;
 
 /// A platform that this service exchanges data with, as operators see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,22 +51,46 @@ pub struct Network {
     pub mode: Mode,
     /// What operators call it.
     pub name: String,
-    /// The parties that may write objects over this connection.
+    /// The parties on this platform or behind it, once for each of their roles.
     pub parties: Vec<NetworkParty>,
     pub status: NetworkStatus,
+    /// Whether the parties that a hub reports are approved without being asked for.
+    #[serde(default)]
+    pub trusts_parties: bool,
     pub updated: Timestamp,
     /// The version that both sides use; null before the credentials are exchanged.
     pub version: Option<OcpiVersion>,
     pub versions_url: Option<String>,
 }
 
-/// A party on a platform.
+/// A party on a platform, in one of its roles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkParty {
     #[serde(flatten)]
     pub id: PartyId,
     pub name: String,
     pub role: Role,
+    /// Whether an operator has to approve the party before it may write objects and is sent commands.
+    #[serde(default)]
+    pub awaits_approval: bool,
+    /// `CONNECTED` unless the hub has reported something else.
+    #[serde(default)]
+    pub status: PartyStatus,
+    /// `last_updated` of the hub's last report; none for a party that only the credentials name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<Timestamp>,
+    /// When its status or its approval changed the last time, or the party appeared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Timestamp>,
+}
+
+/// Why an object of a party is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PartyRefusal {
+    #[error("is not one of the platform's parties that operate charging stations")]
+    Unknown,
+    #[error("awaits the approval of an operator of this service")]
+    NotApproved,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +120,9 @@ pub struct NetworkInternal {
     /// When objects are to be pulled from the platform the next time.
     #[serde(default)]
     pub next_pull_at: Option<Timestamp>,
+    /// When everything was to be pulled, not only what has changed: a full pull that began before does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_pull_asked: Option<Timestamp>,
 }
 
 /// A token that this service has issued.
@@ -135,23 +175,53 @@ impl Network {
             name,
             parties: Vec::new(),
             status: NetworkStatus::Pending,
+            trusts_parties: false,
             updated: now,
             version: None,
             versions_url: None,
         }
     }
 
-    /// The party with that id on this platform.
-    pub fn party(&self, id: &PartyId) -> Option<&NetworkParty> {
-        self.parties.iter().find(|party| party.id == *id)
+    /// Whether a party may send messages over this connection.
+    pub fn has_party(&self, id: &PartyId) -> bool {
+        let mut roles = self.parties.iter().filter(|party| party.id == *id);
+        roles.any(|party| !party.awaits_approval)
     }
 
-    /// The party as part of this network; none if it is not one of the platform's.
-    pub fn owner(&self, party: &PartyId) -> Option<Owner> {
-        self.party(party).map(|party| Owner {
-            network: self.id.clone(),
-            party: party.id.clone(),
-        })
+    /// The party with that id, if it operates charging stations and may write objects.
+    ///
+    /// # Errors
+    /// The platform has no such party, or it is not approved.
+    pub fn operator(&self, id: &PartyId) -> Result<&NetworkParty, PartyRefusal> {
+        let mut parties = self.parties.iter();
+        let party = parties.find(|party| party.id == *id && party.role == Role::Cpo);
+        match party.ok_or(PartyRefusal::Unknown)? {
+            party if party.awaits_approval => Err(PartyRefusal::NotApproved),
+            party => Ok(party),
+        }
+    }
+
+    /// Whether commands may be sent to a party, so that its stations can be matched and sessions can start there.
+    pub fn reaches(&self, id: &PartyId) -> bool {
+        let operator = self.operator(id);
+        self.status == NetworkStatus::Connected
+            && operator.is_ok_and(|party| party.status == PartyStatus::Connected)
+    }
+
+    /// The parties that belong to this network and to no other.
+    pub fn own_parties(&self) -> BTreeSet<PartyId> {
+        let own = self.parties.iter().filter(|party| !party.awaits_approval);
+        own.map(|party| party.id.clone()).collect()
+    }
+
+    /// The party as part of this network, if it operates charging stations and may write objects.
+    ///
+    /// # Errors
+    /// As [`Network::operator`].
+    pub fn owner(&self, party: &PartyId) -> Result<Owner, PartyRefusal> {
+        let party = self.operator(party)?.id.clone();
+        let network = self.id.clone();
+        Ok(Owner { network, party })
     }
 
     /// Whether the platform passes messages on for other parties.
@@ -177,7 +247,8 @@ pub(crate) fn token_context(network: &Network) -> String {
 }
 
 impl Stored<Network> {
-    /// Notes what was agreed when the credentials were exchanged. Objects are pulled at once.
+    /// Notes what was agreed when the credentials were exchanged. Objects are pulled at once. Parties that a hub has reported are kept as
+    /// long as the platform is a hub.
     ///
     /// # Errors
     /// `Internal` if the platform's token cannot be encrypted.
@@ -193,23 +264,8 @@ impl Stored<Network> {
             credentials,
         } = registration;
         let token = keys.encrypt(&token_context(&self.object), &credentials.token)?;
-        let hub = credentials.hub_party_id.as_deref();
-        let hub = hub.and_then(|id| PartyId::from_joined(id).ok());
-        let party = |role: super::credentials::CredentialsRole| NetworkParty {
-            id: role.party,
-            name: role.business_details.name,
-            role: role.role,
-        };
-        let mut parties: Vec<NetworkParty> = credentials.roles.into_iter().map(party).collect();
-        if let Some(hub) = hub.filter(|hub| parties.iter().all(|party| party.id != *hub)) {
-            parties.push(NetworkParty {
-                id: hub,
-                name: self.object.name.clone(),
-                role: Role::Hub,
-            });
-        }
+        self.replace_parties(credentials.roles, credentials.hub_party_id.as_deref(), now);
         let network = &mut self.object;
-        network.parties = parties;
         network.endpoints = endpoints;
         network.version = Some(version);
         network.versions_url = Some(credentials.url);
@@ -250,16 +306,126 @@ impl Stored<Network> {
         CredentialsToken::foreign(&token).map_err(Error::internal)
     }
 
-    /// Adds a party that a hub has reported.
-    pub fn add_client(&mut self, party: NetworkParty, now: Timestamp) {
-        let parties = &mut self.object.parties;
-        match parties.iter_mut().find(|known| known.id == party.id) {
-            // The hub itself keeps its role.
-            Some(known) if known.role == Role::Hub => {}
-            Some(known) => known.role = party.role,
-            None => parties.push(party),
+    /// Takes the parties over that the credentials name, and keeps those that the platform has reported as a hub.
+    fn replace_parties(&mut self, roles: Vec<CredentialsRole>, hub: Option<&str>, now: Timestamp) {
+        let network = &mut self.object;
+        let before = std::mem::take(&mut network.parties);
+        let is_hub = hub.is_some() || roles.iter().any(|role| role.role == Role::Hub);
+        let named = roles.into_iter().map(|role| {
+            let name = role.business_details.name;
+            (role.party, role.role, name)
+        });
+        let hub = hub.and_then(|id| PartyId::from_joined(id).ok());
+        let hub = hub.map(|id| (id, Role::Hub, network.name.clone()));
+        for (id, role, name) in named.chain(hub) {
+            let same = |party: &NetworkParty| party.id == id && party.role == role;
+            if network.parties.iter().any(same) {
+                continue;
+            }
+            let name = name.chars().take(MAX_PARTY_NAME).collect();
+            network
+                .parties
+                .push(match before.iter().find(|party| same(party)) {
+                    Some(known) => NetworkParty {
+                        name,
+                        ..known.clone()
+                    },
+                    None => NetworkParty {
+                        awaits_approval: is_hub && role == Role::Cpo && !network.trusts_parties,
+                        status: PartyStatus::Connected,
+                        reported: None,
+                        changed: Some(now),
+                        id,
+                        name,
+                        role,
+                    },
+                });
         }
-        self.object.updated = now;
+        let parties = &mut network.parties;
+        for party in before
+            .into_iter()
+            .filter(|one| is_hub && one.reported.is_some())
+        {
+            let is_kept = |kept: &NetworkParty| kept.id == party.id && kept.role == party.role;
+            if parties.len() < MAX_PARTIES && !parties.iter().any(is_kept) {
+                parties.push(party);
+            }
+        }
+    }
+
+    /// Notes what the hub reports about a party, unless it has reported something newer. Only those that operate charging stations are
+    /// kept. Returns whether anything has changed. A party that is new and approved has to be pulled from.
+    ///
+    /// # Errors
+    /// The network has as many parties as it may have.
+    pub fn report_party(&mut self, report: &ClientInfo, now: Timestamp) -> Result<bool, String> {
+        if report.role != Role::Cpo {
+            return Ok(false);
+        }
+        let network = &mut self.object;
+        let updated = report.last_updated.unwrap_or(now);
+        // The clock of the hub is not trusted.
+        let updated = if updated > now.plus(HOUR) {
+            now
+        } else {
+            updated
+        };
+        let count = network.parties.len();
+        let mut parties = network.parties.iter_mut();
+        let known = parties.find(|one| one.id == report.party && one.role == Role::Cpo);
+        match known {
+            Some(known) if known.reported.is_some_and(|before| before >= updated) => {
+                return Ok(false);
+            }
+            Some(known) => {
+                if known.status != report.status {
+                    known.status = report.status;
+                    known.changed = Some(now);
+                }
+                known.reported = Some(updated);
+            }
+            None if count >= MAX_PARTIES => {
+                return Err(format!("the platform has {MAX_PARTIES} parties already"));
+            }
+            None => network.parties.push(NetworkParty {
+                id: report.party.clone(),
+                name: report.party.to_string(),
+                role: Role::Cpo,
+                awaits_approval: !network.trusts_parties,
+                status: report.status,
+                reported: Some(updated),
+                changed: Some(now),
+            }),
+        }
+        network.updated = now;
+        Ok(true)
+    }
+
+    /// Approves a party that operates charging stations, or takes its approval back.
+    ///
+    /// # Errors
+    /// 400 if the network has no such party.
+    pub fn approve(&mut self, id: &PartyId, is_approved: bool, now: Timestamp) -> Result<()> {
+        let mut parties = self.object.parties.iter_mut();
+        let party = parties.find(|one| one.id == *id && one.role == Role::Cpo);
+        let Some(party) = party else {
+            let message = format!("{id} {}", PartyRefusal::Unknown);
+            return Err(Error::invalid("parties", message));
+        };
+        if party.awaits_approval == is_approved {
+            party.awaits_approval = !is_approved;
+            party.changed = Some(now);
+            self.object.updated = now;
+        }
+        Ok(())
+    }
+
+    /// Has everything pulled from the network once more. A pull that has begun goes on before.
+    pub fn ask_for_full_pull(&mut self, now: Timestamp) {
+        self.internal.full_pull_asked = Some(now);
+        if self.object.status == NetworkStatus::Connected {
+            self.internal.next_pull_at = Some(now);
+        }
     }
 
     /// Sets the status, as an operator or the platform asks.
@@ -342,6 +508,97 @@ mod tests {
                 .unwrap()
                 .contains("token-b")
         );
+    }
+
+    fn report(id: &str, role: Role, status: PartyStatus, at: Timestamp) -> ClientInfo {
+        ClientInfo {
+            party: PartyId::new("NL", id).unwrap(),
+            role,
+            status,
+            last_updated: Some(at),
+        }
+    }
+
+    #[test]
+    fn a_party_behind_a_hub_is_reached_when_it_is_approved_and_connected() {
+        use PartyStatus::{Connected, Offline, Planned, Suspended};
+        let mut hub = connected();
+        let party = PartyId::new("NL", "EXA").unwrap();
+        let operator = |hub: &Stored<Network>| hub.object.operator(&party).map(drop);
+        // The platform is a hub, so that its credentials approve nobody.
+        assert_eq!(operator(&hub), Err(PartyRefusal::NotApproved));
+        assert!(!hub.object.reaches(&party) && !hub.object.has_party(&party));
+        hub.approve(&party, true, now()).unwrap();
+        assert!(hub.object.reaches(&party) && hub.object.has_party(&party));
+        for (minutes, status) in [(1, Offline), (2, Planned), (3, Suspended), (4, Connected)] {
+            let at = now().plus(crate::time::minutes(minutes));
+            let said = report("EXA", Role::Cpo, status, at);
+            assert_eq!(hub.report_party(&said, at), Ok(true));
+            assert_eq!(hub.object.reaches(&party), status == Connected);
+            assert_eq!(operator(&hub), Ok(()), "its objects are taken all the same");
+            let late = report("EXA", Role::Cpo, Offline, now());
+            assert_eq!(hub.report_party(&late, at), Ok(false));
+        }
+        hub.approve(&party, false, now()).unwrap();
+        assert!(!hub.object.reaches(&party) && hub.object.own_parties().len() == 1);
+        let unknown = PartyId::new("NL", "OTH").unwrap();
+        assert!(hub.approve(&unknown, true, now()).is_err());
+    }
+
+    #[test]
+    fn a_party_has_one_entry_for_each_role_and_the_hub_stays_a_hub() {
+        let mut hub = connected();
+        let own = PartyId::new("NL", "HUB").unwrap();
+        let said = |role| report("HUB", role, PartyStatus::Connected, now());
+        assert_eq!(hub.report_party(&said(Role::Emsp), now()), Ok(false));
+        assert_eq!(hub.report_party(&said(Role::Cpo), now()), Ok(true));
+        assert!(hub.object.is_hub() && hub.object.main_party() == Some(&own));
+        assert_eq!(hub.object.operator(&own), Err(PartyRefusal::NotApproved));
+        let mut both = registration(OcpiVersion::V2_2_1);
+        let mut emsp = both.credentials.roles[0].clone();
+        emsp.role = Role::Emsp;
+        both.credentials.roles = vec![emsp.clone(), both.credentials.roles[0].clone(), emsp];
+        both.credentials.hub_party_id = None;
+        let mut platform = Stored::new(Network::pending("P".into(), Mode::Test, now()));
+        platform.register(both, &keys(), now()).unwrap();
+        let party = PartyId::new("NL", "EXA").unwrap();
+        assert_eq!(platform.object.parties.len(), 2);
+        assert!(platform.object.operator(&party).is_ok());
+    }
+
+    #[test]
+    fn a_hub_that_renews_its_credentials_keeps_its_parties() {
+        let mut hub = connected();
+        let said = report("ONE", Role::Cpo, PartyStatus::Offline, now());
+        hub.report_party(&said, now()).unwrap();
+        let party = PartyId::new("NL", "ONE").unwrap();
+        hub.approve(&party, true, now()).unwrap();
+        let before = hub.object.parties.clone();
+        let renewed = registration(OcpiVersion::V2_2_1);
+        hub.register(renewed, &keys(), now()).unwrap();
+        assert_eq!(hub.object.parties, before);
+        let mut no_hub = registration(OcpiVersion::V2_2_1);
+        no_hub.credentials.hub_party_id = None;
+        hub.register(no_hub, &keys(), now()).unwrap();
+        assert_eq!(hub.object.operator(&party), Err(PartyRefusal::Unknown));
+    }
+
+    #[test]
+    fn a_network_with_all_the_parties_it_may_have_fits_an_item() {
+        let mut hub = connected();
+        hub.object.trusts_parties = true;
+        let digits = |n: usize| format!("{}{:02}", char::from(b'A' + (n / 100) as u8), n % 100);
+        let said = |n| report(&digits(n), Role::Cpo, PartyStatus::Connected, now());
+        for n in 0..MAX_PARTIES - hub.object.parties.len() {
+            assert_eq!(hub.report_party(&said(n), now()), Ok(true), "{n}");
+        }
+        let refused = hub.report_party(&said(MAX_PARTIES), now());
+        assert!(refused.unwrap_err().contains("500"));
+        for party in &mut hub.object.parties {
+            party.name = "\u{1f50c}".repeat(MAX_PARTY_NAME);
+        }
+        let size = serde_json::to_vec(&hub.object).unwrap().len();
+        assert!(size < 350_000, "{size} bytes");
     }
 
     #[test]

@@ -18,6 +18,19 @@ pub enum Role {
     Other,
 }
 
+/// Whether a party can be reached, as its hub reports it (OCPI 2.2.1-d2, "ConnectionStatus"). A status that is not in the standard counts as
+/// `OFFLINE`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum PartyStatus {
+    #[default]
+    Connected,
+    Planned,
+    Suspended,
+    #[serde(other)]
+    Offline,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -196,7 +196,7 @@ pub(super) fn optional_moment<'de, D: Deserializer<'de>>(
 }
 
 /// Reads a string; a number counts as its digits.
-pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::String(text) => Ok(text),
         Value::Number(number) => Ok(number.to_string()),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::party::PartyId;
-use super::reader::{optional_text, text};
+use super::party::{PartyId, PartyStatus, Role};
+use super::reader::{optional_moment, text};
 use crate::time::Timestamp;
 
 /// A token, as it is sent.
@@ -131,15 +131,19 @@ pub enum ProfileType {
     Regular,
 }
 
-/// The state of a party behind a hub.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// What a hub reports about a party that is connected to it. A party has one for each of its roles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientInfo {
     #[serde(flatten)]
     pub party: PartyId,
-    pub role: super::party::Role,
-    /// `CONNECTED`, `OFFLINE`, `PLANNED` or `SUSPENDED`.
-    #[serde(default, deserialize_with = "optional_text")]
-    pub status: Option<String>,
+    pub role: Role,
+    pub status: PartyStatus,
+    #[serde(
+        default,
+        deserialize_with = "optional_moment",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub last_updated: Option<Timestamp>,
 }
 
 #[cfg(test)]

@@ -159,6 +159,24 @@ impl OwnUrls<'_> {
     }
 }
 
+/// The endpoints of modules that this service implements or calls, one of each interface. Others are not kept.
+pub fn known(endpoints: Vec<Endpoint>) -> Vec<Endpoint> {
+    let mut known: Vec<Endpoint> = Vec::new();
+    for endpoint in endpoints {
+        let mut names = INTERFACES.iter().map(|(name, _)| name);
+        let same = |other: &Endpoint| {
+            other.role == endpoint.role
+                && other.identifier.eq_ignore_ascii_case(&endpoint.identifier)
+        };
+        if names.any(|name| endpoint.identifier.eq_ignore_ascii_case(name))
+            && !known.iter().any(same)
+        {
+            known.push(endpoint);
+        }
+    }
+    known
+}
+
 /// The address of an interface among the endpoints of a version. `credentials` is found whatever role it has.
 pub fn find<'a>(
     endpoints: &'a [Endpoint],

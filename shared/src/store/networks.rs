@@ -4,7 +4,7 @@
 //! the charging station that it becomes are written together. The index `network` holds the keys of rows only, and an update
 //! never moves them, so that it writes no index entry.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put};
 use serde::{Deserialize, Serialize};
@@ -108,8 +108,18 @@ pub struct Pull {
     pub modules: Vec<Module>,
     /// The address of the next page of the present module; `None` before the first one.
     pub next_page: Option<String>,
-    /// How many pages of the present module have been read.
+    /// How many objects of that page have been stored by a run that ended before the page did.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub page_objects: u32,
+    /// How many pages of the present module have been read, how many objects they had, and their size in bytes.
     pub pages: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub objects: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub bytes: u64,
+    /// How many rows say which locations the pull had.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub notes: u32,
     /// When the last complete pull began: objects that have changed since are pulled.
     pub since: Option<Timestamp>,
     /// When the last complete full pull began.
@@ -135,8 +145,13 @@ pub struct PullCounts {
     pub removed: u32,
 }
 
-/// How many objects that could not be used a pull names.
+/// How many objects that could not be used a pull names, and how long a problem is, in characters.
 pub const MAX_PROBLEMS: usize = 100;
+const MAX_PROBLEM: usize = 400;
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 /// The tenant of rows that belong to no account.
 pub fn operators(mode: Mode) -> Tenant {
@@ -196,7 +211,16 @@ impl Store {
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn network_of(&self, mode: Mode, owner: &Owner) -> Result<Option<Stored<Network>>> {
         let network: Option<Stored<Network>> = self.find(&operators(mode), &owner.network).await?;
-        Ok(network.filter(|network| network.object.party(&owner.party).is_some()))
+        Ok(network.filter(|network| network.object.operator(&owner.party).is_ok()))
+    }
+
+    /// The id of the network that a party belongs to.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn network_id_of_party(&self, mode: Mode, party: &PartyId) -> Result<Option<Id>> {
+        let item = self.item(Key::Party { mode, party }, true).await?;
+        Ok(item.map(|item| Id::from(string(&item, "network"))))
     }
 
     /// The network that a row points at.
@@ -424,7 +448,7 @@ impl Store {
         put.map_err(client::failure).map(drop)
     }
 
-    /// Notes which objects a page of a full pull had.
+    /// Notes some of the objects that a full pull had, as number `pull.notes`.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -438,7 +462,7 @@ impl Store {
         let mut item = new_item(Key::PulledPage {
             mode,
             network,
-            page: pull.pages,
+            page: pull.notes,
         });
         item.insert(STATE.into(), state(&(pull.started, ids))?);
         let expiry = pull.started.plus(days(7));
@@ -457,7 +481,7 @@ impl Store {
         mode: Mode,
         network: &Id,
         started: Timestamp,
-    ) -> Result<Vec<ObjectId>> {
+    ) -> Result<HashSet<ObjectId>> {
         let (pk, first) = Key::PulledPage {
             mode,
             network,
@@ -477,7 +501,7 @@ impl Store {
             .items()
             .send();
         let items: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
-        let mut pulled = Vec::new();
+        let mut pulled = HashSet::new();
         for item in &items {
             let (of, ids): (Timestamp, Vec<ObjectId>) = read_state(item)?;
             if of == started {
@@ -769,16 +793,24 @@ impl SentCommand {
 /// How long a network is believed to be as it was read: a suspension holds everywhere after that.
 const BELIEVED: SignedDuration = MINUTE;
 
-/// How many networks are remembered.
+/// How many networks are remembered, and of how many parties it is remembered whether they are reached.
 const MAX_KNOWN: usize = 1_000;
+const MAX_PARTIES_KNOWN: usize = 10_000;
 
-/// Networks as they were read, by the hashes of their tokens.
+/// Networks as they were read, by the hashes of their tokens, and whether parties are reached.
 #[derive(Debug)]
-pub struct KnownNetworks(TtlCache<String, Stored<Network>>);
+pub struct KnownNetworks {
+    by_token: TtlCache<String, Stored<Network>>,
+    /// Whether a party of a network is reached.
+    parties: TtlCache<(Mode, Owner), bool>,
+}
 
 impl Default for KnownNetworks {
     fn default() -> Self {
-        Self(TtlCache::new(BELIEVED, MAX_KNOWN))
+        Self {
+            by_token: TtlCache::new(BELIEVED, MAX_KNOWN),
+            parties: TtlCache::new(BELIEVED, MAX_PARTIES_KNOWN),
+        }
     }
 }
 
@@ -794,47 +826,83 @@ impl KnownNetworks {
         hash: &str,
         now: Timestamp,
     ) -> Result<Option<Stored<Network>>> {
-        if let Some(network) = self.0.get(hash, now) {
+        if let Some(network) = self.by_token.get(hash, now) {
             return Ok(Some(network));
         }
         let network = store.network_of_token(mode, hash).await?;
         let network = network.filter(|network| network.object.status != NetworkStatus::Revoked);
         match &network {
-            Some(network) => self.0.insert(hash.to_owned(), network.clone(), now),
-            None => self.0.remove(hash),
+            Some(network) => self.by_token.insert(hash.to_owned(), network.clone(), now),
+            None => self.by_token.remove(hash),
         }
         Ok(network)
     }
 
     /// Whether the token with this hash was found to be valid within the last minute.
     pub fn has_token(&self, hash: &str, now: Timestamp) -> bool {
-        self.0.get(hash, now).is_some()
+        self.by_token.get(hash, now).is_some()
     }
 
-    /// Forgets a network, which was changed.
+    /// Whether a party is reached ([`Network::reaches`]), as far as that is known within a minute. A command is sent only if it is true at
+    /// that moment.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn reaches(
+        &self,
+        store: &Store,
+        mode: Mode,
+        owner: &Owner,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let key = (mode, owner.clone());
+        if let Some(is_reached) = self.parties.get(&key, now) {
+            return Ok(is_reached);
+        }
+        let network = store.network_of(mode, owner).await?;
+        let network = network.map(|one| one.object);
+        let is_reached = network
+            .as_ref()
+            .is_some_and(|one| one.reaches(&owner.party));
+        self.parties.insert(key, is_reached, now);
+        Ok(is_reached)
+    }
+
+    /// Forgets a network, which was changed, and whether parties are reached.
     pub fn forget(&self, network: &Id) {
-        self.0.remove_if(|known| known.object.id == *network);
+        self.by_token.remove_if(|known| known.object.id == *network);
+        self.parties.remove_if(|_| true);
     }
 }
 
 impl Pull {
-    /// A pull of these modules. It is a full one the first time, when the last full one began `full_interval` ago, and when an
-    /// operator has asked for one.
+    /// A pull of these modules. It is a full one the first time, when the last full one began `full_interval` ago, and when one was
+    /// asked for since. Only a full one asks a hub for its parties.
     pub fn begin(
         last: Option<Self>,
-        modules: Vec<Module>,
+        mut modules: Vec<Module>,
         full_interval: SignedDuration,
+        full_asked: Option<Timestamp>,
         now: Timestamp,
     ) -> Self {
         let last_full = last.as_ref().and_then(|last| last.last_full);
-        let is_recent = last_full.is_some_and(|at| now.since(at) < full_interval);
+        let is_recent = last_full.is_some_and(|at| {
+            now.since(at) < full_interval && full_asked.is_none_or(|asked| asked <= at)
+        });
+        if is_recent {
+            modules.retain(|module| *module != Module::HubClientInfo);
+        }
         Self {
             full: !is_recent,
             started: now,
             finished: None,
             modules,
             next_page: None,
+            page_objects: 0,
             pages: 0,
+            objects: 0,
+            bytes: 0,
+            notes: 0,
             since: last.and_then(|last| last.since),
             last_full,
             counts: PullCounts::default(),
@@ -844,10 +912,20 @@ impl Pull {
         }
     }
 
-    /// Has the next pull be a full one. One that is under way is given up.
-    pub fn ask_for_full(&mut self) {
-        self.last_full = None;
+    /// Ends a pull that is under way, so that the next one begins.
+    pub fn give_up(&mut self) {
         self.finished.get_or_insert(self.started);
+    }
+
+    /// Goes on with the next page of the module, or with the next module if there is none.
+    pub fn end_page(&mut self, next: Option<String>) {
+        self.pages += 1;
+        self.page_objects = 0;
+        self.error = None;
+        self.next_page = next;
+        if self.next_page.is_none() {
+            self.end_module();
+        }
     }
 
     /// Goes on with the next module.
@@ -857,21 +935,28 @@ impl Pull {
         }
         self.next_page = None;
         self.error = None;
+        (self.page_objects, self.pages) = (0, 0);
+        (self.objects, self.bytes) = (0, 0);
     }
 
-    /// Goes on with the next module although pages of this one are missing.
-    pub fn give_up_module(&mut self, why: String) {
+    /// Goes on with the next module although pages of this one are missing. The reason is the first of the problems.
+    pub fn give_up_module(&mut self, why: &str) {
         self.incomplete = true;
-        if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(why);
-        }
+        self.problems.insert(0, shortened(why));
         self.end_module();
     }
 
-    /// Counts an object that could not be used, and names it if it is one of the first.
-    pub fn note_problem(&mut self, problem: String) {
+    /// Ends the pull although pages of its modules are missing.
+    pub fn give_up_modules(&mut self, why: &str) {
+        self.modules.truncate(1);
+        self.give_up_module(why);
+    }
+
+    /// Counts an object that could not be used, and says why if it is one of the first. What is the same for several objects is said once.
+    pub fn note_problem(&mut self, problem: &str) {
         self.counts.skipped += 1;
-        if self.problems.len() < MAX_PROBLEMS {
+        let problem = shortened(problem);
+        if self.problems.len() < MAX_PROBLEMS && !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
     }
@@ -889,6 +974,11 @@ impl Pull {
     }
 }
 
+/// A problem as operators see it. What a platform has sent may be in it.
+fn shortened(problem: &str) -> String {
+    problem.chars().take(MAX_PROBLEM).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -897,10 +987,12 @@ mod tests {
     #[test]
     fn a_pull_is_full_the_first_time_once_a_day_and_when_it_is_asked_for() {
         let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
-        let begin = |last: &Pull, at: Timestamp| {
-            Pull::begin(Some(last.clone()), vec![Module::Locations], DAY, at)
+        let modules = vec![Module::HubClientInfo, Module::Locations];
+        let asked_at = |last: &Pull, asked: Option<Timestamp>, at: Timestamp| {
+            Pull::begin(Some(last.clone()), modules.clone(), DAY, asked, at)
         };
-        let mut first = Pull::begin(None, vec![Module::Locations], DAY, now);
+        let begin = |last: &Pull, at: Timestamp| asked_at(last, None, at);
+        let mut first = Pull::begin(None, modules.clone(), DAY, None, now);
         assert!(first.full && first.since.is_none());
         first.finish(now.plus(MINUTE));
         let mut second = begin(&first, now.plus(DAY - millis(1)));
@@ -908,7 +1000,29 @@ mod tests {
         second.finish(now.plus(DAY));
         assert_eq!(second.last_full, Some(now));
         assert!(begin(&second, now.plus(DAY)).full);
-        second.ask_for_full();
-        assert!(begin(&second, now.plus(DAY - millis(1))).full);
+        let later = now.plus(DAY - millis(1));
+        assert!(asked_at(&second, Some(now.plus(MINUTE)), later).full);
+        assert!(!asked_at(&second, Some(now), later).full, "it was made");
+        // A hub is asked for its parties by full pulls.
+        assert_eq!(first.modules, modules);
+        assert_eq!(second.modules, [Module::Locations]);
+    }
+
+    #[test]
+    fn a_pull_that_is_given_up_says_so_before_its_other_problems() {
+        let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
+        let mut pull = Pull::begin(None, vec![Module::Tariffs, Module::Cdrs], DAY, None, now);
+        for n in 0..2 * MAX_PROBLEMS {
+            pull.note_problem(&format!("{n}: {}", "é".repeat(10_000)));
+        }
+        pull.note_problem("the same");
+        pull.give_up_modules("too long");
+        assert_eq!(pull.problems[0], "too long");
+        assert!(pull.modules.is_empty() && pull.incomplete);
+        assert_eq!(pull.counts.skipped, 201);
+        let size = serde_json::to_vec(&pull).unwrap().len();
+        assert!(size < 100_000, "{size} bytes");
+        pull.finish(now.plus(MINUTE));
+        assert_eq!((pull.since, pull.last_full), (None, None));
     }
 }

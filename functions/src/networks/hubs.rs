@@ -1,0 +1,214 @@
+//! The parties behind a hub: what the hub reports about them (HubClientInfo), and which of them operators approve.
+//!
+//! A hub reports each party with `PUT`, and the list of all is read by full pulls, which are made at the registration and once a day. A
+//! party that operates charging stations is listed until an operator approves it. With the approval it belongs to the hub's network and to
+//! no other, and a full pull begins. A network that is trusted has its parties approved as they appear.
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use shared::models::network::PartyId;
+use shared::models::stored::Stored;
+use shared::ocpi::network::Network;
+use shared::ocpi::party::Role;
+use shared::ocpi::token::ClientInfo;
+use shared::origin::{Mode, Origin};
+use shared::store::networks::shared_origin;
+use shared::{App, Error, Id};
+
+/// How often a network is read again after a concurrent change.
+const TRIES: usize = 8;
+
+/// How many parties are released at the same time.
+const RELEASED_AT_ONCE: usize = 8;
+
+/// The most parties that are approved at once: a transaction has at most 100 writes.
+pub const MAX_APPROVED: usize = 50;
+
+/// A party that a hub reports and that is refused, and why.
+pub type Refused = (PartyId, String);
+
+/// Stores what a hub reports about up to 50 parties. `begins_pull` is whether a full pull begins for those that are new and approved.
+/// Returns those that are refused.
+///
+/// # Errors
+/// `Contended` if the network is changed all the time; `Unavailable` if DynamoDB cannot be reached.
+pub async fn report(
+    app: &App,
+    mode: Mode,
+    id: &Id,
+    reports: &[ClientInfo],
+    begins_pull: bool,
+) -> Result<Vec<Refused>, Error> {
+    let origin = shared_origin(mode, app.now());
+    for _ in 0..TRIES {
+        let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
+        let before = network.object.own_parties();
+        let mut refused = Vec::new();
+        let mut is_changed = false;
+        for report in reports {
+            let reported = match refusal(app, &origin, &network, report).await? {
+                Some(why) => Err(why),
+                None => network.report_party(report, origin.now),
+            };
+            match reported {
+                Ok(changed) => is_changed |= changed,
+                Err(why) => refused.push((report.party.clone(), why)),
+            }
+        }
+        if !is_changed {
+            return Ok(refused);
+        }
+        match save(app, &origin, network, &before, begins_pull).await {
+            Ok(_) => return Ok(refused),
+            Err(Error::Contended) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// Why a party cannot be one of the hub's.
+async fn refusal(
+    app: &App,
+    origin: &Origin,
+    network: &Stored<Network>,
+    report: &ClientInfo,
+) -> Result<Option<String>, Error> {
+    let party = &report.party;
+    if *party == app.settings.own_party.id {
+        // A hub may list this service among the parties that it connects.
+        let lists_us = report.role == Role::Emsp;
+        return Ok((!lists_us).then(|| "is the party of this service".into()));
+    }
+    if report.role != Role::Cpo || network.object.operator(party).is_ok() {
+        return Ok(None);
+    }
+    let is_of_another = is_of_another(app, origin, party, &network.object.id).await?;
+    Ok(is_of_another.then(|| "belongs to another network".into()))
+}
+
+/// Whether a party belongs to another network.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn is_of_another(
+    app: &App,
+    origin: &Origin,
+    party: &PartyId,
+    network: &Id,
+) -> Result<bool, Error> {
+    let mode = origin.tenant.mode;
+    let owner = app.store.network_id_of_party(mode, party).await?;
+    Ok(owner.is_some_and(|owner| owner != *network))
+}
+
+/// Approves parties of a network, or takes their approval back.
+///
+/// # Errors
+/// 400 if the network has no such party; 409 if a party belongs to another network.
+pub async fn approve(
+    app: &App,
+    mode: Mode,
+    id: &Id,
+    parties: &[PartyId],
+    is_approved: bool,
+) -> Result<Network, Error> {
+    if !(1..=MAX_APPROVED).contains(&parties.len()) {
+        return Err(Error::invalid("parties", "must have 1 to 50 elements"));
+    }
+    let origin = shared_origin(mode, app.now());
+    for _ in 0..TRIES {
+        let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
+        let before = network.object.own_parties();
+        for party in parties {
+            network.approve(party, is_approved, origin.now)?;
+        }
+        match save(app, &origin, network, &before, true).await {
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// Has the parties of a network approved as they appear, or ends that. Those that await approval are approved as far as they belong to no
+/// other network; the approval of the others stays as it is.
+///
+/// # Errors
+/// `Contended` if the network is changed all the time; `Unavailable` if DynamoDB cannot be reached.
+pub async fn trust(app: &App, mode: Mode, id: &Id, is_trusted: bool) -> Result<Network, Error> {
+    let origin = shared_origin(mode, app.now());
+    let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
+    network.object.trusts_parties = is_trusted;
+    network.object.updated = origin.now;
+    let own = network.object.own_parties();
+    let mut trusted = save(app, &origin, network, &own, false).await?;
+    let mut waiting = Vec::new();
+    for party in &trusted.parties {
+        if is_trusted
+            && party.awaits_approval
+            && !is_of_another(app, &origin, &party.id, id).await?
+        {
+            waiting.push(party.id.clone());
+        }
+    }
+    for some in waiting.chunks(MAX_APPROVED) {
+        trusted = approve(app, mode, id, some, true).await?;
+    }
+    Ok(trusted)
+}
+
+/// Stores a network whose parties have changed. Parties that belong to it now belong to no other; those that do not any more are released.
+async fn save(
+    app: &App,
+    origin: &Origin,
+    mut network: Stored<Network>,
+    before: &BTreeSet<PartyId>,
+    begins_pull: bool,
+) -> Result<Network, Error> {
+    let id = network.object.id.clone();
+    let after = network.object.own_parties();
+    if begins_pull && !after.is_subset(before) {
+        network.ask_for_full_pull(origin.now);
+    }
+    let mut tx = app.store.begin(origin);
+    for party in after.difference(before) {
+        tx.claim_party(party, &id)?;
+    }
+    tx.save(&mut network)?;
+    tx.commit_without_response().await?;
+    app.networks.forget(&id);
+    release(app, origin, &id, before.difference(&after)).await?;
+    Ok(network.object)
+}
+
+/// Lets parties belong to other networks from now on. One that belongs to another network by now is left to that.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn release(
+    app: &App,
+    origin: &Origin,
+    network: &Id,
+    parties: impl Iterator<Item = &PartyId>,
+) -> Result<(), Error> {
+    let parties: Vec<PartyId> = parties.cloned().collect();
+    let releases = stream::iter(parties).map(|party| release_one(app, origin, network, party));
+    let releases = releases.buffer_unordered(RELEASED_AT_ONCE);
+    releases.try_collect().await
+}
+
+async fn release_one(
+    app: &App,
+    origin: &Origin,
+    network: &Id,
+    party: PartyId,
+) -> Result<(), Error> {
+    let mut tx = app.store.begin(origin);
+    tx.release_party(&party, network)?;
+    match tx.commit_without_response().await {
+        Err(Error::Contended) => Ok(()),
+        done => done,
+    }
+}

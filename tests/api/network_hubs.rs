@@ -1,0 +1,435 @@
+//! Parties that are reached by way of a hub: what the hub reports about them, their approval, and what is done with those that cannot be
+//! reached.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shared::time::{HOUR, MINUTE, days};
+use tests::platform::{Connected, Platform, client_info, fixture, hub_role, manage, send};
+use tests::{Crew, TestApp, TestResponse, with};
+
+const NEAR: &str = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=100";
+
+/// A hub and the parties that it reports only when it is asked.
+struct Scene {
+    app: TestApp,
+    hub: Connected,
+}
+
+/// The location of a party.
+fn location(party: &str) -> Value {
+    with(
+        fixture("location"),
+        json!({"id": format!("{party}-1"), "party_id": party}),
+    )
+}
+
+impl Scene {
+    /// A hub with these parties and their locations, which has been pulled from.
+    async fn with(parties: &[Value]) -> Self {
+        let app = TestApp::start().await;
+        let hub = Connected::with(&app, |behaviour| {
+            behaviour.roles = json!([hub_role()]);
+            behaviour.lists.insert("hubclientinfo", parties.to_vec());
+            let owners = parties.iter().filter_map(|one| one["party_id"].as_str());
+            let locations = owners.map(location).collect();
+            behaviour.lists.insert("locations", locations);
+        })
+        .await;
+        app.drain().await;
+        Self { app, hub }
+    }
+
+    /// The same with the parties `EXA` and `OTH`, which operate charging stations.
+    async fn new() -> Self {
+        let info = |party| client_info(party, "CPO", "CONNECTED", tests_began());
+        Self::with(&[info("EXA"), info("OTH")]).await
+    }
+
+    /// Adds an object to a list of the hub.
+    fn list(&self, module: &'static str, object: Value) {
+        let mut behaviour = self.hub.platform.behaviour();
+        behaviour.lists.entry(module).or_default().push(object);
+    }
+
+    async fn network(&self) -> Value {
+        let listed = manage(&self.app, json!({"action": "list"})).await;
+        let listed = listed.expect("networks");
+        let mut networks = listed["data"].as_array().expect("networks").iter();
+        let own = networks.find(|one| one["id"] == self.hub.network.as_str());
+        own.expect("the hub").clone()
+    }
+
+    /// Whether a party awaits approval, and its status; nothing if it is not listed.
+    async fn party(&self, id: &str) -> Option<(bool, String)> {
+        let network = self.network().await;
+        let mut parties = network["parties"].as_array().expect("parties").iter();
+        let party = parties.find(|one| one["party_id"] == id)?;
+        let status = party["status"].as_str().expect("a status").to_owned();
+        let awaits = party["awaits_approval"].as_bool().expect("a flag");
+        Some((awaits, status))
+    }
+
+    async fn problems(&self) -> String {
+        self.network().await["pull"]["problems"].to_string()
+    }
+
+    async fn act(&self, action: &str, change: Value) -> Result<Value, String> {
+        let body = json!({"action": action, "network": self.hub.network});
+        let done = manage(&self.app, with(body, change)).await;
+        self.app.drain().await;
+        done
+    }
+
+    async fn approve(&self, party: &str) {
+        let parties = json!({"parties": [{"country_code": "NL", "party_id": party}]});
+        let approved = self.act("approve_parties", parties).await;
+        approved.expect("approved");
+    }
+
+    /// The hub reports a party.
+    async fn report(&self, party: &str, status: &str) -> TestResponse {
+        let info = client_info(party, "CPO", status, self.app.now());
+        let path = format!("/hubclientinfo/NL/{party}");
+        self.hub.put(&self.app, &path, &info).await
+    }
+
+    /// The parties whose stations there are.
+    async fn stations(&self) -> Vec<String> {
+        let page = self.app.alice.get(NEAR).await.expect(200).body;
+        let stations = page["data"].as_array().expect("stations").iter();
+        let owners = stations.filter(|one| one["status"] == "active");
+        let mut owners: Vec<String> = owners
+            .map(|one| one["network"]["party_id"].to_string())
+            .collect();
+        owners.sort();
+        owners
+    }
+
+    /// How many stations can be matched, and with which HTTP status a session starts at that of a party.
+    async fn use_of(&self, crew: &Crew, party: &str) -> (usize, u16) {
+        let (app, alice) = (&self.app, &self.app.alice);
+        let place = json!({"location": {"latitude": 52.394, "longitude": 4.852, "radius": 500}});
+        let wanted = with(app.reservation(crew, 120), place);
+        let found = alice.post("/v1/reservations/candidates", wanted).await;
+        let found = found.expect(200).body["candidates"].clone();
+        let page = alice.get(NEAR).await.expect(200).body;
+        let mut stations = page["data"].as_array().expect("stations").iter();
+        let station = stations.find(|one| one["network"]["party_id"] == party);
+        let station = station.expect("a station")["id"].as_str().expect("an id");
+        let body = with(app.session(crew, station), json!({"connector": "E1-1"}));
+        let started = alice.post("/v1/charging_sessions", body).await;
+        app.drain().await;
+        let candidates = found.as_array().expect("candidates").len();
+        (candidates, started.status)
+    }
+}
+
+/// A moment before every test.
+fn tests_began() -> shared::Timestamp {
+    shared::Timestamp::parse("2026-01-05T08:00:00Z").expect("a time")
+}
+
+fn code(answer: &TestResponse) -> (u16, i64) {
+    let code = answer.body["status_code"].as_i64();
+    (answer.status, code.expect("a status code"))
+}
+
+#[tokio::test]
+async fn parties_known_by_get_have_stations_once_approved() {
+    let info = |party, role| client_info(party, role, "CONNECTED", tests_began());
+    let scene = Scene::with(&[
+        info("EXA", "CPO"),
+        info("EXA", "EMSP"),
+        info("OTH", "CPO"),
+        info("MSP", "EMSP"),
+        info("HUB", "HUB"),
+    ])
+    .await;
+    let awaits = Some((true, "CONNECTED".to_owned()));
+    assert_eq!(scene.party("EXA").await, awaits);
+    assert_eq!(scene.party("OTH").await, awaits);
+    assert_eq!(scene.party("MSP").await, None, "it has no stations");
+    assert_eq!(scene.stations().await, Vec::<String>::new());
+    let problems = scene.problems().await;
+    assert!(
+        problems.contains("NL*EXA awaits the approval of an operator"),
+        "{problems}"
+    );
+    let push = async || {
+        let tariff = fixture("tariff");
+        let path = "/tariffs/NL/EXA/DAY";
+        let answer = scene.hub.send(&scene.app, "PUT", path, Some(&tariff)).await;
+        (code(&answer), answer.text)
+    };
+    let (refused, text) = push().await;
+    assert_eq!(refused, (200, 2000));
+    assert!(text.contains("awaits the approval"), "{text}");
+
+    scene.approve("EXA").await;
+    assert_eq!(scene.stations().await, [r#""EXA""#]);
+    assert_eq!(push().await.0, (201, 1000));
+    let headers = [
+        ("ocpi-from-country-code", "NL"),
+        ("ocpi-from-party-id", "EXA"),
+    ];
+    let path = "/ocpi/2.2.1/tokens";
+    let answer = send(&scene.app, &scene.hub.token, "GET", path, None, &headers).await;
+    assert_eq!(code(&answer), (200, 1000));
+    // The operator takes it back.
+    let parties = json!({"parties": [{"country_code": "NL", "party_id": "EXA"}]});
+    let crew = scene.app.crew(&scene.app.alice).await;
+    assert_eq!(scene.use_of(&crew, "EXA").await, (1, 200));
+    scene
+        .act("withdraw_approval", parties)
+        .await
+        .expect("withdrawn");
+    assert_eq!(push().await.0, (200, 2000));
+    let crew = scene.app.crew(&scene.app.alice).await;
+    assert_eq!(scene.use_of(&crew, "EXA").await, (0, 409));
+}
+
+#[tokio::test]
+async fn a_trusted_hub_has_its_parties_approved() {
+    let scene = Scene::new().await;
+    let trusted = scene.act("trust_hub", json!({"trusted": true})).await;
+    assert_eq!(trusted.expect("trusted")["trusts_parties"], true);
+    assert_eq!(scene.stations().await, [r#""EXA""#, r#""OTH""#]);
+    // A party that appears is pulled from at once.
+    scene.list("locations", location("NEW"));
+    assert_eq!(scene.report("NEW", "CONNECTED").await.status, 201);
+    scene.app.drain().await;
+    let all = [r#""EXA""#, r#""NEW""#, r#""OTH""#];
+    assert_eq!(scene.stations().await, all);
+    assert_eq!(scene.problems().await, "[]");
+    // The same if the hub reports it only when it is asked, which is once a day.
+    let info = client_info("DAY", "CPO", "CONNECTED", tests_began());
+    scene.list("hubclientinfo", info);
+    scene.list("locations", location("DAY"));
+    scene.app.advance(86_400 + 3_600).await;
+    let all = [r#""DAY""#, r#""EXA""#, r#""NEW""#, r#""OTH""#];
+    assert_eq!(scene.stations().await, all);
+    let doubted = scene.act("trust_hub", json!({"trusted": false})).await;
+    doubted.expect("not trusted");
+    scene.report("ONE", "CONNECTED").await;
+    let awaits = Some((true, "CONNECTED".to_owned()));
+    assert_eq!(scene.party("ONE").await, awaits);
+    assert_eq!(scene.stations().await, all, "the others stay approved");
+}
+
+#[tokio::test]
+async fn a_party_that_is_not_connected_is_not_used() {
+    let scene = Scene::new().await;
+    scene.approve("EXA").await;
+    let posted = async || scene.hub.platform.received("POST", "/2.2.1/commands").len();
+    for status in ["OFFLINE", "SUSPENDED", "PLANNED", "SOMETHING"] {
+        scene.app.advance(1).await;
+        scene.report("EXA", status).await;
+        let (crew, before) = (scene.app.crew(&scene.app.alice).await, posted().await);
+        assert_eq!(scene.use_of(&crew, "EXA").await, (0, 409), "{status}");
+        assert_eq!(posted().await, before, "{status}");
+        // What it sends is taken.
+        let path = "/tariffs/NL/EXA/DAY";
+        scene.hub.put(&scene.app, path, &fixture("tariff")).await;
+    }
+    // An older report changes nothing.
+    let late = client_info("EXA", "CPO", "CONNECTED", tests_began());
+    scene
+        .hub
+        .put(&scene.app, "/hubclientinfo/NL/EXA", &late)
+        .await;
+    let shown = scene
+        .hub
+        .send(&scene.app, "GET", "/hubclientinfo/NL/EXA", None)
+        .await;
+    assert_eq!(shown.body["data"]["status"], "OFFLINE");
+    scene.app.advance(1).await;
+    scene.report("EXA", "CONNECTED").await;
+    let (crew, before) = (scene.app.crew(&scene.app.alice).await, posted().await);
+    assert_eq!(scene.use_of(&crew, "EXA").await, (1, 200));
+    assert_eq!(posted().await, before + 1, "START_SESSION is sent");
+}
+
+#[tokio::test]
+async fn a_hub_is_asked_for_its_parties_once_a_day() {
+    let scene = Scene::new().await;
+    scene.approve("EXA").await;
+    let asked = || scene.hub.platform.received("GET", "/2.2.1/hubclientinfo");
+    let before = asked().len();
+    scene.app.advance(2 * 3_600).await;
+    assert_eq!(asked().len(), before, "by full pulls only");
+    let now = scene.app.now();
+    let gone = client_info("EXA", "CPO", "OFFLINE", now);
+    // The hub leaves out the locations of a party that it does not reach.
+    let lists = BTreeMap::from([("hubclientinfo", vec![gone]), ("locations", Vec::new())]);
+    scene.hub.platform.behaviour().lists = lists;
+    scene.app.advance(86_400).await;
+    assert_eq!(asked().len(), before + 1);
+    let offline = Some((false, "OFFLINE".to_owned()));
+    assert_eq!(scene.party("EXA").await, offline);
+    assert_eq!(scene.stations().await, [r#""EXA""#], "it comes back");
+}
+
+#[tokio::test]
+async fn parties_of_others_and_our_own_are_refused() {
+    let scene = Scene::new().await;
+    let (app, hub) = (&scene.app, &scene.hub);
+    let own = with(
+        client_info("FCS", "EMSP", "CONNECTED", app.now()),
+        json!({"country_code": "GB"}),
+    );
+    let path = "/hubclientinfo/GB/FCS";
+    let answer = hub.send(app, "PUT", path, Some(&own)).await;
+    assert_eq!(code(&answer), (200, 2001));
+    assert!(
+        answer.text.contains("GB*FCS is the party of this service"),
+        "{}",
+        answer.text
+    );
+    let cpo = Connected::with(app, |behaviour| {
+        behaviour.roles[0]["party_id"] = json!("OTH");
+    })
+    .await;
+    let info = client_info("OTH", "CPO", "CONNECTED", app.now());
+    let path = "/hubclientinfo/NL/OTH";
+    let answer = hub.send(app, "PUT", path, Some(&info)).await;
+    assert_eq!(code(&answer), (200, 2001));
+    assert!(
+        answer.text.contains("NL*OTH belongs to another network"),
+        "{}",
+        answer.text
+    );
+    // It cannot be approved either, and the platform that has it keeps it.
+    let parties = json!({"parties": [{"country_code": "NL", "party_id": "OTH"}]});
+    let refused = scene.act("approve_parties", parties).await;
+    let refused = refused.expect_err("it belongs to another network");
+    assert!(refused.contains("another network"), "{refused}");
+    scene
+        .act("trust_hub", json!({"trusted": true}))
+        .await
+        .expect("trusted");
+    let awaits = Some((true, "CONNECTED".to_owned()));
+    assert_eq!(scene.party("OTH").await, awaits);
+    cpo.put(
+        app,
+        "/locations/NL/OTH/OTH-1",
+        &with(location("OTH"), json!({"last_updated": app.now()})),
+    )
+    .await;
+    let unknown = json!({"parties": [{"country_code": "NL", "party_id": "XXX"}]});
+    scene
+        .act("approve_parties", unknown)
+        .await
+        .expect_err("the hub has no such party");
+}
+
+#[tokio::test]
+async fn a_hub_that_renews_or_ends_keeps_or_frees_its_parties() {
+    let scene = Scene::new().await;
+    scene.approve("EXA").await;
+    let (app, hub) = (&scene.app, &scene.hub);
+    let approved = Some((false, "CONNECTED".to_owned()));
+    let credentials = hub.platform.credentials();
+    let path = "/ocpi/2.2.1/credentials";
+    let renewed = send(app, &hub.token, "PUT", path, Some(&credentials), &[]).await;
+    assert_eq!(code(&renewed), (200, 1000));
+    assert_eq!(scene.party("EXA").await, approved);
+    for _ in 0..2 {
+        scene.act("revoke", json!({})).await.expect("revoked");
+    }
+    // Its party may belong to another network, and stays there whatever becomes of the hub.
+    let cpo = Connected::to(app).await;
+    scene.act("revoke", json!({})).await.expect("revoked");
+    assert_eq!(
+        cpo.send(app, "GET", "/tokens", None).await.status,
+        200,
+        "it is connected"
+    );
+    app.drain().await;
+    cpo.put(app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
+        .await;
+}
+
+#[tokio::test]
+async fn a_hub_approves_no_party_by_its_credentials() {
+    let app = TestApp::start().await;
+    let hub = Connected::with(&app, |behaviour| {
+        let cpo = behaviour.roles[0].clone();
+        let emsp = with(cpo.clone(), json!({"role": "EMSP"}));
+        behaviour.roles = json!([emsp, cpo, hub_role()]);
+    })
+    .await;
+    let scene = Scene { app, hub };
+    let path = "/tariffs/NL/EXA/DAY";
+    let tariff = fixture("tariff");
+    let push = async || {
+        let answer = scene.hub.send(&scene.app, "PUT", path, Some(&tariff)).await;
+        code(&answer)
+    };
+    assert_eq!(push().await, (200, 2000));
+    scene.approve("EXA").await;
+    assert_eq!(push().await, (201, 1000));
+    // The hub operates no charging stations itself.
+    let own = with(tariff.clone(), json!({"party_id": "HUB"}));
+    let path = "/tariffs/NL/HUB/DAY";
+    let answer = scene.hub.send(&scene.app, "PUT", path, Some(&own)).await;
+    assert_eq!(code(&answer), (404, 2000));
+}
+
+#[tokio::test]
+async fn credentials_with_roles_that_cannot_be_are_refused() {
+    let app = TestApp::start().await;
+    let platform = Platform::start().await;
+    let issue = json!({"action": "issue_token", "name": "Example"});
+    let issued = manage(&app, issue).await.expect("a token");
+    let token_a = issued["token"].as_str().expect("a token");
+    let register = async |roles: Vec<Value>| {
+        let body = with(platform.credentials(), json!({"roles": roles}));
+        let path = "/ocpi/2.2.1/credentials";
+        send(&app, token_a, "POST", path, Some(&body), &[]).await
+    };
+    let role = |country: &str, party: &str| {
+        json!({"role": "CPO", "country_code": country, "party_id": party,
+            "business_details": {"name": "Example"}})
+    };
+    let number = |n: usize| role("NL", &format!("{n:03}"));
+    let own = role("gb", "fcs");
+    for (roles, why) in [
+        ((0..576).map(number).collect(), "expected 1 to 90, not 576"),
+        (vec![own], "GB*FCS is the party of this service"),
+    ] {
+        let answer = register(roles).await;
+        assert_eq!(code(&answer), (200, 2001));
+        assert!(answer.text.contains(why), "{}", answer.text);
+    }
+    let listed = manage(&app, json!({"action": "list"})).await;
+    let listed = listed.expect("networks");
+    assert_eq!(listed["data"][0]["status"], "pending");
+    assert_eq!(
+        code(&register((0..90).map(number).collect()).await),
+        (200, 1000)
+    );
+    let revoke = json!({"action": "revoke", "network": issued["network"]["id"]});
+    manage(&app, revoke).await.expect("revoked");
+}
+
+#[tokio::test]
+async fn a_report_about_the_future_is_taken_as_of_now() {
+    let scene = Scene::new().await;
+    scene.approve("EXA").await;
+    let wild = client_info("EXA", "CPO", "OFFLINE", scene.app.now().plus(days(30_000)));
+    let path = "/hubclientinfo/NL/EXA";
+    scene.hub.put(&scene.app, path, &wild).await;
+    scene.app.advance(1).await;
+    scene.report("EXA", "CONNECTED").await;
+    let approved = Some((false, "CONNECTED".to_owned()));
+    assert_eq!(scene.party("EXA").await, approved);
+    // A clock that is a little ahead keeps its order.
+    let ahead = scene.app.now().plus(HOUR - MINUTE);
+    let offline = client_info("EXA", "CPO", "OFFLINE", ahead);
+    scene.hub.put(&scene.app, path, &offline).await;
+    let before = client_info("EXA", "CPO", "CONNECTED", ahead.plus(-MINUTE));
+    scene.hub.put(&scene.app, path, &before).await;
+    let status = scene.party("EXA").await.expect("the party").1;
+    assert_eq!(status, "OFFLINE");
+}

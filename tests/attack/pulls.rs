@@ -1,0 +1,438 @@
+//! Platforms of charging networks whose lists never end, lead in circles, drip or are as large as allowed, and whose endpoints are inside:
+//! what they do costs a bounded amount of work, and withdraws no station.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::response::{IntoResponse as _, Response};
+use functions::networks::sync::{self, Limits};
+use futures::stream;
+use serde_json::{Value, json};
+use shared::{Id, Mode};
+use tests::platform::{Connected, Platform, fixture, manage, send};
+use tests::{TestApp, with};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// A server of lists that answers each request as the test says, and remembers the paths with their queries.
+#[derive(Clone)]
+struct Hostile {
+    url: String,
+    paths: Arc<Mutex<Vec<String>>>,
+}
+
+impl Hostile {
+    /// `answer` is given the address of the server and the number of the page that is asked for, which is 0 for the first one.
+    async fn start(
+        answer: impl Fn(&str, usize) -> Response + Clone + Send + Sync + 'static,
+    ) -> Self {
+        let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await;
+        let port = port.expect("a port");
+        let url = format!("http://{}", port.local_addr().expect("an address"));
+        let paths: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (own, seen) = (url.clone(), paths.clone());
+        let respond = async move |uri: Uri| {
+            seen.lock().await.push(uri.to_string());
+            let page = uri.path().rsplit('/').next().unwrap_or_default();
+            answer(&own, page.parse().unwrap_or(0))
+        };
+        let router = Router::new().fallback(respond);
+        tokio::spawn(async move { axum::serve(port, router).await });
+        Self { url, paths }
+    }
+
+    async fn asked(&self) -> usize {
+        self.paths.lock().await.len()
+    }
+}
+
+fn linked(body: impl Into<Body>, next: Option<String>) -> Response {
+    let mut headers = HeaderMap::new();
+    if let Some(next) = next {
+        let link = HeaderValue::from_str(&format!("<{next}>; rel=\"next\""));
+        headers.insert("link", link.expect("a header"));
+    }
+    (headers, body.into()).into_response()
+}
+
+/// A page with these objects that names a next one.
+fn page(objects: &[Value], next: Option<String>) -> Response {
+    let body = json!({"data": objects, "status_code": 1000, "timestamp": "2026-01-01T00:00:00Z"});
+    linked(body.to_string(), next)
+}
+
+fn location(id: &str) -> Value {
+    with(fixture("location"), json!({"id": id}))
+}
+
+/// A platform that is honest, with two locations and a tariff, and has been pulled from.
+async fn honest(app: &TestApp) -> Connected {
+    let cpo = Connected::with(app, |behaviour| {
+        let locations = ["L1", "L2"].map(location).to_vec();
+        behaviour.lists.insert("locations", locations);
+        behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
+    })
+    .await;
+    app.drain().await;
+    assert_eq!(statuses(app).await.len(), 2);
+    cpo
+}
+
+/// The statuses of the stations, by their locations.
+async fn statuses(app: &TestApp) -> BTreeMap<String, String> {
+    let path = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=100";
+    let listed = app.alice.get(path).await.expect(200).body;
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let stations = listed["data"].as_array().expect("stations").iter();
+    let stations = stations.map(|one| (text(&one["location_id"]), text(&one["status"])));
+    stations.collect()
+}
+
+/// The platform moves its locations to another address, and everything is asked for again.
+async fn turn(app: &TestApp, cpo: &Connected, locations: &str) -> Connected {
+    let address = format!("{locations}/0");
+    let addresses = BTreeMap::from([("locations", address)]);
+    cpo.platform.behaviour().addresses = addresses;
+    let path = "/ocpi/2.2.1/credentials";
+    let credentials = cpo.platform.credentials();
+    let renewed = send(app, &cpo.token, "PUT", path, Some(&credentials), &[]).await;
+    let token = renewed.body["data"]["token"].as_str().expect("a token");
+    let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+    manage(app, pull).await.expect("asked for");
+    Connected {
+        platform: cpo.platform.clone(),
+        token: token.to_owned(),
+        network: cpo.network.clone(),
+    }
+}
+
+async fn last_pull(app: &TestApp) -> Value {
+    let listed = manage(app, json!({"action": "list"})).await;
+    listed.expect("networks")["data"][0]["pull"].clone()
+}
+
+/// One run of the function with limits.
+async fn run(app: &TestApp, cpo: &Connected, limits: &Limits) {
+    let network = Id::from(cpo.network.as_str());
+    let run = sync::pull_within(app.app(), Mode::Test, &network, limits);
+    run.await.expect("a run");
+}
+
+/// Checks that a full pull ended early for this reason, and that nothing was withdrawn.
+async fn assert_given_up(app: &TestApp, cpo: &Connected, why: &str) {
+    let pull = last_pull(app).await;
+    let first = pull["problems"][0].as_str().unwrap_or_default();
+    assert!(first.contains(why), "{pull}");
+    assert_eq!(pull["incomplete"], true);
+    assert!(pull["finished"].is_string(), "{pull}");
+    assert_eq!(pull["counts"]["removed"], 0);
+    let statuses = statuses(app).await;
+    for id in ["L1", "L2"] {
+        assert_eq!(statuses[id], "active", "{statuses:?}");
+    }
+    let cdrs = cpo.platform.received("GET", "/2.2.1/cdrs");
+    assert_eq!(cdrs.len(), 2, "the modules after it are pulled");
+}
+
+#[tokio::test]
+async fn pages_that_lead_in_a_circle_are_read_once() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let hostile = Hostile::start(|url, number| {
+        let next = format!("{url}/{}", if number == 1 { 2 } else { 1 });
+        page(&[location("L3")], Some(next))
+    })
+    .await;
+    let cpo = turn(&app, &cpo, &hostile.url).await;
+    run(&app, &cpo, &Limits::default()).await;
+    assert_given_up(&app, &cpo, "one that was read before").await;
+    assert_eq!(
+        hostile.asked().await,
+        3,
+        "the first one, and two of the circle"
+    );
+    assert_eq!(statuses(&app).await["L3"], "active");
+    // The next pull asks for everything again, in an hour.
+    app.advance(3_600 + 300).await;
+    assert_eq!(hostile.asked().await, 6);
+}
+
+#[tokio::test]
+async fn pages_and_objects_without_end_are_read_to_a_bound() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let endless = Hostile::start(|url, number| {
+        let id = format!("L{}", 10 + number % 3);
+        page(&[location(&id)], Some(format!("{url}/{}", number + 1)))
+    });
+    let endless = endless.await;
+    let limits = Limits {
+        pages: 7,
+        ..Limits::default()
+    };
+    let cpo = turn(&app, &cpo, &endless.url).await;
+    run(&app, &cpo, &limits).await;
+    assert_given_up(&app, &cpo, "more than 7 pages").await;
+    assert_eq!(endless.asked().await, 7);
+}
+
+#[tokio::test]
+async fn objects_without_end_are_read_to_a_bound() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let endless = Hostile::start(|url, number| {
+        let objects: Vec<Value> = (0..20).map(|n| location(&format!("N{n}"))).collect();
+        page(&objects, Some(format!("{url}/{}", number + 1)))
+    });
+    let endless = endless.await;
+    let limits = Limits {
+        objects: 50,
+        ..Limits::default()
+    };
+    let cpo = turn(&app, &cpo, &endless.url).await;
+    run(&app, &cpo, &limits).await;
+    assert_given_up(&app, &cpo, "more than 50 objects").await;
+    assert_eq!(endless.asked().await, 3);
+}
+
+#[tokio::test]
+async fn bytes_without_end_are_read_to_a_bound() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let flood = Hostile::start(|_, _| {
+        let head = r#"{"data":[],"status_code":1000,"padding":""#;
+        let chunk = || Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 4096]));
+        let body = std::iter::once(Ok(Bytes::from(head))).chain(std::iter::repeat_with(chunk));
+        linked(Body::from_stream(stream::iter(body)), None)
+    });
+    let flood = flood.await;
+    let limits = Limits {
+        bytes: 1_000_000,
+        ..Limits::default()
+    };
+    let cpo = turn(&app, &cpo, &flood.url).await;
+    run(&app, &cpo, &limits).await;
+    assert_given_up(&app, &cpo, "more than 1000000 bytes").await;
+}
+
+#[tokio::test]
+async fn a_pull_that_takes_too_long_ends() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let endless = Hostile::start(|url, number| page(&[], Some(format!("{url}/{}", number + 1))));
+    let endless = endless.await;
+    let limits = Limits {
+        run: Duration::ZERO,
+        ..Limits::default()
+    };
+    let cpo = turn(&app, &cpo, &endless.url).await;
+    for _ in 0..3 {
+        run(&app, &cpo, &limits).await;
+    }
+    let pull = last_pull(&app).await;
+    assert!(pull["finished"].is_null(), "{pull}");
+    app.running().lose_triggers().await.expect("lost");
+    app.advance(6 * 3_600 + 1).await;
+    run(&app, &cpo, &limits).await;
+    let pull = last_pull(&app).await;
+    let problems = pull["problems"].to_string();
+    assert!(problems.contains("takes too long"), "{pull}");
+    assert!(pull["finished"].is_string() && pull["incomplete"] == true);
+    assert_eq!(statuses(&app).await["L1"], "active");
+}
+
+#[tokio::test]
+async fn endless_pages_do_not_stop_the_clock() {
+    let app = TestApp::start_with(|options| options.slack = 2).await;
+    let cpo = honest(&app).await;
+    let endless = Hostile::start(|url, number| page(&[], Some(format!("{url}/{}", number + 1))));
+    let endless = endless.await;
+    turn(&app, &cpo, &endless.url).await;
+    let (before, began) = (app.now(), Instant::now());
+    app.advance(3_600).await;
+    assert!(app.now().since(before) >= shared::time::HOUR);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(60), "it took {took:?}");
+    assert!(endless.asked().await > 1);
+}
+
+#[tokio::test]
+async fn an_object_too_large_is_skipped_and_its_station_stays() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let hostile = Hostile::start(|_, _| {
+        let large = with(location("L1"), json!({"padding": "x".repeat(300_000)}));
+        // This one is small enough, and takes eighty times the memory of its text.
+        let dense = with(
+            location("L2"),
+            json!({"padding": vec![json!({"a": 0}); 30_000]}),
+        );
+        // What cannot be parsed any more is not nested in vain.
+        let mut deep = location("L3").to_string();
+        deep.truncate(deep.len() - 1);
+        let (open, close) = ("[".repeat(10_000), "]".repeat(10_000));
+        let deep = format!("{deep},\"padding\":{open}{close}}}");
+        let body = format!(
+            r#"{{"data":[{large},{dense},{deep},{}],"status_code":1000}}"#,
+            location("L4")
+        );
+        linked(body, None)
+    });
+    let hostile = hostile.await;
+    turn(&app, &cpo, &hostile.url).await;
+    app.drain().await;
+    let pull = last_pull(&app).await;
+    let problems = pull["problems"].to_string();
+    for problem in [
+        "L1: it has 301337 bytes, more than 262144",
+        "L3: recursion limit",
+    ] {
+        assert!(problems.contains(problem), "{problem}: {problems}");
+    }
+    assert_eq!(pull["counts"]["skipped"], 2);
+    assert_eq!(pull["counts"]["removed"], 0);
+    let statuses = statuses(&app).await;
+    assert_eq!(statuses.keys().collect::<Vec<_>>(), ["L1", "L2", "L4"]);
+    assert!(statuses.values().all(|status| status == "active"));
+}
+
+#[tokio::test]
+async fn a_long_page_goes_on_where_the_run_ended() {
+    const COUNT: usize = 400;
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let long = Hostile::start(|_, _| {
+        let objects: Vec<Value> = (1..=COUNT).map(|n| location(&format!("L{n}"))).collect();
+        page(&objects, None)
+    });
+    let long = long.await;
+    let limits = Limits {
+        run: Duration::ZERO,
+        page: Duration::from_secs(1),
+        ..Limits::default()
+    };
+    let cpo = turn(&app, &cpo, &long.url).await;
+    let mut runs = 0;
+    while last_pull(&app).await["finished"].is_null() || runs == 0 {
+        run(&app, &cpo, &limits).await;
+        assert_eq!(last_pull(&app).await["error"], Value::Null);
+        runs += 1;
+        assert!(runs < 1_000, "the pull makes no progress");
+    }
+    assert!(long.asked().await > 1, "one run was enough");
+    let pull = last_pull(&app).await;
+    assert_eq!(pull["incomplete"], false, "{pull}");
+    // Each object was stored once, and the tariff; what was seen by a run before is not missing.
+    app.drain().await;
+    assert_eq!(pull["counts"]["received"], COUNT + 1);
+    assert_eq!(pull["counts"]["removed"], 0);
+    let statuses = statuses(&app).await;
+    assert!(statuses.values().all(|status| status == "active"));
+}
+
+#[tokio::test]
+async fn a_page_that_breaks_withdraws_nothing() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    for body in [
+        format!(r#"{{"data":[{}"#, location("L1")),
+        format!(r#"{{"data":[{}],"status_code":3000}}"#, location("L1")),
+        r#"{"status_code":1000,"data":[]"#.to_owned(),
+        r#"{"status_code":1000,"data":{}}"#.to_owned(),
+    ] {
+        let text = body.clone();
+        let hostile = Hostile::start(move |_, _| linked(body.clone(), None)).await;
+        turn(&app, &cpo, &hostile.url).await;
+        app.drain().await;
+        let pull = last_pull(&app).await;
+        assert!(pull["error"].is_string(), "{text}: {pull}");
+        let statuses = statuses(&app).await;
+        assert_eq!(statuses.len(), 2);
+        assert!(statuses.values().all(|status| status == "active"));
+    }
+}
+
+#[tokio::test]
+async fn endpoints_inside_are_refused_at_registration() {
+    let app = TestApp::start().await;
+    let platform = Platform::start().await;
+    let issue = json!({"action": "issue_token", "name": "Example"});
+    let issued = manage(&app, issue).await.expect("a token");
+    let token_a = issued["token"].as_str().expect("a token");
+    let register = async || {
+        let credentials = platform.credentials();
+        let path = "/ocpi/2.2.1/credentials";
+        let answer = send(&app, token_a, "POST", path, Some(&credentials), &[]).await;
+        let code = answer.body["status_code"].as_i64();
+        (code.expect("a status code"), answer.text)
+    };
+    for (module, address) in [
+        ("locations", "http://10.0.0.1/locations"),
+        ("commands", "https://169.254.169.254/latest/meta-data"),
+        ("tokens", "https://[::ffff:192.168.0.1]/tokens"),
+        ("cdrs", "http://cpo.example/cdrs"),
+        ("sessions", "file:///etc/passwd"),
+    ] {
+        platform.behaviour().addresses = BTreeMap::from([(module, address.to_owned())]);
+        let (code, text) = register().await;
+        assert_eq!(code, 3001, "{address}: {text}");
+        assert!(text.contains(module), "{address}: {text}");
+    }
+    let connect = json!({"action": "connect", "name": "Example", "url": format!("{}/versions", platform.url),
+        "token": tests::platform::TOKEN_A});
+    let refused = manage(&app, connect).await.expect_err("it is inside");
+    assert!(refused.contains("sessions"), "{refused}");
+    let listed = manage(&app, json!({"action": "list"}))
+        .await
+        .expect("networks");
+    let networks = listed["data"].as_array().expect("networks");
+    assert_eq!(
+        (networks.len(), &networks[0]["status"]),
+        (1, &json!("pending"))
+    );
+    platform.behaviour().addresses.clear();
+    assert_eq!(register().await.0, 1000);
+}
+
+#[tokio::test]
+async fn a_platform_is_asked_again_when_it_says() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let asked = || cpo.platform.received("GET", "/2.2.1/tariffs").len();
+    let pull = json!({"action": "pull", "network": cpo.network});
+    // A short wait is part of the request, and ends with the page.
+    let before = asked();
+    cpo.platform.behaviour().fail = vec![503];
+    cpo.platform.behaviour().retry_after = Some("1");
+    let began = Instant::now();
+    manage(&app, pull.clone()).await.expect("asked for");
+    app.drain().await;
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    assert_eq!(asked(), before + 2);
+    assert!(last_pull(&app).await["finished"].is_string());
+    // A long one is not: the platform is left alone for as long.
+    let before = asked();
+    cpo.platform.behaviour().fail = vec![429];
+    cpo.platform.behaviour().retry_after = Some("2400");
+    manage(&app, pull.clone()).await.expect("asked for");
+    app.drain().await;
+    assert_eq!(asked(), before + 1, "it is not asked three times");
+    let error = last_pull(&app).await["error"].to_string();
+    assert!(error.contains("HTTP 429"), "{error}");
+    app.advance(2_399).await;
+    assert_eq!(asked(), before + 1);
+    app.advance(301).await;
+    assert_eq!(asked(), before + 2);
+    // An hour is the most.
+    cpo.platform.behaviour().fail = vec![503];
+    cpo.platform.behaviour().retry_after = Some("Fri, 31 Dec 2199 23:59:59 GMT");
+    manage(&app, pull).await.expect("asked for");
+    app.drain().await;
+    let before = asked();
+    app.advance(3_600 + 301).await;
+    assert_eq!(asked(), before + 1);
+}
