@@ -587,6 +587,10 @@ mod locations {
     async fn a_time_far_ahead_does_not_freeze_an_evse() {
         let app = TestApp::start().await;
         let cpo = connected(&app).await;
+        // The pull would remove the station of a location that is not listed.
+        let listed = vec![fixture("location")];
+        cpo.platform.behaviour().lists.insert("locations", listed);
+        app.drain().await;
         let path = format!("{PATH}/E1");
         let far = "2099-01-01T00:00:00Z";
         let status = async |status: &str, updated: Value| {

@@ -401,6 +401,13 @@ async fn a_party_behind_a_hub_writes_only_its_own_objects() {
 
 #[tokio::test]
 async fn a_party_that_comes_back_over_another_network_bills_new_sessions_only() {
+    for is_pulled in [true, false] {
+        comes_back(is_pulled).await;
+    }
+}
+
+/// The new network sends its locations, or they are pulled from it.
+async fn comes_back(is_pulled: bool) {
     let scene = Scene::of_networks().await;
     let (session, command) = scene.start(0, 0).await;
     let theirs = scene.session(0, &command);
@@ -409,16 +416,21 @@ async fn a_party_that_comes_back_over_another_network_bills_new_sessions_only() 
     let revoke = json!({"action": "revoke", "network": scene.operators[0].network});
     manage(&scene.app, revoke).await.expect("it is revoked");
     let again = Connected::with(&scene.app, |behaviour| {
-        let lists = [
-            ("locations", location(0)),
-            ("tariffs", of_party("tariff", "EXA")),
-        ];
-        behaviour
-            .lists
-            .extend(lists.map(|(name, one)| (name, vec![one])));
+        if is_pulled {
+            let lists = [
+                ("locations", location(0)),
+                ("tariffs", of_party("tariff", "EXA")),
+            ];
+            let lists = lists.map(|(name, one)| (name, vec![one]));
+            behaviour.lists.extend(lists);
+        }
     });
     let again = again.await;
     scene.app.drain().await;
+    if !is_pulled {
+        let path = "/locations/NL/EXA/AMS-1";
+        again.put(&scene.app, path, &location(0)).await;
+    }
     // The station is the same one, and its new network operates it.
     let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
     let stations = scene.app.alice.get(near).await.expect(200).ids();
