@@ -25,7 +25,7 @@ reservation = client.reservations.create(driver=driver, vehicle=vehicle, ideal_s
 
 advance_local_clock(client.base_url, 3300)  # half an hour before the window the service confirms the reservation
 sent = httpx.get(inbox).json()["data"][0]
-event = client.webhooks.verify(sent["body"], sent["headers"], secret, now=datetime.fromisoformat(sent["received"]).timestamp())
+event = client.webhooks.verify(sent["body"], sent["headers"], secret)
 assert event.type == "reservation.confirmed" and event.data.object.id == reservation.id, event
 confirmed = client.reservations.retrieve(reservation.id, expand=["charging_station"])
 assert isinstance(station := confirmed.charging_station, models.ChargingStation) and confirmed.connector

@@ -18,8 +18,8 @@ const location = { latitude: 51.507, longitude: -0.128, radius: 5000 };
 const { id } = await client.reservations.create({ driver, vehicle, ideal_start: hours(1), ideal_end: hours(2), connector_type: ["Type2"], location });
 
 await advanceLocalClock(client.baseUrl, 3300); // half an hour before the window the service confirms the reservation
-const [{ body, headers, received }] = (await (await fetch(inbox)).json()).data;
-const event = await client.webhooks.verify(body, headers, secret, { now: Date.parse(received) });
+const [{ body, headers }] = (await (await fetch(inbox)).json()).data;
+const event = await client.webhooks.verify(body, headers, secret);
 if (event.type !== "reservation.confirmed" || event.data.object.id !== id) throw new Error(`unexpected ${event.type}`);
 const { charging_station: station, connector } = await client.reservations.retrieve(id, { expand: ["charging_station"] });
 console.log(`confirmed at ${station!.name}, connector ${connector}`);

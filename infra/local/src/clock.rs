@@ -42,4 +42,8 @@ impl Clock for LocalClock {
             .now()
             .plus(millis(self.ahead.load(Ordering::SeqCst)))
     }
+
+    fn wall_clock(&self) -> Timestamp {
+        SystemClock.now()
+    }
 }
