@@ -146,6 +146,7 @@ impl TestApp {
             port: 0,
             data: ".data".into(),
             memory: true,
+            new: false,
             store: std::env::var("STORE_URL").ok(),
             tariffs: None,
             tiles: None,
@@ -166,7 +167,9 @@ impl TestApp {
             versions: Default::default(),
             encryption_keys: None,
             starts_at: Some(morning_after(SystemClock.now())),
-            table_http: shared::aws::config().http_client().map(access::guarded),
+            table_http: shared::aws::unhurried_config(SLACK)
+                .http_client()
+                .map(access::guarded),
         };
         change(&mut options);
         let running = Self::run(options).await;
