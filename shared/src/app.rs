@@ -20,7 +20,7 @@ use crate::outbound::Outbound;
 use crate::ports::files::Files;
 use crate::ports::payments::{Payments, Providers, Simulated};
 use crate::ports::{Clock, Message, Queue, Schedules, send_at};
-use crate::settings::{Rates, Settings};
+use crate::settings::{self, Rates, Settings};
 use crate::store::Store;
 use crate::store::networks::KnownNetworks;
 use crate::stripe::Stripe;
@@ -96,14 +96,15 @@ impl App {
     /// # Errors
     /// A setting that is missing or malformed, or no AWS credentials.
     pub async fn from_env(connections: usize) -> Result<Self> {
-        let http = aws::Http::default();
         let endpoint = aws::endpoint();
+        let slack = settings::slack(endpoint.as_deref());
+        let http = aws::Http::new(slack);
         let config = aws::load(&http, endpoint.as_deref()).await?;
         aws::connect(&http, &config, connections).await;
         let calls = http.with_calls_at_once(CONNECTIONS);
         let of_table = config.to_builder().http_client(calls).build();
         let table = variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
-        let store = Store::new(aws::dynamodb(&of_table), table);
+        let store = Store::new(aws::dynamodb(&of_table, slack), table);
         let queue = Arc::new(aws::Sqs::from_env(&config));
         let schedules = Arc::new(aws::Scheduler::from_env(&config));
         Ok(Self::new(

@@ -91,6 +91,21 @@ impl OwnParty {
     }
 }
 
+/// How many times longer than on Lambda a request and a call may take on a machine that is busy with other things: a request then
+/// has 30 seconds.
+pub const UNHURRIED: u32 = 12;
+
+/// How many times longer than on Lambda a request and a call may take in a function whose table is at `endpoint`, if it is another
+/// than AWS's own. A deployed function, which has SETTINGS, has the times of Lambda wherever its table is.
+pub fn slack(endpoint: Option<&str>) -> u32 {
+    let is_deployed = variable("SETTINGS").is_some();
+    if !is_deployed && endpoint.is_some_and(is_loopback) {
+        UNHURRIED
+    } else {
+        1
+    }
+}
+
 /// Requests per second of one charging network, unless it is set: a large operator reports that many changes of status.
 pub const NETWORK_RATE: u32 = 1_000;
 
@@ -157,7 +172,7 @@ impl Settings {
                 children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),
                 endpoints: number("MAX_ENDPOINTS")?.unwrap_or(quotas.endpoints),
             },
-            slack: 1,
+            slack: slack(endpoint),
             targets: match variable("ALLOW_LOOPBACK_WEBHOOKS").as_deref() {
                 Some("true") => Targets::PublicAndLoopback,
                 _ => Targets::Public,

@@ -1,7 +1,8 @@
 //! Deliveries: signed, retried, claimed once, and given up in the end.
 
 use serde_json::{Value, json};
-use shared::ports::Message;
+use shared::aws::SystemClock;
+use shared::ports::{Clock as _, Message};
 use shared::store::client;
 use shared::{Id, Mode, Timestamp};
 use tests::{Client, Receiver, SLACK, TestApp, TestResponse, fleet, header, hmac, verify};
@@ -73,6 +74,54 @@ async fn the_time_may_be_written_in_unix_seconds() {
 }
 
 #[tokio::test]
+async fn signatures_carry_the_machines_time_wherever_the_clock_is() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let secret = endpoint["secret"].as_str().expect("a secret");
+    for seconds in [0, 75 * 60, 24 * 3600] {
+        app.advance(seconds).await;
+        // The first attempt fails and is repeated.
+        receiver.answer(&[500]);
+        let created = app.now();
+        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        app.drain().await;
+        app.advance(10).await;
+        let received = receiver.received();
+        let attempts = &received[received.len() - 2..];
+        assert_eq!(attempts[0].event["id"], attempts[1].event["id"]);
+        for attempt in attempts {
+            verify(attempt, secret);
+            let event = attempt.event["created"].as_str().expect("a time");
+            let event = Timestamp::parse(event).expect("a time");
+            assert!(event >= created, "{event} is before {created}");
+        }
+    }
+    assert_eq!(receiver.received().len(), 6);
+}
+
+#[tokio::test]
+async fn a_date_in_retry_after_is_compared_with_the_machines_time() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    app.advance(24 * 3600).await;
+    let receiver = Receiver::start().await;
+    let in_an_hour = SystemClock.now().plus_seconds(3600);
+    let in_an_hour = jiff::Timestamp::from_millisecond(in_an_hour.unix_millis());
+    let date = jiff::fmt::rfc2822::DateTimePrinter::new()
+        .timestamp_to_rfc9110_string(&in_an_hour.expect("a time"));
+    receiver.answer_with(503, "retry-after", &date.expect("a date"));
+    hook(&app.alice, &receiver, &["fleet.created"]).await;
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    app.advance(3000).await;
+    assert_eq!(receiver.received().len(), 1);
+    app.advance(800).await;
+    assert_eq!(receiver.received().len(), 2);
+}
+
+#[tokio::test]
 async fn failures_are_tried_again_by_the_table() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
@@ -117,21 +166,26 @@ async fn a_delivery_is_given_up_after_ten_attempts() {
     let attempts = receiver.received();
     assert_eq!(attempts.len(), 10);
     assert_eq!(pending().await, 0);
-    // Every attempt is signed for its own moment, and the moments lie as far apart as the table says.
     let secret = endpoint["secret"].as_str().expect("a secret");
     attempts.iter().for_each(|attempt| verify(attempt, secret));
-    let moments: Vec<f64> = attempts
-        .iter()
-        .map(|attempt| header(attempt, "webhook-timestamp").parse())
-        .collect::<Result<_, _>>()
-        .expect("Unix seconds");
+    // The attempts lie as far apart as the table says.
+    let id = endpoint["id"].as_str().expect("an id");
+    let path = format!("/v1/webhook_endpoints/{id}/deliveries?limit=100");
+    let logged = app.alice.get(&path).await.expect(200).body;
+    let logged = logged["data"].as_array().expect("deliveries");
+    let created = logged.iter().rev().map(|delivery| {
+        let created = delivery["created"].as_str().expect("a time");
+        Timestamp::parse(created).expect("a time").unix_millis() as f64 / 1000.0
+    });
+    let moments: Vec<f64> = created.collect();
+    assert_eq!(moments.len(), 10);
     let waits = moments.windows(2).map(|two| two[1] - two[0]);
     let table = [
         5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400_u32,
     ];
     for (wait, listed) in waits.zip(table.map(f64::from)) {
-        // Both moments are cut to whole seconds, and an attempt takes a moment itself.
-        let expected = listed * 0.8 - 1.0..=listed * 1.2 + 3.0;
+        // The queue waits whole seconds, and an attempt takes a moment itself.
+        let expected = listed * 0.8..=listed * 1.2 + 3.0;
         assert!(
             expected.contains(&wait),
             "{wait} s where the table says {listed} s"

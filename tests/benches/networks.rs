@@ -4,6 +4,8 @@
 //!
 //! `LOCATIONS` (100,000), `PAGE_MIB` (16), `PATCHES` a second (1,000) and `SECONDS` (60) take other numbers.
 #![allow(clippy::print_stdout, clippy::expect_used)]
+// The futures are nested deeper than the compiler allows by default.
+#![recursion_limit = "256"]
 
 use std::collections::BTreeMap;
 use std::path::Path;

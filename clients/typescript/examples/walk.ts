@@ -20,7 +20,7 @@ const { id } = await client.reservations.create({ driver, vehicle, ideal_start: 
 
 await runner.advance(3300); // half an hour before the window the service confirms the reservation
 const [delivery] = await runner.inbox();
-const event = await client.webhooks.verify(delivery!.body, delivery!.headers, secret, { now: Date.parse(delivery!.received) });
+const event = await client.webhooks.verify(delivery!.body, delivery!.headers, secret);
 if (event.type !== "reservation.confirmed" || event.data.object.id !== id) throw new Error(`unexpected ${event.type}`);
 await client.webhookEndpoints.delete(endpoint);
 const { charging_station: station, connector } = await client.reservations.retrieve(id, { expand: ["charging_station"] });

@@ -170,7 +170,8 @@ async fn known_endpoint(
     Ok(row)
 }
 
-/// Sends an event. An error on the way is an outcome, too.
+/// Sends an event. An error on the way is an outcome, too. `now` is the service's time; what the receiver compares with its own
+/// clock goes by the machine's.
 async fn send(
     app: &App,
     receiver: &Stored<WebhookEndpoint>,
@@ -197,6 +198,7 @@ async fn post(
 ) -> Result<DeliveryOutcome, String> {
     let internal = &receiver.internal;
     let receiver = &receiver.object;
+    let wall_clock = app.clock.wall_clock();
     let url = receiver.url.parts().ok_or("the URL cannot be read")?;
     if !app.settings.targets.allow_url(&url) {
         return Err("the URL is not a public address".into());
@@ -213,7 +215,7 @@ async fn post(
         &body,
         &secrets,
         receiver.signature_timestamp,
-        now,
+        wall_clock,
     ) {
         request = request.header(name, value);
     }
@@ -226,7 +228,7 @@ async fn post(
         .headers()
         .get("retry-after")
         .and_then(|value| value.to_str().ok());
-    let retry_after = retry_after.and_then(|text| attempt::retry_after(text, now));
+    let retry_after = retry_after.and_then(|text| attempt::retry_after(text, wall_clock));
     let mut read = Vec::new();
     while read.len() < READ {
         match answer.chunk().await {

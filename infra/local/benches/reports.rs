@@ -56,6 +56,7 @@ async fn start() -> Running {
         port: 0,
         data: Default::default(),
         memory: true,
+        new: false,
         store: None,
         stations: None,
         demo_stations: local::DEMO_STATIONS,

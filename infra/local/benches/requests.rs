@@ -47,6 +47,7 @@ async fn start(memory: bool) -> Running {
         port: 0,
         data,
         memory,
+        new: false,
         store: None,
         stations: None,
         demo_stations: local::DEMO_STATIONS,

@@ -1,12 +1,18 @@
 //! What operators do with accounts and secrets, as the functions `set-account-status`, `export-account`, `erase-account` and
 //! `reencrypt-secrets` do on AWS.
+//!
+//! What DynamoDB does with deleted items by itself, the runner has to do: an erasure also removes what the stream, the inbox, the
+//! queue and the free pages of the table's file have of the accounts. The file `erasing` in the data folder exists until that is
+//! done, so that the next start does it after a crash.
+
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::post;
 use axum::{Json, Router};
-use functions::accounts::erase::{self, Erased};
+use functions::accounts::erase::{self, Erase, Erased, ErasureStatus};
 use functions::accounts::export::{self, Exported};
 use functions::accounts::set_status;
 use functions::secrets::reencrypt::{self, ReencryptionProgress};
@@ -16,9 +22,13 @@ use shared::error::Error;
 use shared::http::errors;
 use shared::models::account::Account;
 use shared::response::Response;
+use shared::store::erasure::Accounts;
 use shared::{App, Id, Kind};
 
 use crate::check_json;
+use crate::engine::Engine;
+use crate::files::{self, Folder};
+use crate::inbox::Inbox;
 
 /// The answer to `POST /_local/account_export`: what the function answers, with links to the files that there are so far.
 #[derive(Debug, Serialize)]
@@ -28,11 +38,39 @@ struct LinkedExport {
     links: Vec<String>,
 }
 
-pub fn router(app: App) -> Router {
+/// What an erasure needs besides the service.
+#[derive(Clone)]
+pub struct Remains {
+    pub engine: Arc<Engine>,
+    pub inbox: Arc<Inbox>,
+    pub folder: Folder,
+}
+
+impl Remains {
+    /// Does what an erasure before the last crash has left to do.
+    ///
+    /// # Errors
+    /// `Unavailable` if the table or the folder cannot be written.
+    pub async fn finish(&self) -> Result<(), Error> {
+        if self.folder.has(files::ERASING) {
+            self.remove(&Accounts::new()).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove(&self, accounts: &Accounts) -> Result<(), Error> {
+        self.engine.purge(accounts).await?;
+        self.inbox.forget_accounts(accounts);
+        self.folder.remove(files::ERASING)
+    }
+}
+
+pub fn router(app: App, remains: Remains) -> Router {
+    let erasure = post(erase_account).with_state((app.clone(), remains));
     Router::new()
         .route("/_local/account_status", post(set_account_status))
         .route("/_local/account_export", post(export_account))
-        .route("/_local/account_erasure", post(erase_account))
+        .route("/_local/account_erasure", erasure)
         .route("/_local/reencryption", post(reencrypt_secrets))
         .with_state(app)
 }
@@ -71,11 +109,20 @@ async fn export_account(
 
 /// `POST /_local/account_erasure`: deletes a closed account and everything that belongs to it.
 async fn erase_account(
-    State(app): State<App>,
+    State((app, remains)): State<(App, Remains)>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Erased>, Response> {
-    let erased = async { erase::handle(&app, read(&headers, &body)?).await };
+    let erased = async {
+        let erasure: Erase = read(&headers, &body)?;
+        let accounts = app.store.accounts_below(&erasure.account).await?;
+        remains.folder.write(files::ERASING, &true)?;
+        let erased = erase::handle(&app, erasure).await;
+        if !matches!(&erased, Ok(erased) if erased.status == ErasureStatus::Running) {
+            remains.remove(&accounts.into_iter().collect()).await?;
+        }
+        erased
+    };
     erased.await.map(Json).map_err(|error| shown(&app, &error))
 }
 

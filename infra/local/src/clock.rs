@@ -8,9 +8,7 @@ use shared::error::Result;
 use shared::ports::Clock;
 use shared::time::{millis, whole_millis};
 
-use crate::files::Folder;
-
-const FILE: &str = "clock.json";
+use crate::files::{self, Folder};
 
 #[derive(Debug)]
 pub struct LocalClock {
@@ -21,7 +19,7 @@ pub struct LocalClock {
 
 impl LocalClock {
     pub fn open(folder: &Folder) -> Result<Self> {
-        let ahead = folder.read(FILE)?.unwrap_or(0);
+        let ahead = folder.read(files::CLOCK)?.unwrap_or(0);
         Ok(Self {
             ahead: AtomicI64::new(ahead),
             folder: folder.clone(),
@@ -29,10 +27,15 @@ impl LocalClock {
     }
 
     /// Moves the time to a moment; never back.
+    ///
+    /// # Errors
+    /// `Unavailable` if the folder cannot be written: the time is as it was.
     pub fn move_to(&self, moment: Timestamp) -> Result<()> {
         let ahead = whole_millis(moment.since(SystemClock.now()));
-        let before = self.ahead.fetch_max(ahead, Ordering::SeqCst);
-        self.folder.write(FILE, &before.max(ahead))
+        let before = self.ahead.load(Ordering::SeqCst);
+        self.folder.write(files::CLOCK, &before.max(ahead))?;
+        self.ahead.fetch_max(ahead, Ordering::SeqCst);
+        Ok(())
     }
 }
 
@@ -41,5 +44,9 @@ impl Clock for LocalClock {
         SystemClock
             .now()
             .plus(millis(self.ahead.load(Ordering::SeqCst)))
+    }
+
+    fn wall_clock(&self) -> Timestamp {
+        SystemClock.now()
     }
 }

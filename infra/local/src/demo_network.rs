@@ -18,13 +18,10 @@ use shared::origin::Mode;
 use shared::ports::Clock;
 
 use crate::clock::LocalClock;
-use crate::files::Folder;
+use crate::files::{self, Folder};
 
 /// What a person does at the charge points.
 pub const ROUTE: &str = "/_local/network";
-
-/// The file of the network's state.
-const FILE: &str = "network.json";
 
 /// Starts the network. Nothing is exchanged with it yet. `prints` is whether its log goes to standard output, and `by_itself` whether
 /// it does what falls due without being asked.
@@ -39,7 +36,7 @@ pub async fn start(
 ) -> Result<Cpo> {
     let options = cpo::Options {
         port: None,
-        file: folder.path().map(|folder| folder.join(FILE)),
+        file: folder.path().map(|folder| folder.join(files::NETWORK)),
         clock: Arc::new(move || clock.now().into()),
         report: Arc::new(move |line| {
             if prints {

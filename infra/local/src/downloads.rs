@@ -51,7 +51,7 @@ impl Downloads {
         clock: Arc<LocalClock>,
     ) -> Self {
         Self {
-            folder: state.map(|state| state.join("files")),
+            folder: state.map(|state| state.join(files::DOWNLOADS)),
             memory: Mutex::default(),
             secret: secret.to_vec(),
             base_url: base_url.to_owned(),

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use shared::ports::Message;
-use shared::{Id, Tenant, Timestamp};
+use shared::{Id, Timestamp};
 
 use crate::engine::Engine;
 
@@ -52,58 +52,12 @@ pub async fn list(State(engine): State<Arc<Engine>>) -> Json<Due> {
 
 impl Work {
     fn new(at: Timestamp, message: &Message) -> Self {
-        let of =
-            |tenant: &Tenant, object: &Id| (Some(tenant.account.clone()), Some(object.clone()));
-        let (account, object) = match message {
-            Message::Confirm {
-                tenant,
-                reservation,
-                ..
-            }
-            | Message::Expire {
-                tenant,
-                reservation,
-            }
-            | Message::ReserveAtNetwork {
-                tenant,
-                reservation,
-            }
-            | Message::CancelAtNetwork {
-                tenant,
-                reservation,
-                ..
-            }
-            | Message::ChargeFee {
-                tenant,
-                reservation,
-            } => of(tenant, reservation),
-            Message::StopSession { tenant, session }
-            | Message::SettleSession { tenant, session }
-            | Message::OperateSession { tenant, session } => of(tenant, session),
-            Message::Deliver { tenant, event, .. } => of(tenant, event),
-            Message::GenerateReport { tenant, report } => of(tenant, report),
-            Message::CheckInvoice { tenant, invoice } => of(tenant, invoice),
-            Message::SettleTransaction {
-                tenant,
-                transaction,
-            } => of(tenant, transaction),
-            Message::BillFleet { tenant, fleet } => of(tenant, fleet),
-            Message::RefreshTokens {
-                tenant, of: object, ..
-            } => of(tenant, object),
-            Message::SyncNetwork { network, .. } | Message::PushToken { network, .. } => {
-                (None, Some(network.clone()))
-            }
-            Message::ApplyResult { command, .. } => (None, Some(command.clone())),
-            Message::ApplyTariff { .. } | Message::ApplyReceived { .. } | Message::Sweep { .. } => {
-                (None, None)
-            }
-        };
+        let (tenant, object) = message.subject();
         Self {
             at,
-            account,
+            account: tenant.map(|tenant| tenant.account.clone()),
             function: message.work().function(),
-            object,
+            object: object.cloned(),
         }
     }
 }

@@ -5,14 +5,15 @@
 //! [`crate::guard`]), and the access key, which changes at every start. The access key is the credential: signatures
 //! are not verified.
 //!
-//! Two faults of dynoxide 3.2.0 are worked round. With streams on, every write scans all stream records for the
-//! last number: an index answers that instead, made over a second connection to the same SQLite database. And nothing
-//! expires by itself: a timer calls the sweep.
+//! Four faults of dynoxide 3.2.0 are worked round, three of them over a second connection to the same SQLite database ([`Upkeep`]).
+//! With streams on, every write scans all stream records for the last number: an index answers that instead. Stream records
+//! are kept for ever: those that were relayed are removed. What was deleted stays in free pages of the file: after the erasure of an
+//! account the file is written anew. And nothing expires by itself: a timer calls the sweep.
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,7 +28,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use shared::error::{Error, Result};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::files;
 use crate::guard::LocalPort;
@@ -40,13 +42,31 @@ const MAX_BODY: usize = 16 * 1024 * 1024;
 
 const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
 
+/// How long the second connection waits for the first.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// What SQLite says of a full disk.
+const FULL: &str = "database or disk is full";
+
+/// How often it is reported that the disk is full.
+const REMINDER: Duration = Duration::from_secs(60);
+
+/// What dynoxide adds to the number of a record for its clients.
+const FIRST_NUMBER: u128 = 100_000_000_000_000_000_000;
+
+const TRIM: &str =
+    "DELETE FROM _stream_records WHERE table_name = ?1 AND CAST(sequence_number AS INTEGER) < ?2";
+
+const EMPTY: &str = "UPDATE _stream_records SET keys_json = '{}', new_image = NULL, old_image = NULL \
+    WHERE table_name = ?1 AND CAST(sequence_number AS INTEGER) = ?2";
+
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS _stream_records_by_number \
     ON _stream_records (table_name, CAST(sequence_number AS INTEGER))";
 
 pub struct Embedded {
     address: SocketAddr,
-    uri: String,
     access_key: String,
+    upkeep: Upkeep,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
@@ -56,14 +76,119 @@ struct Table {
     database: Database,
     port: LocalPort,
     access_key: String,
+    disk: Arc<Disk>,
+}
+
+/// The disk of the database, as far as it is full.
+#[derive(Debug, Default)]
+pub struct Disk {
+    /// When it was reported last that the disk is full.
+    reported: Mutex<Option<Instant>>,
+}
+
+impl Disk {
+    /// Whether a write has failed because the disk is full.
+    pub fn was_full(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports that the disk is full, once a minute however many writes fail.
+    fn report(&self) {
+        let mut reported = self.lock();
+        if reported.is_some_and(|last| last.elapsed() < REMINDER) {
+            return;
+        }
+        *reported = Some(Instant::now());
+        tracing::error!(
+            "the disk of the data folder is full: requests that write are answered with 503 until there is room. What was \
+             acknowledged is kept"
+        );
+    }
+}
+
+/// Work on the database that no operation of DynamoDB does. It is done between requests, on the thread that answers them.
+#[derive(Clone)]
+pub struct Upkeep {
+    jobs: mpsc::UnboundedSender<Job>,
+    /// The name of the table.
+    table: String,
+}
+
+type Job = Box<dyn FnOnce(&Connection) + Send>;
+
+impl Upkeep {
+    /// Does the work, which returns whether it came to its end.
+    async fn run(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<bool> + Send + 'static,
+    ) -> Result<()> {
+        let (done, result) = oneshot::channel();
+        // Nobody waits any more if the receiver is gone.
+        let job: Job = Box::new(move |connection| drop(done.send(work(connection))));
+        let ended = || Error::unavailable("the embedded table has ended");
+        self.jobs.send(job).map_err(|_| ended())?;
+        match result.await.map_err(|_| ended())? {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::unavailable("the embedded table is busy")),
+            Err(error) => Err(Error::unavailable(error)),
+        }
+    }
+
+    /// Makes the index that spares each write a scan of the stream.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database cannot be written.
+    pub async fn speed_up_streams(&self) -> Result<()> {
+        self.run(|connection| connection.execute_batch(INDEX).map(|()| true))
+            .await
+    }
+
+    /// Removes the records of the stream up to one. That one is only emptied, because the number of the next record follows from it.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database cannot be written.
+    pub async fn trim(&self, number: &str) -> Result<()> {
+        let number: u128 = number.parse().map_err(Error::internal)?;
+        let stored = number.saturating_sub(FIRST_NUMBER);
+        let stored = i64::try_from(stored).map_err(Error::internal)?;
+        let table = self.table.clone();
+        self.run(move |connection| {
+            connection.execute(TRIM, (&table, stored))?;
+            connection.execute(EMPTY, (&table, stored)).map(|_| true)
+        })
+        .await
+    }
+
+    /// Writes the database's file anew, without what was deleted, and empties its log.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database cannot be written.
+    pub async fn purge(&self) -> Result<()> {
+        self.run(|connection| {
+            connection.execute_batch("VACUUM")?;
+            let is_busy = |row: &rusqlite::Row<'_>| row.get::<_, bool>(0);
+            let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), is_busy)?;
+            Ok(!is_busy)
+        })
+        .await
+    }
 }
 
 impl Embedded {
     /// Opens the database of a folder, or one in memory, and serves it to those who have the access key.
     ///
     /// # Errors
-    /// The database's file cannot be opened, or there is no free port.
-    pub fn start(folder: Option<&Path>, access_key: String) -> Result<Self> {
+    /// The database's file cannot be opened or is damaged, or there is no free port.
+    pub fn start(
+        folder: Option<&Path>,
+        access_key: String,
+        table: String,
+        disk: Arc<Disk>,
+    ) -> Result<Self> {
         static DATABASES: AtomicU64 = AtomicU64::new(0);
         let uri = match folder {
             Some(folder) => {
@@ -81,25 +206,35 @@ impl Embedded {
                 )
             }
         };
-        let database =
-            Database::new(&uri).map_err(|error| Error::internal(format!("{uri}: {error}")))?;
+        let unusable = |error: &dyn std::fmt::Display| Error::internal(format!("{uri}: {error}"));
+        let connection = connect(&uri).map_err(|error| unusable(&error))?;
+        let check = "PRAGMA quick_check(1)";
+        let checked = connection.query_row(check, (), |row| row.get::<_, String>(0));
+        match checked {
+            Ok(text) if text == "ok" => {}
+            Ok(damage) => return Err(unusable(&format!("the file is damaged: {damage}"))),
+            Err(error) => return Err(unusable(&error)),
+        }
+        let database = Database::new(&uri).map_err(|error| unusable(&error))?;
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(Error::internal)?;
         listener.set_nonblocking(true).map_err(Error::internal)?;
         let address = listener.local_addr().map_err(Error::internal)?;
-        let table = Table {
+        let served = Table {
             database,
             port: LocalPort(address.port()),
             access_key: access_key.clone(),
+            disk,
         };
+        let (jobs, upkeep) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("table".into());
         let thread = thread
-            .spawn(move || serve(listener, table, stopped))
+            .spawn(move || serve(listener, served, (connection, upkeep), stopped))
             .map_err(Error::internal)?;
         Ok(Self {
             address,
-            uri,
             access_key,
+            upkeep: Upkeep { jobs, table },
             stop,
             thread,
         })
@@ -113,14 +248,8 @@ impl Embedded {
         &self.access_key
     }
 
-    /// Makes the index that spares each write a scan of the stream.
-    pub fn speed_up_streams(&self) -> Result<()> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
-        let connection = Connection::open_with_flags(&self.uri, flags).map_err(Error::internal)?;
-        connection
-            .busy_timeout(Duration::from_secs(5))
-            .map_err(Error::internal)?;
-        connection.execute_batch(INDEX).map_err(Error::internal)
+    pub fn upkeep(&self) -> &Upkeep {
+        &self.upkeep
     }
 
     /// Stops the database after the current requests are answered.
@@ -131,7 +260,22 @@ impl Embedded {
     }
 }
 
-fn serve(listener: std::net::TcpListener, table: Table, stopped: oneshot::Receiver<()>) {
+/// A second connection to the database.
+fn connect(uri: &str) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(uri, flags)?;
+    connection.busy_timeout(BUSY)?;
+    // What is trimmed may come back after a power failure, and is trimmed again then.
+    connection.execute_batch("PRAGMA synchronous = NORMAL")?;
+    Ok(connection)
+}
+
+fn serve(
+    listener: std::net::TcpListener,
+    table: Table,
+    (connection, mut jobs): (Connection, mpsc::UnboundedReceiver<Job>),
+    stopped: oneshot::Receiver<()>,
+) {
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -145,6 +289,11 @@ fn serve(listener: std::net::TcpListener, table: Table, stopped: oneshot::Receiv
             Err(error) => return tracing::error!(%error, "the embedded table did not start"),
         };
         let sweeping = tokio::spawn(sweep(table.database.clone()));
+        tokio::spawn(async move {
+            while let Some(job) = jobs.recv().await {
+                job(&connection);
+            }
+        });
         let stopped = async {
             // A dropped sender stops the database as well.
             drop(stopped.await);
@@ -210,6 +359,15 @@ async fn answer(
     };
     match result {
         Ok(text) => shown(StatusCode::OK, text),
+        Err(error) if error.to_string().contains(FULL) => {
+            table.disk.report();
+            // Clients try again what exceeds a limit.
+            refusal(
+                StatusCode::BAD_REQUEST,
+                "LimitExceededException",
+                "The disk is full.",
+            )
+        }
         Err(error) => {
             let status = StatusCode::from_u16(error.status_code());
             let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -8,6 +8,7 @@ use functions::stream::{relay, sweep};
 use serde::Serialize;
 use shared::error::{Error, Result};
 use shared::ports::{Clock as _, Message};
+use shared::store::erasure::Accounts;
 use shared::time::{SignedDuration, seconds};
 use shared::{App, Timestamp};
 use tokio::sync::{Mutex, Notify, Semaphore};
@@ -27,13 +28,13 @@ const WORKERS: u32 = 16;
 /// When a message that failed is delivered again, and how often.
 const REDELIVERY: SignedDuration = seconds(5);
 const MAX_TRIES: u32 = 5;
-/// How often a change is tried that cannot be relayed.
+/// How often a change is tried that cannot be relayed, unless the table cannot be reached or written: then until it can.
 const MAX_RELAYS: u32 = 5;
 /// How long settling may take, before it counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(40);
 /// How long settling waits for a webhook endpoint where no delivery ends, and for a charging network from which no pull ends, and for all of
-/// them together while the time is moved once. What is not waited for continues in the background. Tests have a multiple of it
-/// (`Settings::slack`).
+/// them together while the time is moved once. What is not waited for continues in the background. Tests, whose receivers
+/// share the processors with much else, have a multiple of it.
 const ENDPOINT_PATIENCE: Duration = Duration::from_secs(5);
 const RECEIVERS_PATIENCE: Duration = Duration::from_secs(15);
 
@@ -48,6 +49,8 @@ pub struct Engine {
     failures: std::sync::Mutex<BTreeMap<String, u32>>,
     /// The charging network on this machine, which goes by the same clock.
     network: Option<cpo::Pace>,
+    /// How many times longer than usual webhook receivers are waited for.
+    receivers_slack: u32,
     /// Held while the time is being moved.
     moving: Mutex<()>,
 }
@@ -69,6 +72,7 @@ impl Engine {
         timeline: Arc<Timeline>,
         streams: Streams,
         network: Option<cpo::Pace>,
+        receivers_slack: u32,
     ) -> Self {
         Self {
             app,
@@ -80,6 +84,7 @@ impl Engine {
             nudged: Notify::new(),
             failures: std::sync::Mutex::default(),
             network,
+            receivers_slack,
             moving: Mutex::new(()),
         }
     }
@@ -94,11 +99,16 @@ impl Engine {
     /// Turns for ever.
     pub async fn run(self: Arc<Self>) {
         let mut swept = Instant::now();
+        let mut is_reported = false;
         loop {
             let turned = self.turn(&mut *self.streams.lock().await).await;
-            if let Err(error) = turned {
-                tracing::warn!(%error, "the stream was not read");
+            match &turned {
+                Err(error) if !is_reported => {
+                    tracing::warn!(%error, "the stream cannot be relayed; it is tried again until it can");
+                }
+                _ => {}
             }
+            is_reported = turned.is_err();
             if swept.elapsed() > SWEEP {
                 swept = Instant::now();
                 if let Err(error) = sweep::handle(&self.app).await {
@@ -156,6 +166,11 @@ impl Engine {
         let mut failed = false;
         for numbered in changes {
             if let Err(error) = relay::handle(&self.app, &numbered.change).await {
+                if matches!(error, Error::Unavailable(_)) {
+                    streams.done(done.into_iter().collect()).await?;
+                    streams.rewind();
+                    return Err(error);
+                }
                 if self.give_up_on(&numbered.number) {
                     tracing::error!(%error, number = numbered.number, "a change was given up");
                 } else {
@@ -166,7 +181,7 @@ impl Engine {
             }
             done.insert(numbered.shard, numbered.number);
         }
-        streams.done(done.into_iter().collect())?;
+        streams.done(done.into_iter().collect()).await?;
         if failed {
             streams.rewind();
         }
@@ -192,7 +207,7 @@ impl Engine {
     }
 
     fn receivers_patience(&self) -> Duration {
-        RECEIVERS_PATIENCE * self.app.settings.slack
+        RECEIVERS_PATIENCE * self.receivers_slack
     }
 
     /// Turns until nothing is left that is due now but deliveries to endpoints that do not answer, and pulls that do not end. `patience` is
@@ -211,7 +226,7 @@ impl Engine {
                 let mut ends = self.deliveries.ends();
                 let until = self
                     .deliveries
-                    .worth_waiting_until(ENDPOINT_PATIENCE * self.app.settings.slack);
+                    .worth_waiting_until(ENDPOINT_PATIENCE * self.receivers_slack);
                 if self.turn(&mut streams).await? {
                     continue;
                 }
@@ -288,6 +303,19 @@ impl Engine {
             .is_some_and(|at| at <= self.clock.now())
     }
 
+    /// Removes what is left of erased accounts: messages about them, stream records, and what the table has deleted but not
+    /// overwritten.
+    ///
+    /// # Errors
+    /// `Unavailable` if the table cannot be written, or if the work that is due takes longer than it may.
+    pub async fn purge(&self, accounts: &Accounts) -> Result<()> {
+        self.settle().await?;
+        self.timeline.forget_accounts(accounts);
+        let mut streams = self.streams.lock().await;
+        while self.relay(&mut streams).await? {}
+        streams.purge().await
+    }
+
     /// How many pieces of work are pending, and the first of them.
     pub fn pending(&self, limit: usize) -> (usize, Vec<(Timestamp, Message)>) {
         self.timeline.first(limit)
@@ -301,12 +329,10 @@ impl Engine {
             if changes.is_empty() {
                 break;
             }
-            streams.done(
-                changes
-                    .into_iter()
-                    .map(|numbered| (numbered.shard, numbered.number))
-                    .collect(),
-            )?;
+            let last = changes
+                .into_iter()
+                .map(|numbered| (numbered.shard, numbered.number));
+            streams.done(last.collect()).await?;
         }
         self.timeline.forget();
         Ok(())

@@ -2,6 +2,9 @@
 //!
 //! The folder belongs to one process at a time, which holds a lock on the file `lock`; the operating system releases it
 //! when the process ends, however it ends. Keys and personal data are in the folder, so only its owner may read it.
+//!
+//! The table and the account's key belong together: a folder that has lost one of them is refused, because another account would
+//! replace the keys of the first. `--new` moves what there is into a folder of its own, and begins anew.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;
@@ -10,7 +13,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use shared::aws::SystemClock;
 use shared::error::{Error, Result};
+use shared::ports::Clock as _;
 use shared::store::layout;
 
 /// The account of the folder and its key.
@@ -19,16 +24,51 @@ pub const CREDENTIALS: &str = "credentials.json";
 /// The embedded table's database.
 pub const TABLE: &str = "table.sqlite";
 
-/// SQLite's files of the table's database.
-const TABLE_FILES: [&str; 3] = [TABLE, "table.sqlite-wal", "table.sqlite-shm"];
+/// How far the clock is ahead of the machine's.
+pub const CLOCK: &str = "clock.json";
 
-/// Exists while the table is created. A table that has not been created to the end cannot be used.
+/// How far the stream was relayed.
+pub const STREAM: &str = "stream.json";
+
+/// Which stations were loaded.
+pub const STATIONS: &str = "stations.json";
+
+/// The state of the charging network of `--network`.
+pub const NETWORK: &str = "network.json";
+
+/// The folder of reports and exports.
+pub const DOWNLOADS: &str = "files";
+
+/// Exists while an account is erased, until no free page of the table has anything of it.
+pub const ERASING: &str = "erasing";
+
+/// SQLite's files beside the table's database.
+const WAL: &str = "table.sqlite-wal";
+const SHM: &str = "table.sqlite-shm";
+
+/// Exists while the table and its first account are created. A table that has not been created to the end cannot be used.
 const CREATING: &str = "creating";
 
 const LOCK: &str = "lock";
 
 /// The file with the version of the layout of the table's rows.
 const LAYOUT: &str = "layout.json";
+
+/// Everything that earlier runs may have left, but the lock.
+const STATE: [&str; 12] = [
+    TABLE,
+    WAL,
+    SHM,
+    CREDENTIALS,
+    CLOCK,
+    STREAM,
+    STATIONS,
+    NETWORK,
+    DOWNLOADS,
+    ERASING,
+    CREATING,
+    LAYOUT,
+];
 
 #[derive(Debug, Clone)]
 pub struct Folder(Option<Arc<Opened>>);
@@ -46,17 +86,19 @@ impl Folder {
         Self(None)
     }
 
-    /// Opens the folder for this process alone, and creates it if there is none.
+    /// Opens the folder for this process alone, and creates it if there is none. With `new`, what earlier runs left is moved aside.
     ///
     /// # Errors
-    /// The folder cannot be created or written, or another process uses it.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// The folder cannot be created or written, another process uses it, or its table has a layout that this release does not read.
+    pub fn open(path: &Path, new: bool) -> Result<Self> {
         let shown = path.display();
         if path.exists() && !path.is_dir() {
             let message = format!("the data folder {shown} is a file; choose another with --data");
             return Err(Error::internal(message));
         }
-        check_layout(path)?;
+        if !new {
+            check_layout(path)?;
+        }
         private_folder(path).map_err(|error| {
             Error::internal(format!(
                 "the data folder {shown} cannot be created: {error}"
@@ -64,6 +106,9 @@ impl Folder {
         })?;
         protect(path).map_err(|error| at(path, &error))?;
         let lock = lock(path)?;
+        if new {
+            move_aside(path)?;
+        }
         let folder = Self(Some(Arc::new(Opened {
             path: path.to_owned(),
             _lock: lock,
@@ -89,9 +134,7 @@ impl Folder {
             return Ok(None);
         };
         match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|error| at(&path, &format!("the content cannot be read: {error}"))),
+            Ok(bytes) => parse(&path, &bytes).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(at(&path, &error)),
         }
@@ -100,31 +143,45 @@ impl Folder {
     /// Writes a file as a whole: a process that is killed leaves the old one or the new one.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// `Unavailable` if the folder cannot be written.
     pub fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<()> {
         let Some(path) = self.file(name) else {
             return Ok(());
         };
         let bytes = serde_json::to_vec(value).map_err(Error::internal)?;
-        write_private(&path, &bytes).map_err(|error| at(&path, &error))
+        write_private(&path, &bytes)
+            .map_err(|error| Error::unavailable(format!("{}: {error}", path.display())))
     }
 
-    /// Prepares the folder for its table. What is left of a table whose creation was interrupted is removed.
+    /// Whether a file is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.file(name).is_some_and(|path| path.exists())
+    }
+
+    /// Prepares the folder for its table. What is left of a first start that was interrupted is removed.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// The folder cannot be written, or has lost its table or its account's key: nothing in it is changed then.
     pub fn begin_table(&self) -> Result<()> {
-        let (Some(marker), Some(table)) = (self.file(CREATING), self.file(TABLE)) else {
+        let Some(table) = self.file(TABLE) else {
             return Ok(());
         };
-        if table.exists() && !marker.exists() {
-            return Ok(());
+        if !self.has(CREATING) {
+            // SQLite takes an empty file for a new database.
+            let has_table = std::fs::metadata(table).is_ok_and(|file| file.len() > 0);
+            match (has_table, self.has(CREDENTIALS)) {
+                (true, true) => return Ok(()),
+                (true, false) => return Err(self.lost(CREDENTIALS, TABLE)),
+                (false, true) => return Err(self.lost(TABLE, CREDENTIALS)),
+                (false, false) => {}
+            }
         }
         self.write(CREATING, &true)?;
-        TABLE_FILES.iter().try_for_each(|name| self.remove(name))
+        let unfinished = [TABLE, WAL, SHM, CREDENTIALS];
+        unfinished.iter().try_for_each(|name| self.remove(name))
     }
 
-    /// Records that the table was created to the end.
+    /// Records that the table and its first account were created to the end.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -132,7 +189,19 @@ impl Folder {
         self.remove(CREATING)
     }
 
-    fn remove(&self, name: &str) -> Result<()> {
+    fn lost(&self, name: &str, other: &str) -> Error {
+        let message = format!(
+            "the file is missing or empty, and {other} beside it is of an earlier run; nothing was changed. Put the file back, or \
+             start over with --new, which keeps what there is in a folder of its own"
+        );
+        self.damaged(name, &message)
+    }
+
+    /// Removes a file, if it is there.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn remove(&self, name: &str) -> Result<()> {
         let Some(path) = self.file(name) else {
             return Ok(());
         };
@@ -158,7 +227,7 @@ fn check_layout(folder: &Path) -> Result<()> {
     }
     let path = folder.join(LAYOUT);
     let found: Option<u32> = match std::fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice(&bytes).ok(),
+        Ok(bytes) => Some(parse(&path, &bytes)?),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(at(&path, &error)),
     };
@@ -168,13 +237,38 @@ fn check_layout(folder: &Path) -> Result<()> {
     let shown = folder.display();
     let found = match found {
         Some(version) => format!("of layout {version}"),
-        None => "of a layout before the first release".to_owned(),
+        None => format!("of a layout before the first release, or has lost {LAYOUT}"),
     };
     let own = layout::VERSION;
     Err(Error::internal(format!(
         "the data folder {shown} has data {found}, and this release reads layout {own}; nothing in it was changed. \
-         Choose another folder with --data, or delete this one if its data is not needed any more"
+         Choose another folder with --data, or start over with --new, which keeps what there is in a folder of its own"
     )))
+}
+
+/// Moves what earlier runs left into a folder of its own, in the same folder.
+fn move_aside(folder: &Path) -> Result<()> {
+    let left = STATE.map(|name| (name, folder.join(name)));
+    let left: Vec<_> = left.iter().filter(|(_, path)| path.exists()).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let now = SystemClock.now().to_string().replace([':', '.'], "-");
+    let aside = folder.join(format!("replaced-{now}"));
+    private_folder(&aside).map_err(|error| at(&aside, &error))?;
+    for (name, path) in left {
+        std::fs::rename(path, aside.join(name)).map_err(|error| at(path, &error))?;
+    }
+    let aside = aside.display();
+    tracing::warn!(
+        "what earlier runs left was moved to {aside}; delete that folder when it is not needed any more"
+    );
+    Ok(())
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| at(path, &format!("the content cannot be read: {error}")))
 }
 
 fn at(path: &Path, error: &dyn std::fmt::Display) -> Error {
@@ -232,6 +326,8 @@ pub fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut file = private().truncate(true).open(&beside)?;
     set_mode(&beside, 0o600)?;
     file.write_all(content)?;
+    // Otherwise the file could be empty after a power failure.
+    file.sync_all()?;
     drop(file);
     std::fs::rename(&beside, path)
 }

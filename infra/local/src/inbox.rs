@@ -10,9 +10,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde::Serialize;
-use shared::Timestamp;
 use shared::http::body::is_json;
 use shared::ports::Clock;
+use shared::store::erasure::Accounts;
+use shared::{Id, Timestamp};
 
 pub const ROUTE: &str = "/_local/inbox";
 
@@ -47,6 +48,16 @@ impl Inbox {
             prints,
             kept: Mutex::default(),
         }
+    }
+
+    /// Removes the events of accounts that were erased.
+    pub fn forget_accounts(&self, accounts: &Accounts) {
+        let is_of = |body: &str| {
+            let event: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+            let account = event["account"].as_str();
+            account.is_some_and(|account| accounts.contains(&Id::from(account)))
+        };
+        self.kept().retain(|delivery| !is_of(&delivery.body));
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<Delivery>> {

@@ -15,6 +15,7 @@ mod files;
 mod guard;
 mod inbox;
 mod networks;
+mod patience;
 mod requests;
 mod server;
 mod session;
@@ -24,7 +25,7 @@ mod timeline;
 mod token;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,10 +48,11 @@ use shared::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
 use shared::error::{Error, Result};
 use shared::http::errors;
 use shared::metrics::Metrics;
+use shared::models::account;
 use shared::models::api_key::Secret;
-use shared::origin::Mode;
+use shared::origin::{Mode, Tenant};
 use shared::ports::payments::Providers;
-use shared::settings::{NETWORK_RATE, OwnParty, Quotas, Rates, Settings};
+use shared::settings::{NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIED};
 use shared::store::Store;
 use shared::targets::Targets;
 use shared::version::Versions;
@@ -58,16 +60,18 @@ use shared::{Id, Kind, aws};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::accounts::Remains;
 use crate::clock::LocalClock;
 pub use crate::stations::DEMO_STATIONS;
 
 use crate::console::Tiles;
 use crate::downloads::Downloads;
-use crate::embedded::Embedded;
+use crate::embedded::{Disk, Embedded};
 use crate::engine::{Engine, Moved};
 use crate::files::Folder;
 use crate::guard::{Guard, LocalPort};
 use crate::inbox::Inbox;
+use crate::patience::during;
 use crate::requests::Requests;
 pub use crate::server::ClientLimits;
 use crate::session::Session;
@@ -85,7 +89,7 @@ const PAGE_SECRET: usize = 32;
 pub const SECRET_KEY: &str = "local";
 
 /// How long it may take to connect to the endpoint of `--store`.
-const CONNECT: Duration = Duration::from_secs(3);
+const CONNECT: Duration = Duration::from_secs(30);
 
 /// The Fleet Charging Service on this machine.
 #[derive(Debug, Clone, clap::Parser)]
@@ -97,6 +101,9 @@ pub struct Options {
     /// The folder that holds the state.
     #[arg(long, value_name = "DIR", default_value = ".data")]
     pub data: PathBuf,
+    /// Begin with a new account and an empty table. What earlier runs left is moved into a folder of its own in the data folder.
+    #[arg(long, conflicts_with = "memory")]
+    pub new: bool,
     /// Keep the state in memory: it ends with the process.
     #[arg(long)]
     pub memory: bool,
@@ -145,8 +152,8 @@ pub struct Options {
     /// For tests: how much an account may have together with the accounts below it.
     #[arg(skip)]
     pub quotas: Quotas,
-    /// For tests: how many times longer than on Lambda a request and a call may take.
-    #[arg(skip = 1u32)]
+    /// How many times longer than on Lambda a request and a call may take.
+    #[arg(skip = UNHURRIED)]
     pub slack: u32,
     /// For tests: the access key of the embedded table. None: a random one.
     #[arg(skip)]
@@ -244,21 +251,33 @@ impl Running {
     /// The port or the folder cannot be used, the store is out of reach, or a file cannot be read. The message names the
     /// option or file.
     pub async fn start(options: Options) -> Result<Self, StartError> {
+        let disk = Arc::<Disk>::default();
+        let data = options.data.clone();
+        // Boxed, because the threads of tests have small stacks.
+        let started = Box::pin(Self::start_on(options, disk.clone())).await;
+        started.map_err(|error| match disk.was_full() {
+            true => StartError(format!("the disk of {} is full", data.display())),
+            false => error,
+        })
+    }
+
+    async fn start_on(options: Options, disk: Arc<Disk>) -> Result<Self, StartError> {
         let folder = match options.memory {
             true => Folder::none(),
-            false => Folder::open(&options.data)?,
+            false => Folder::open(&options.data, options.new)?,
         };
         let listener = listen(options.port).await?;
         let address = listener.local_addr().map_err(Error::internal)?;
         let base_url = format!("http://{address}");
-        let mut config = aws::config()
-            .into_builder()
-            .timeout_config(aws::timeouts(options.slack))
-            .build();
+        let mut config = aws::unhurried_config(options.slack);
         let (embedded, store_url) = match &options.store {
             Some(url) => {
-                config = aws::load(&aws::Http::default(), Some(url)).await?;
-                reach(url).await?;
+                config = aws::load(&aws::Http::new(options.slack), Some(url)).await?;
+                config = config
+                    .into_builder()
+                    .timeout_config(aws::timeouts(options.slack))
+                    .build();
+                during(&format!("{url} is connected to"), reach(url)).await?;
                 (None, url.clone())
             }
             None => {
@@ -267,7 +286,14 @@ impl Running {
                     None => hex::encode(&random()?[..16]),
                 };
                 folder.begin_table()?;
-                let embedded = Embedded::start(folder.path(), access_key)?;
+                let embedded = {
+                    let (path, table) = (folder.path().map(Path::to_owned), options.table.clone());
+                    let start = move || Embedded::start(path.as_deref(), access_key, table, disk);
+                    let started = tokio::task::spawn_blocking(start);
+                    during("the table is opened", started)
+                        .await
+                        .map_err(Error::internal)??
+                };
                 let credentials = Credentials::from_keys(embedded.access_key(), SECRET_KEY, None);
                 let credentials = SharedCredentialsProvider::new(credentials);
                 config = config
@@ -287,16 +313,14 @@ impl Running {
             aws_sdk_dynamodb::Client::from_conf(settings.build()),
             options.table.clone(),
         );
-        let made = store
-            .create_table()
+        let made = during("the table is created", store.create_table())
             .await
             .map_err(|error| match &options.store {
                 Some(url) => unusable(url, StartError::from(error)),
                 None => error.into(),
             })?;
         if let Some(embedded) = &embedded {
-            embedded.speed_up_streams()?;
-            folder.end_table()?;
+            embedded.upkeep().speed_up_streams().await?;
         }
 
         let clock = Arc::new(LocalClock::open(&folder)?);
@@ -304,11 +328,7 @@ impl Running {
             clock.move_to(moment)?;
         }
         let timeline = Arc::new(Timeline::new(clock.clone()));
-        let mut known: Option<Account> = if made {
-            None
-        } else {
-            folder.read(files::CREDENTIALS)?
-        };
+        let mut known: Option<Account> = folder.read(files::CREDENTIALS)?;
         let page_secret = match &known {
             Some(known) => known.check(&folder)?,
             None => random()?,
@@ -356,7 +376,10 @@ impl Running {
             settings,
         );
         let known = match known {
-            Some(known) => known,
+            Some(known) => {
+                known.find(&app, &folder).await?;
+                known
+            }
             None => {
                 let made = make_account(&app, &page_secret, master_secrets).await?;
                 folder.write(files::CREDENTIALS, &made)?;
@@ -364,6 +387,7 @@ impl Running {
             }
         };
         if embedded.is_some() {
+            folder.end_table()?;
             demo::create(&app).await?;
         }
         let sources = stations::Sources {
@@ -371,10 +395,14 @@ impl Running {
             tariffs: options.tariffs.as_deref(),
             demo: options.demo_stations,
         };
-        let imported = stations::import(&app, &folder, sources, made).await?;
+        let imported = stations::import(&app, &folder, sources, made);
+        let imported = during("stations are loaded", imported).await?;
 
         let inbox = Arc::new(Inbox::new(clock.clone(), !options.json && !options.by_hand));
-        let streams = Streams::open(&config, &store_url, app.store.stream().await?, &folder)?;
+        let stream = app.store.stream().await?;
+        let upkeep = embedded.as_ref().map(|embedded| embedded.upkeep().clone());
+        let streams = Streams::open(&config, &store_url, stream, &folder, upkeep);
+        let streams = during("the stream is opened", streams).await?;
         let prints = !options.json && !options.by_hand;
         let network = match options.network {
             true => {
@@ -383,8 +411,10 @@ impl Running {
             false => None,
         };
         let pace = network.as_ref().map(Cpo::pace);
-        let engine = Arc::new(Engine::new(app.clone(), clock, timeline, streams, pace));
-        engine.recover().await?;
+        let receivers_slack = if options.by_hand { options.slack } else { 1 };
+        let engine = Engine::new(app.clone(), clock, timeline, streams, pace, receivers_slack);
+        let engine = Arc::new(engine);
+        during("pending work is looked for", engine.recover()).await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
         let (stop, stopped) = oneshot::channel::<()>();
         let port = LocalPort(address.port());
@@ -408,8 +438,14 @@ impl Running {
             account: known.account.clone(),
             api_key: known.api_key.clone(),
         });
+        let remains = Remains {
+            engine: engine.clone(),
+            inbox: inbox.clone(),
+            folder: folder.clone(),
+        };
         let requests = Arc::new(Requests::new(app.clock.clone()));
-        let mut private = private_routes(&app, &engine, &requests, &inbox).merge(session);
+        let mut private =
+            private_routes(&app, &engine, &requests, &inbox, remains.clone()).merge(session);
         if let Some(network) = &network {
             private = private.nest(demo_network::ROUTE, network.control());
         }
@@ -423,8 +459,10 @@ impl Running {
             drop(stopped.await);
         });
         let server = tokio::spawn(server);
+        during("the last erasure is finished", remains.finish()).await?;
         if let Some(network) = &network {
-            demo_network::connect(&app, network, &base_url).await?;
+            let connected = demo_network::connect(&app, network, &base_url);
+            during("the charging network is connected", connected).await?;
         }
         let Account {
             account, api_key, ..
@@ -521,6 +559,8 @@ impl Running {
         drop(tokio::time::timeout(Duration::from_secs(3), server).await);
         if let Some(turning) = turning {
             turning.abort();
+            // It has ended when it has let go of the data folder.
+            drop(turning.await);
         }
         drop(engine);
         if let Some(embedded) = embedded {
@@ -549,6 +589,27 @@ impl Account {
                     format!("page_secret is not at least {PAGE_SECRET} bytes in hexadecimal");
                 folder.damaged(files::CREDENTIALS, &message)
             })
+    }
+
+    /// Refuses a folder whose account the table does not have: another account would replace its key.
+    async fn find(&self, app: &App, folder: &Folder) -> Result<()> {
+        let tenant = Tenant {
+            account: self.account.clone(),
+            mode: Mode::Test,
+        };
+        let account = app
+            .store
+            .find::<account::Account>(&tenant, &self.account)
+            .await?;
+        if account.is_some() {
+            return Ok(());
+        }
+        let message = format!(
+            "its account {} is not in the table: it was erased, or this is another table. Start over with --new, which keeps what \
+             there is in a folder of its own",
+            self.account
+        );
+        Err(folder.damaged(files::CREDENTIALS, &message))
     }
 
     /// The master secrets of encryption. A folder that has none is given one.
@@ -594,6 +655,7 @@ fn private_routes(
     engine: &Arc<Engine>,
     requests: &Arc<Requests>,
     inbox: &Arc<Inbox>,
+    remains: Remains,
 ) -> Router {
     Router::new()
         .route("/_local/clock", get(time).post(advance))
@@ -610,7 +672,7 @@ fn private_routes(
                 .layer(from_fn_with_state(engine.clone(), nudge)),
         )
         .with_state(app.clone())
-        .merge(accounts::router(app.clone()))
+        .merge(accounts::router(app.clone(), remains))
         .route(
             requests::ROUTE,
             get(requests::list).with_state(requests.clone()),

@@ -13,14 +13,12 @@ use shared::money::Currency;
 use shared::ocpi::{ImportedStation, Location};
 use shared::origin::Mode;
 
-use crate::files::Folder;
+use crate::files::{self, Folder};
 
 pub const ROUTE: &str = "/_local/stations";
 
 /// The largest body of `POST /_local/stations`, in bytes.
 pub const MAX_BODY: usize = 256 * 1024 * 1024;
-
-const FILE: &str = "stations.json";
 
 /// How many stations are generated for a local run.
 pub const DEMO_STATIONS: u32 = 300;
@@ -85,7 +83,7 @@ pub async fn import(
         digest.update(tariffs);
     }
     let digest = hex::encode(digest.finalize());
-    if !fresh && folder.read::<String>(FILE)?.as_deref() == Some(&digest) {
+    if !fresh && folder.read::<String>(files::STATIONS)?.as_deref() == Some(&digest) {
         return Ok(None);
     }
     let (loaded, mut imported) = match &stations {
@@ -101,7 +99,7 @@ pub async fn import(
         return Err(Error::internal(format!("{}: {why}", names(sources))));
     }
     import::add(app, Mode::Test, loaded, &mut imported).await?;
-    folder.write(FILE, &digest)?;
+    folder.write(files::STATIONS, &digest)?;
     Ok(stations.is_some().then_some(imported))
 }
 

@@ -1,4 +1,7 @@
 //! Reading the table's stream, from where the last run left off.
+//!
+//! A record has the whole object before and after a change. Those of the embedded table are removed as soon as they were relayed:
+//! what a stream keeps for a day would otherwise be kept for ever, beyond the erasure of an account.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +12,8 @@ use functions::stream::relay::StreamRecord;
 use serde::{Deserialize, Serialize};
 use shared::error::{Error, Result};
 
-use crate::files::Folder;
-
-const FILE: &str = "stream.json";
+use crate::embedded::Upkeep;
+use crate::files::{self, Folder};
 
 /// The last record worked on, by shard.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -26,6 +28,8 @@ pub struct Streams {
     /// Where to read on; none for a shard that was read to its end.
     iterators: BTreeMap<String, Option<String>>,
     folder: Folder,
+    /// None where the table is not the embedded one, whose stream removes its records by itself.
+    upkeep: Option<Upkeep>,
 }
 
 /// A change, and where it stands in the stream.
@@ -36,15 +40,20 @@ pub struct Numbered {
 }
 
 impl Streams {
-    pub fn open(
+    /// Opens the stream at the place where the last run left off.
+    ///
+    /// # Errors
+    /// The file of the position cannot be read; `Unavailable` if the embedded table cannot be written.
+    pub async fn open(
         config: &aws_types::SdkConfig,
         url: &str,
         stream: String,
         folder: &Folder,
+        upkeep: Option<Upkeep>,
     ) -> Result<Self> {
         let mut settings = aws_sdk_dynamodbstreams::config::Builder::from(config);
         settings.set_endpoint_url(Some(url.to_owned()));
-        let known: Option<Position> = folder.read(FILE)?;
+        let known: Option<Position> = folder.read(files::STREAM)?;
         let fresh = Position {
             stream: stream.clone(),
             shards: BTreeMap::new(),
@@ -52,12 +61,15 @@ impl Streams {
         let position = known
             .filter(|known| known.stream == stream)
             .unwrap_or(fresh);
-        Ok(Self {
+        let streams = Self {
             client: Client::from_conf(settings.build()),
             position,
             iterators: BTreeMap::new(),
             folder: folder.clone(),
-        })
+            upkeep,
+        };
+        streams.trim().await?;
+        Ok(streams)
     }
 
     /// The changes since the last call. Changes that are not passed to [`Streams::done`] are returned again.
@@ -135,13 +147,38 @@ impl Streams {
         Ok(())
     }
 
-    /// Records that the changes up to these were processed.
-    pub fn done(&mut self, last: Vec<(String, String)>) -> Result<()> {
+    /// Records that the changes up to these were processed, and removes their records.
+    ///
+    /// # Errors
+    /// `Unavailable` if the folder or the embedded table cannot be written.
+    pub async fn done(&mut self, last: Vec<(String, String)>) -> Result<()> {
         if last.is_empty() {
             return Ok(());
         }
         self.position.shards.extend(last);
-        self.folder.write(FILE, &self.position)
+        self.folder.write(files::STREAM, &self.position)?;
+        self.trim().await
+    }
+
+    async fn trim(&self) -> Result<()> {
+        let Some(upkeep) = &self.upkeep else {
+            return Ok(());
+        };
+        for number in self.position.shards.values() {
+            upkeep.trim(number).await?;
+        }
+        Ok(())
+    }
+
+    /// Overwrites what the embedded table has deleted.
+    ///
+    /// # Errors
+    /// `Unavailable` if it cannot be written.
+    pub async fn purge(&self) -> Result<()> {
+        match &self.upkeep {
+            Some(upkeep) => upkeep.purge().await,
+            None => Ok(()),
+        }
     }
 
     /// Reads on after what was done, because something after it was not.

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use shared::Timestamp;
 use shared::error::Result;
 use shared::ports::{Clock, FailedChange, Message, Queue, Schedules};
+use shared::store::erasure::Accounts;
 use shared::time::millis;
 use tokio::sync::Notify;
 
@@ -84,6 +85,18 @@ impl Timeline {
         let first = contents.due.iter().take(limit);
         let first = first.map(|((at, _), (_, parcel))| (*at, parcel.message.clone()));
         (contents.due.len(), first.collect())
+    }
+
+    /// Removes the messages about accounts that were erased.
+    pub fn forget_accounts(&self, accounts: &Accounts) {
+        let is_about = |message: &Message| {
+            let (tenant, _) = message.subject();
+            tenant.is_some_and(|tenant| accounts.contains(&tenant.account))
+        };
+        let mut contents = self.lock();
+        contents
+            .due
+            .retain(|_, (_, parcel)| !is_about(&parcel.message));
     }
 
     pub fn forget(&self) {

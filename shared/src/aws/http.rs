@@ -24,7 +24,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// How long opening a connection may take.
+/// How long opening a connection may take on Lambda.
 const CONNECT: Duration = Duration::from_millis(800);
 
 /// How much of the page at an address's root is read.
@@ -42,22 +42,7 @@ pub struct Http {
 
 impl Default for Http {
     fn default() -> Self {
-        let mut tcp = Connector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(CONNECT));
-        let tls = HttpsConnectorBuilder::new()
-            .with_tls_config(tls())
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .build(tls);
-        Self {
-            client,
-            permits: None,
-        }
+        Self::new(1)
     }
 }
 
@@ -96,6 +81,26 @@ fn roots(in_lambda: bool, has_file: bool) -> RootCertStore {
 }
 
 impl Http {
+    /// A client. Opening a connection may take `slack` times as long as on Lambda.
+    pub fn new(slack: u32) -> Self {
+        let mut tcp = Connector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT * slack));
+        let tls = HttpsConnectorBuilder::new()
+            .with_tls_config(tls())
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .build(tls);
+        Self {
+            client,
+            permits: None,
+        }
+    }
+
     /// The same client, through which the SDK makes at most so many calls at a time. Each call uses a connection of its own, so
     /// these are also the most connections that it opens.
     #[must_use]

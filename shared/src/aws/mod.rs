@@ -91,8 +91,17 @@ fn no_credentials(cause: &str) -> Error {
 
 /// The settings for a table on this machine: the credentials of the environment, or else stand-in ones.
 pub fn config() -> SdkConfig {
+    unhurried_config(1)
+}
+
+/// The same where a call may take `slack` times as long, for a machine that is busy with other things.
+pub fn unhurried_config(slack: u32) -> SdkConfig {
     let credentials = own_credentials().unwrap_or_else(stand_in);
-    config_of(&Http::default(), own_region(), credentials)
+    let config = config_of(&Http::new(slack), own_region(), credentials);
+    config
+        .into_builder()
+        .timeout_config(timeouts(slack))
+        .build()
 }
 
 fn config_of(http: &Http, region: Option<String>, credentials: Credentials) -> SdkConfig {
@@ -106,7 +115,7 @@ fn config_of(http: &Http, region: Option<String>, credentials: Credentials) -> S
         .build()
 }
 
-/// How long a call may take; `slack` times as long on a machine that is busy with tests.
+/// How long a call may take; `slack` times as long on a machine that is busy with other things.
 pub fn timeouts(slack: u32) -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1) * slack)
@@ -179,9 +188,10 @@ impl ResolveEndpoint for At {
     }
 }
 
-/// The table's client. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own.
-pub fn dynamodb(config: &SdkConfig) -> aws_sdk_dynamodb::Client {
-    let settings = crate::store::client::tuned(config, 1)
+/// The table's client, whose calls may take `slack` times as long as on Lambda. `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` names
+/// another endpoint than AWS's own.
+pub fn dynamodb(config: &SdkConfig, slack: u32) -> aws_sdk_dynamodb::Client {
+    let settings = crate::store::client::tuned(config, slack)
         .endpoint_resolver(At(Endpoint::builder().url(address(config)).build()));
     aws_sdk_dynamodb::Client::from_conf(settings.build())
 }

@@ -19,7 +19,14 @@ use crate::time::{SignedDuration, Timestamp, millis, minutes};
 
 /// What time it is.
 pub trait Clock: Send + Sync {
+    /// The service's time: that of everything that happens in it. Local runs and tests can move it.
     fn now(&self) -> Timestamp;
+
+    /// The machine's time, which cannot be moved: that of what others compare with their own clocks, such as the time of a signature.
+    /// A clock that is not connected with that of a machine has one time only.
+    fn wall_clock(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 /// Hands messages to the functions that work on them: at least once each, in no order.

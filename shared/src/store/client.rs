@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use crate::error::Error;
 
 /// Settings under which a hung table is noticed well within the 3 seconds a request has; `slack` times as late on a
-/// machine that is busy with other things.
+/// machine that is busy with other things ([`crate::settings::UNHURRIED`]).
 pub fn tuned(config: &aws_types::SdkConfig, slack: u32) -> aws_sdk_dynamodb::config::Builder {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_millis(800) * slack)

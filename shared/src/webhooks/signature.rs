@@ -9,7 +9,8 @@ use crate::id::Id;
 use crate::models::webhook_endpoint::{SignatureTimestamp, SigningSecret};
 use crate::time::Timestamp;
 
-/// The headers a delivery carries. Each key of an endpoint signs, the newest first.
+/// The headers a delivery carries. Each key of an endpoint signs, the newest first. `at` is the machine's time, not the service's:
+/// receivers refuse signatures that are not of the last five minutes by their own clocks.
 pub fn headers(
     event: &Id,
     body: &[u8],
