@@ -251,7 +251,7 @@ async fn rows_of_networks_of_every_version_are_read() {
                     let started = Timestamp::parse(state[0].as_str().expect("a time"));
                     let started = started.expect("a time");
                     let pulled = store.pulled(mode, &network, started).await;
-                    let shown = serde_json::to_value(pulled.expect("ids")).expect("JSON");
+                    let shown = serde_json::to_value(pulled.expect("ids").1).expect("JSON");
                     assert_eq!(shown, state[1], "{name}");
                 }
             } else if let Some((mode, object)) = keys::parse_ocpi_object(pk) {

@@ -283,7 +283,8 @@ async fn an_object_too_large_is_skipped_and_its_station_stays() {
         linked(body, None)
     });
     let hostile = hostile.await;
-    turn(&app, &cpo, &hostile.url).await;
+    let cpo = turn(&app, &cpo, &hostile.url).await;
+    run(&app, &cpo, &Limits::default()).await;
     app.drain().await;
     let pull = last_pull(&app).await;
     let problems = pull["problems"].to_string();
@@ -346,13 +347,39 @@ async fn a_page_that_breaks_withdraws_nothing() {
     ] {
         let text = body.clone();
         let hostile = Hostile::start(move |_, _| linked(body.clone(), None)).await;
-        turn(&app, &cpo, &hostile.url).await;
+        let cpo = turn(&app, &cpo, &hostile.url).await;
+        run(&app, &cpo, &Limits::default()).await;
         app.drain().await;
         let pull = last_pull(&app).await;
         assert!(pull["error"].is_string(), "{text}: {pull}");
         let statuses = statuses(&app).await;
         assert_eq!(statuses.len(), 2);
         assert!(statuses.values().all(|status| status == "active"));
+    }
+}
+
+#[tokio::test]
+async fn pulls_at_the_same_time_withdraw_nothing() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let limits = Limits::default();
+    for _ in 0..5 {
+        let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+        manage(&app, pull).await.expect("asked for");
+        tokio::join!(
+            run(&app, &cpo, &limits),
+            async {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                run(&app, &cpo, &limits).await;
+            },
+            run(&app, &cpo, &limits)
+        );
+        app.drain().await;
+        let statuses = statuses(&app).await;
+        assert!(
+            statuses.values().all(|status| status == "active"),
+            "{statuses:?}"
+        );
     }
 }
 

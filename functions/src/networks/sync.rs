@@ -629,7 +629,12 @@ fn readable(module: Module, object: &RawValue) -> Result<Value, String> {
 /// not connected, and the pull had none of a party that was approved while it ran.
 async fn remove_missing(app: &App, network: &Network, pull: &mut Pull) -> Result<(), Error> {
     let mode = network.mode;
-    let pulled = app.store.pulled(mode, &network.id, pull.started).await?;
+    let (notes, pulled) = app.store.pulled(mode, &network.id, pull.started).await?;
+    if notes < pull.notes {
+        pull.incomplete = true;
+        pull.note_problem("locations: another pull ran at the same time, so none is removed");
+        return Ok(());
+    }
     for party in network.own_parties() {
         let was_listed = network.operator(&party).is_ok_and(|known| {
             let is_steady = known.changed.is_none_or(|changed| changed < pull.started);

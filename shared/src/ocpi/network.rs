@@ -423,7 +423,9 @@ impl Stored<Network> {
     /// Has everything pulled from the network once more. A pull that has begun goes on before.
     pub fn ask_for_full_pull(&mut self, now: Timestamp) {
         self.internal.full_pull_asked = Some(now);
-        if self.object.status == NetworkStatus::Connected {
+        // One that is due already, or under way, is followed by a full one.
+        let is_due = self.internal.next_pull_at.is_some_and(|due| due <= now);
+        if self.object.status == NetworkStatus::Connected && !is_due {
             self.internal.next_pull_at = Some(now);
         }
     }

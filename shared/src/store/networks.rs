@@ -472,7 +472,8 @@ impl Store {
         put.map_err(client::failure).map(drop)
     }
 
-    /// The objects that the pages of a full pull had.
+    /// The objects that a full pull had, and how many items say so. They are fewer than the pull has written if another pull ran at the
+    /// same time.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -481,7 +482,7 @@ impl Store {
         mode: Mode,
         network: &Id,
         started: Timestamp,
-    ) -> Result<HashSet<ObjectId>> {
+    ) -> Result<(u32, HashSet<ObjectId>)> {
         let (pk, first) = Key::PulledPage {
             mode,
             network,
@@ -501,14 +502,15 @@ impl Store {
             .items()
             .send();
         let items: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
-        let mut pulled = HashSet::new();
+        let (mut notes, mut pulled) = (0, HashSet::new());
         for item in &items {
             let (of, ids): (Timestamp, Vec<ObjectId>) = read_state(item)?;
             if of == started {
+                notes += 1;
                 pulled.extend(ids);
             }
         }
-        Ok(pulled)
+        Ok((notes, pulled))
     }
 
     /// The keys of a partition of the index `network`, in order.
