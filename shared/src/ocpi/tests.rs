@@ -514,20 +514,17 @@ fn a_restriction_of_current_is_one_of_power_at_the_connectors_voltage() {
 }
 
 #[test]
-fn a_tariff_is_found_by_party_and_else_by_an_id_that_only_one_party_has() {
+fn a_tariff_of_another_party_is_not_found() {
     let other = |id: &str, price, party: &str| tariff(id, price, json!({"party_id": party}));
     let file = json!([
         tariff("1", 0.1, json!({})),
         other("1", 0.2, "XYZ"),
         other("2", 0.3, "XYZ"),
-        other("3", 0.4, "XYZ"),
-        other("3", 0.5, "QRS")
     ]);
     assert_eq!(energy_prices(&["1"], &file), [10]);
-    assert_eq!(energy_prices(&["2"], &file), [30]);
-    let (station, unknown) = priced(&["3", "4"], &file);
+    let (station, unknown) = priced(&["2", "4"], &file);
     assert_eq!(station.station.connectors[0].pricing, []);
-    assert_eq!(unknown, ["3", "4"]);
+    assert_eq!(unknown, ["2", "4"]);
     // Such a connector keeps the prices that it has.
     assert_eq!(station.priced, ["2-1"]);
 }
