@@ -64,8 +64,8 @@ async fn a_new_session_has_every_field_of_the_specification() {
         "charging_ended": null, "charging_station": station, "connector": "1", "cost_breakdown": [], "country": "GB",
         "created": now, "currency": "gbp", "driver": crew.driver, "ends_by": day, "ends_by_reason": "maximum_duration",
         "cost_source": "tariff", "energy_consumed": 0, "failed_reason": null, "fleet": crew.fleet, "invoice": null, "net": 0, "payment_method": null, "policy_warnings": [],
-        "power": 22.0, "price_check": null, "reservation": null, "session_ended": null, "session_limit": null, "session_started": now,
-        "started_by": "api", "status": "active", "tax": 0, "updated": now, "vehicle": crew.vehicle,
+        "power": 22.0, "price_check": null, "reservation": null, "review": null, "session_ended": null, "session_limit": null, "session_started": now,
+        "stalled_at": null, "started_by": "api", "status": "active", "tax": 0, "updated": now, "vehicle": crew.vehicle,
     });
     assert_eq!(session, want);
     assert!(

@@ -231,15 +231,10 @@ impl ObjectId {
         &self.id
     }
 
-    /// The id in lower case, by which lists of the party's objects are ordered.
+    /// The id in lower case, which is the same for ids that are equal. Keys of the table contain it, and lists of the party's objects are
+    /// ordered by it.
     pub fn order(&self) -> String {
         self.id.folded()
-    }
-
-    /// The same text for ids that are equal, which keys of the table contain.
-    pub fn key(&self) -> String {
-        let (owner, module) = (&self.owner, self.module.as_str());
-        format!("{owner}#{module}#{}", self.id.folded())
     }
 
     fn parts(&self) -> (&Owner, Module, String) {
@@ -368,7 +363,6 @@ mod tests {
             object(1, "BEC", Module::Locations, "LOC2"),
         ] {
             assert_ne!(one, other);
-            assert_ne!(one.key(), other.key());
             assert_ne!(EvseId::new(one.clone(), "E1"), EvseId::new(other, "E1"));
         }
         assert_eq!(EvseId::new(one.clone(), "E1"), EvseId::new(one, "e1"));

@@ -549,7 +549,8 @@ fn of_ocpi(mode: Mode, what: &str, name: &str) -> String {
 }
 
 fn of_object(mode: Mode, id: &ObjectId) -> String {
-    of_ocpi(mode, OBJECT, &id.key())
+    let (owner, module, id) = (id.owner(), id.module().as_str(), id.order());
+    of_ocpi(mode, OBJECT, &format!("{owner}#{module}#{id}"))
 }
 
 /// The mode and id of an object's `pk` that a party has sent, in lower case.

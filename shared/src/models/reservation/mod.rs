@@ -17,10 +17,9 @@ use utoipa::ToSchema;
 
 pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
 pub use self::outward::GRACE;
-use self::outward::{OutwardReservation, RefusedEvse};
+use self::outward::{OutwardReservation, RefusedEvse, UnusedReservation};
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
 use self::request::{LATEST, check_start, check_types, check_window, coded, invalid};
-use self::unused::UnusedReservation;
 use super::check_size;
 use super::driver::Driver;
 use super::event_type::EventType;

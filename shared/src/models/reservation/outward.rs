@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::assignment::Assignment;
 use crate::id::Id;
+use crate::models::charging_session::network::Billed;
 use crate::time::{MINUTE, SignedDuration, Timestamp, minutes};
 
 /// How long before its start a reservation is sent.
@@ -28,6 +29,15 @@ pub const GRACE: SignedDuration = minutes(15);
 
 /// How long the result of RESERVE_NOW is waited for.
 pub(super) const PATIENCE: SignedDuration = MINUTE;
+
+/// What a network has billed for not using a reservation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnusedReservation {
+    pub cdrs: Vec<Billed>,
+    /// What adjustments add to the fee, in minor units.
+    #[serde(default)]
+    pub adjusted: i64,
+}
 
 /// A reservation at the network of its station.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,23 +8,12 @@
 //! Nothing is billed for a reservation that was cancelled free of charge, was used or has failed, nor for an EVSE that the reservation is
 //! no longer assigned to: such CDRs are not taken in.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Reservation, ReservationStatus};
 use crate::id::Id;
 use crate::models::charging_session::network::{Billed, total_of};
 use crate::models::event_type::EventType;
 use crate::models::stored::Stored;
 use crate::time::Timestamp;
-
-/// What a network has billed for not using a reservation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnusedReservation {
-    pub cdrs: Vec<Billed>,
-    /// What adjustments add to the fee, in minor units.
-    #[serde(default)]
-    pub adjusted: i64,
-}
 
 /// What a CDR for an unused reservation led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
