@@ -198,7 +198,7 @@ async fn turn_over(app: &TestApp, crew: &Crew) -> Timestamp {
         .load::<Fleet>(&tenant, &Id::from(crew.fleet.as_str()))
         .await
         .expect("a fleet");
-    let due = fleet.internal.next_action_at.expect("a period");
+    let due = fleet.next_action_at().expect("a period");
     let seconds = due.since(app.now()).as_secs() + 1;
     app.advance(u32::try_from(seconds).expect("some time"))
         .await;

@@ -152,7 +152,7 @@ impl<'a> Rush<'a> {
                 .iter()
                 .filter(|row| row.object.status == ReservationStatus::Pending);
             let due: Vec<_> = open
-                .filter_map(|row| Some((row.internal.next_action_at?, &row.object.id)))
+                .filter_map(|row| Some((row.next_action_at()?, &row.object.id)))
                 .collect();
             let Some(now) = due.iter().map(|(at, _)| *at).min() else {
                 return;

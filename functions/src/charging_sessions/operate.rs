@@ -6,6 +6,7 @@
 
 use shared::charging::calendar::CalendarOwner;
 use shared::charging::session::{CdrOutcome, HOLD};
+use shared::models::action::Action;
 use shared::models::adjustment::Adjustment;
 use shared::models::charging_session::network::{LONGEST, START_PATIENCE, newest_bill};
 use shared::models::charging_session::{
@@ -42,8 +43,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
         return Ok(());
     };
-    let due = row.internal.next_due();
-    let is_due = due.is_some_and(|due| due <= origin.now);
+    let is_due = row.is_due(Action::OperateSession, origin.now);
     let Some(network) = row.internal.network.clone().filter(|_| is_due) else {
         return Ok(());
     };

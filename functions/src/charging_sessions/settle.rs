@@ -2,7 +2,8 @@
 //! come by the same queue.
 
 use shared::deployment::{Deployment, Need};
-use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::models::action::Action;
+use shared::models::charging_session::ChargingSession;
 use shared::money::Money;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
@@ -33,10 +34,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
         return Ok(());
     };
-    let due = row.internal.next_action_at.is_some_and(|due| due <= now);
-    let network = row.internal.network.as_ref();
-    let is_priced = network.is_none_or(|network| network.final_at.is_some());
-    if row.object.status != SessionStatus::Completed || !due || !is_priced {
+    if !row.is_due(Action::SettleSession, now) {
         return Ok(());
     }
     let origin = Origin::background(tenant.clone(), now);

@@ -2,7 +2,8 @@
 //! of that moment. See [`shared::models::charging_session`] for the life cycle.
 
 use shared::deployment::Deployment;
-use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::models::action::Action;
+use shared::models::charging_session::ChargingSession;
 use shared::origin::{Origin, Tenant};
 use shared::ports::Work;
 use shared::store::UnitOfWork;
@@ -31,9 +32,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
         return Ok(());
     };
-    let due = row.internal.next_action_at.is_some_and(|due| due <= now);
-    let is_simulated = row.internal.network.is_none();
-    if row.object.status != SessionStatus::Active || !due || !is_simulated {
+    if !row.is_due(Action::StopSession, now) {
         return Ok(());
     }
     let origin = Origin::background(tenant.clone(), now);

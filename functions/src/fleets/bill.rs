@@ -32,7 +32,7 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
         return Ok(());
     };
     let origin = Origin::background(tenant.clone(), app.now());
-    let read = row.internal.next_action_at;
+    let read = row.next_action_at();
     let bill = row.internal.to_bill(origin.now);
     let report = row.internal.to_report(origin.now);
     if let Some(period) = bill

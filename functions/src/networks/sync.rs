@@ -29,6 +29,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use shared::deployment::{Deployment, Need};
+use shared::models::action::Action;
 use shared::models::network::{Module, ObjectId, PartyId};
 use shared::models::stored::Stored;
 use shared::ocpi::cdr::Cdr;
@@ -144,9 +145,7 @@ pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Res
     let Some(network) = app.store.find::<Network>(&operators(mode), id).await? else {
         return Ok(());
     };
-    let due = network.internal.next_pull_at;
-    let is_due = due.is_some_and(|due| due <= app.now());
-    if network.object.status != NetworkStatus::Connected || !is_due {
+    if !network.is_due(Action::PullNetwork, app.now()) {
         return Ok(());
     }
     let stored = app.store.pull(mode, id).await?;

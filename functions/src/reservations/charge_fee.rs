@@ -1,5 +1,6 @@
 //! `settle-session`, of a reservation that is over: charges its fee to its payment method, once.
 
+use shared::models::action::Action;
 use shared::models::reservation::Reservation;
 use shared::money::Money;
 use shared::origin::{Origin, Tenant};
@@ -14,12 +15,11 @@ pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
     let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
         return Ok(());
     };
-    if !row.is_fee_charge_due(now) {
+    let Some((since, Action::ChargeFee)) = row.next_action().filter(|(at, _)| *at <= now) else {
         return Ok(());
-    }
+    };
     let origin = Origin::background(tenant.clone(), now);
     let mut tx = app.store.begin(&origin);
-    let since = row.internal.next_action_at.unwrap_or(now);
     let payment = charge(app, &mut tx, &row.object, since).await?;
     let transaction = row.settle_fee(&payment.outcome, now);
     let mut transaction = payments::record(transaction, &payment);

@@ -6,6 +6,7 @@ use shared::charging::matching::best_first::IndexedStation;
 use shared::charging::matching::{self, MatchRequest};
 use shared::charging::policies::{Limits, PolicyContext};
 use shared::deployment::Deployment;
+use shared::models::action::Action;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
@@ -58,10 +59,7 @@ pub async fn handle(
         let Some(row) = row else {
             return Ok(());
         };
-        let due = row
-            .internal
-            .next_action_at
-            .is_some_and(|due| due <= origin.now);
+        let due = row.is_due(Action::ConfirmReservation, origin.now);
         let reserved = row.reserved_window(origin.now);
         let settled = match (row.object.status, reserved) {
             (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, inputs).await?,
