@@ -185,11 +185,9 @@ pub async fn whole_reservation() -> Bill {
         .load::<Reservation>(&alice.tenant(), &reservation)
         .await;
     let confirmed = row.expect("the reservation").object;
-    assert_eq!(
-        confirmed.charging_station.as_ref().map(Id::as_str),
-        Some(station.as_str())
-    );
-    let body = json!({"charging_station": station, "connector": confirmed.connector, "driver": crew.driver,
+    let reserved = confirmed.state.reserved().expect("a connector");
+    assert_eq!(reserved.station.as_str(), station);
+    let body = json!({"charging_station": station, "connector": reserved.connector, "driver": crew.driver,
         "vehicle": crew.vehicle, "payment_method": method});
     let session = player
         .send(

@@ -350,10 +350,10 @@ async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
             .load::<shared::models::reservation::Reservation>(&tenant, &id)
             .await
             .expect("a row");
-        if row.object.status == shared::models::reservation::ReservationStatus::Confirmed {
-            let station = row.object.charging_station.expect("a station").to_string();
+        if row.object.status() == shared::models::reservation::ReservationStatus::Confirmed {
+            let reserved = row.object.state.reserved().expect("a connector");
             held.push((
-                station + "/" + &row.object.connector.expect("a connector"),
+                format!("{}/{}", reserved.station, reserved.connector),
                 row.object.vehicle.to_string(),
             ));
         }

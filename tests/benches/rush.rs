@@ -150,7 +150,7 @@ impl<'a> Rush<'a> {
             let rows = self.rows().await;
             let open = rows
                 .iter()
-                .filter(|row| row.object.status == ReservationStatus::Pending);
+                .filter(|row| row.object.status() == ReservationStatus::Pending);
             let due: Vec<_> = open
                 .filter_map(|row| Some((row.next_action_at()?, &row.object.id)))
                 .collect();
@@ -173,10 +173,10 @@ impl<'a> Rush<'a> {
     async fn report(&self, seed: u64) -> Value {
         let rows = self.rows().await;
         let got = rows.iter().map(|row| &row.object);
-        let got: Vec<_> = got.filter(|one| one.confirmed_at.is_some()).collect();
+        let got: Vec<_> = got.filter(|one| one.window().is_some()).collect();
         let slid = got
             .iter()
-            .filter(|one| one.reserved_start != Some(one.ideal_start));
+            .filter(|one| one.window().map(|window| window.from) != Some(one.ideal_start));
         println!(
             "day {seed}: {} of {RESERVATIONS} reservations confirmed, {} of them in another window than the preferred one",
             got.len(),
@@ -213,7 +213,8 @@ impl<'a> Rush<'a> {
         json!({"plug": internal.charging_standard, "length": length, "stations": near,
             "earliest": step(one.earliest_start.unwrap_or(one.ideal_start)),
             "latest": step(one.latest_end.unwrap_or(one.ideal_end)) - length,
-            "start": one.reserved_start.map(step), "station": one.charging_station})
+            "start": one.window().map(|window| step(window.from)),
+            "station": one.state.reserved().map(|reserved| &reserved.station)})
     }
 }
 

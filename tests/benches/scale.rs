@@ -266,10 +266,11 @@ async fn start(player: &mut Player, test: &TestApp, crew: &Crew, reservation: &I
     let (store, tenant) = (&test.app().store, crew.client.tenant());
     let row = store.load::<Reservation>(&tenant, reservation).await;
     let confirmed = row.expect("the reservation").object;
-    if confirmed.status != ReservationStatus::Confirmed {
+    if confirmed.status() != ReservationStatus::Confirmed {
         return None;
     }
-    let body = json!({"charging_station": confirmed.charging_station, "connector": confirmed.connector,
+    let reserved = confirmed.state.reserved().expect("its connector");
+    let body = json!({"charging_station": reserved.station, "connector": reserved.connector,
         "driver": crew.driver, "vehicle": crew.vehicle, "payment_method": crew.payment_method});
     let path = "/v1/charging_sessions";
     let made = player

@@ -202,7 +202,7 @@ impl Round {
             .await
             .expect("rows");
         rows.into_iter()
-            .filter(|row| row.object.status == ReservationStatus::Pending)
+            .filter(|row| row.object.status() == ReservationStatus::Pending)
             .map(|row| row.object.id)
             .collect()
     }

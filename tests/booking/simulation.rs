@@ -223,7 +223,7 @@ impl<'a> Simulation<'a> {
         let mut rows = rows.await.expect("rows");
         rows.retain(|row| {
             use ReservationStatus::{Confirmed, Pending};
-            matches!(row.object.status, Pending | Confirmed)
+            matches!(row.object.status(), Pending | Confirmed)
         });
         self.open = rows.iter().map(|row| row.object.id.clone()).collect();
         rows
@@ -237,7 +237,8 @@ impl<'a> Simulation<'a> {
         let reserved: Vec<_> = rows
             .into_iter()
             .filter(|row| row.reserved_window(now).is_some())
-            .map(|row| (row.object.charging_station, row.object.connector))
+            .filter_map(|row| row.object.state.reserved().cloned())
+            .map(|reserved| (Some(reserved.station), Some(reserved.connector)))
             .collect();
         let aimed = self
             .stage
@@ -321,13 +322,14 @@ impl<'a> Simulation<'a> {
         }
         for row in rows {
             let sought =
-                row.internal.awaiting_rematch && row.next_action_at().is_some_and(|due| due > now);
+                row.is_awaiting_rematch() && row.next_action_at().is_some_and(|due| due > now);
             if row.reserved_window(now).is_none() || sought {
                 continue;
             }
             let of = |station: &&Stored<ChargingStation>| row.object.is_for(&station.object.id);
             let station = stations.iter().find(of).expect("its station");
-            let connector = row.object.connector.as_deref().expect("its connector");
+            let reserved = row.object.state.reserved().expect("its connector");
+            let connector = reserved.connector.as_str();
             assert!(
                 station.object.is_reservable(connector),
                 "seed {}: {:?} is confirmed on {connector} of {station:?}",

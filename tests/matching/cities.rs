@@ -111,14 +111,13 @@ impl City {
         let start = 30 + dice.below(10) as i64;
         let end = start + 15 + dice.below(60) as i64;
         let latest = dice.percent(60).then(|| at(end + dice.below(120) as i64));
-        let reservation = json!({"id": Id::from_number(Kind::Reservation, 1), "object": "reservation",
-            "charging_station": null, "confirmed_at": null, "connector_type": [vehicle["charging_standard"]],
+        let reservation = json!({"id": Id::from_number(Kind::Reservation, 1), "connector_type": [vehicle["charging_standard"]],
             "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800}, "created": at(-60),
-            "currency": "usd", "driver": Id::from_number(Kind::Driver, 1), "earliest_start": null, "failed_reason": null,
+            "currency": "usd", "driver": Id::from_number(Kind::Driver, 1), "earliest_start": null,
             "ideal_start": at(start), "ideal_end": at(end), "latest_end": latest,
             "location": {"latitude": 51.5, "longitude": 0.0, "radius": radius}, "match_summary": null, "metadata": {},
-            "payment_method": null, "reservation_fee": 0, "reserved_end": null, "reserved_start": null,
-            "status": "pending", "updated": at(-60), "vehicle": vehicle["id"]});
+            "payment_method": null, "reservation_fee": 0,
+            "state": {"status": "pending", "next_attempt": at(0)}, "updated": at(-60), "vehicle": vehicle["id"]});
         let liked: Vec<&Value> = stations
             .iter()
             .filter(|_| dice.percent(2))

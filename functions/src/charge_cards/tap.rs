@@ -10,7 +10,7 @@ use shared::models::charge_card::ChargeCard;
 use shared::models::charging_station::{ChargingStation, Connector, Plug};
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
-use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::reservation::Reservation;
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::ocpi::card::{CardContext, token_type};
@@ -192,9 +192,7 @@ async fn by_reservation(
         return Ok(None);
     };
     let reservation = &row.object;
-    let is_open = reservation.status == ReservationStatus::Confirmed
-        && reservation.charging_session.is_none()
-        && reservation.is_for(&place.station.id);
+    let is_open = reservation.awaits_vehicle() && reservation.is_for(&place.station.id);
     let named = |named: &Option<Id>, id: &Id| named.as_ref().is_none_or(|named| named == id);
     let is_of_card = card.holders().next().is_some()
         && named(&card.driver, &reservation.driver)

@@ -9,7 +9,7 @@ use shared::store::UnitOfWork;
 
 use shared::models::stored::Stored;
 use shared::store::calendars::CalendarHold;
-use shared::{App, Error, Id};
+use shared::{App, Error};
 
 /// Ends a session: the EVSE is free again, a reservation it fulfilled is completed, and the fleet's totals grow. A
 /// session of a station that nothing operates fails, and counts for no total.
@@ -26,7 +26,7 @@ pub async fn end<'a>(
     let (station, fleet, reservation) = tokio::try_join!(
         store.find::<ChargingStation>(tenant, &session.charging_station),
         store.find::<Fleet>(tenant, &session.fleet),
-        fulfilled(app, origin, row.internal.reservation.as_ref()),
+        fulfilled(app, origin, &row),
     )?;
     let mut tx = store.begin(origin);
     let mut released = Vec::new();
@@ -59,15 +59,15 @@ pub async fn end<'a>(
 pub async fn fulfilled(
     app: &App,
     origin: &Origin,
-    id: Option<&Id>,
+    session: &Stored<ChargingSession>,
 ) -> Result<Option<Stored<Reservation>>, Error> {
-    let Some(id) = id else {
+    let Some(id) = &session.internal.reservation else {
         return Ok(None);
     };
     let found = app.store.find::<Reservation>(&origin.tenant, id).await?;
-    let waiting = found.filter(|row| row.object.status == ReservationStatus::Confirmed);
+    let waiting = found.filter(|row| row.object.status() == ReservationStatus::Confirmed);
     Ok(waiting.map(|mut row| {
-        row.complete(origin.now);
+        row.complete(&session.object.id, origin.now);
         row
     }))
 }

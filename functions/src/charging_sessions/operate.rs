@@ -14,7 +14,7 @@ use shared::models::charging_session::{
 };
 use shared::models::driver::Driver;
 use shared::models::network::ObjectId;
-use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::reservation::Reservation;
 use shared::models::stored::Stored;
 use shared::ocpi::command::{CommandType, ResponseType};
 use shared::origin::{Origin, Tenant};
@@ -301,10 +301,8 @@ pub async fn change<'a>(
         }
         if was != Some(Completed)
             && is == Completed
-            && let Some(mut reservation) =
-                fulfilled(app, origin, row.internal.reservation.as_ref()).await?
+            && let Some(mut reservation) = fulfilled(app, origin, row).await?
         {
-            reservation.object.charging_session = Some(row.object.id.clone());
             released.extend(CalendarHold::of_reservation(&reservation));
             tx.save(&mut reservation)?;
         }
@@ -346,9 +344,7 @@ async fn fulfil(
     let Some(mut reservation) = app.store.find::<Reservation>(tenant, id).await? else {
         return Ok(());
     };
-    let waits = reservation.object.status == ReservationStatus::Confirmed
-        && reservation.object.charging_session.is_none();
-    if waits {
+    if reservation.object.awaits_vehicle() {
         reservation.fulfil(&row.object.id);
         tx.save(&mut reservation)?;
     }

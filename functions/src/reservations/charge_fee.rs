@@ -36,7 +36,7 @@ async fn charge(
 ) -> Result<Payment, Error> {
     let bill = Bill {
         key: reservation.id.to_string(),
-        amount: Money::new(reservation.fee_due, reservation.currency),
+        amount: Money::new(reservation.fee_due(), reservation.currency),
         description: reservation.fee_description(),
         due_since,
     };

@@ -61,9 +61,9 @@ pub async fn handle(
         };
         let due = row.is_due(Action::ConfirmReservation, origin.now);
         let reserved = row.reserved_window(origin.now);
-        let settled = match (row.object.status, reserved) {
+        let settled = match (row.object.status(), reserved) {
             (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, inputs).await?,
-            (_, Some(window)) if due || !row.internal.awaiting_rematch => {
+            (_, Some(window)) if due || !row.is_awaiting_rematch() => {
                 match is_still_possible(app, &origin, &row, window).await? {
                     true => reinstate(app, &origin, row).await?,
                     false => attempt(app, &origin, row, inputs).await?,
@@ -138,16 +138,15 @@ async fn is_still_possible(
     if row.is_refused() {
         return Ok(false);
     }
-    let (Some(station), Some(connector)) = (&row.object.charging_station, &row.object.connector)
-    else {
+    let Some(reserved) = row.object.state.reserved() else {
         return Ok(false);
     };
     let station = app
         .store
-        .find::<ChargingStation>(&origin.tenant, station)
+        .find::<ChargingStation>(&origin.tenant, &reserved.station)
         .await?;
-    let in_order =
-        station.is_some_and(|row| row.internal.published && row.object.is_reservable(connector));
+    let in_order = station
+        .is_some_and(|row| row.internal.published && row.object.is_reservable(&reserved.connector));
     Ok(in_order && matching::can_begin(&window, origin.now))
 }
 
@@ -158,8 +157,7 @@ async fn reinstate(
     mut row: Stored<Reservation>,
 ) -> Result<bool, Error> {
     let mut tx = app.store.begin(origin);
-    if row.internal.awaiting_rematch {
-        row.reinstate(origin.now);
+    if row.reinstate() {
         tx.save(&mut row)?;
     }
     match tx.commit_without_response().await {
@@ -182,7 +180,7 @@ async fn attempt(
         None => read_inputs(app, tenant, request).await?,
     };
     // A confirmed reservation is kept even if its driver or vehicle is deleted or no longer active.
-    let is_confirmed = row.object.status == ReservationStatus::Confirmed;
+    let is_confirmed = row.object.status() == ReservationStatus::Confirmed;
     let Some(driver) = inputs
         .driver
         .filter(|driver| is_confirmed || driver.is_active())
@@ -226,7 +224,7 @@ async fn attempt(
         windows: &windows,
         limits: &Limits::new(&[], &context),
         mode: tenant.mode,
-        refused_evses: &row.internal.refused_evses,
+        refused_evses: row.object.refused_evses(),
     };
     let first = first_stations(&without_policies, &inputs.stations);
     let (rules, telemetry, stations) = tokio::try_join!(
@@ -260,9 +258,9 @@ pub(super) async fn record_failure(
     summary: Option<MatchSummary>,
 ) -> Result<bool, Error> {
     let mut tx = app.store.begin(origin);
-    let lost = row.object.status == ReservationStatus::Confirmed;
+    let lost = row.object.status() == ReservationStatus::Confirmed;
     row.record_failed_attempt(reason, summary, origin.now);
-    let failed = row.object.status == ReservationStatus::Failed;
+    let failed = row.object.status() == ReservationStatus::Failed;
     tx.save(&mut row)?;
     if lost && failed {
         tx.release(&row).await?;

@@ -42,7 +42,7 @@ pub async fn handle(
     let (driver, vehicle) = (query.id("driver"), query.id("vehicle"));
     let mut filter: Vec<_> = query
         .word::<ReservationStatus>("status")?
-        .map(|status| Condition::equals("status", status))
+        .map(|status| Condition::equals("state.status", status))
         .into_iter()
         .collect();
     if let Some(driver) = &driver {

@@ -6,8 +6,8 @@
 
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
-use shared::models::reservation::Reservation;
 use shared::models::reservation::outward::{OutwardReservation, OutwardState};
+use shared::models::reservation::{Reservation, Reserved};
 use shared::models::stored::Stored;
 use shared::ocpi::command::ResultType;
 use shared::origin::{Origin, Tenant};
@@ -52,17 +52,27 @@ async fn save(app: &App, tenant: &Tenant, row: &mut Stored<Reservation>) -> Resu
 
 /// Sends RESERVE_NOW, and notes the response.
 async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Result<(), Error> {
-    let Some(outward) = row.outward().cloned() else {
+    let reserved = row.object.state.reserved().cloned();
+    let (Some(reserved), Some(outward)) = (reserved, row.outward().cloned()) else {
         return Ok(());
     };
     let station = app
         .store
-        .find::<ChargingStation>(tenant, &outward.station)
+        .find::<ChargingStation>(tenant, &reserved.station)
         .await?;
     let driver = app.store.find::<Driver>(tenant, &row.object.driver).await?;
     let request = match (&station, driver) {
         (Some(station), Some(driver)) => {
-            request(app, tenant, &row, &outward, station, &driver.object).await?
+            request(
+                app,
+                tenant,
+                &row,
+                &reserved,
+                &outward,
+                station,
+                &driver.object,
+            )
+            .await?
         }
         _ => None,
     };
@@ -79,7 +89,7 @@ async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     let (id, now) = (row.object.id.clone(), app.now());
     let noted = match answer {
         Some(CommandStatus::Accepted) => {
-            row.accept_outward(None, now);
+            row.accept_outward(None);
             save(app, tenant, &mut row).await
         }
         Some(CommandStatus::Pending { command, .. }) => {
@@ -103,12 +113,16 @@ async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     // The reservation has changed meanwhile. If it has ended, its cancellation may have arrived before it did.
     let present = app.store.find::<Reservation>(tenant, &id).await?;
     let is_wanted = present.is_some_and(|row| {
-        let mut wanted = row.internal.outward.iter();
-        row.object.is_for(&outward.station) && wanted.any(|one| one.id == outward.id)
+        let kept = row
+            .object
+            .state
+            .reserved()
+            .and_then(|one| one.outward.as_ref());
+        row.object.is_for(&reserved.station) && kept.is_some_and(|one| one.id == outward.id)
     });
     match is_wanted {
         true => Err(Error::Contended),
-        false => cancel(app, tenant, &id, &outward.station, &outward.id).await,
+        false => cancel(app, tenant, &id, &reserved.station, &outward.id).await,
     }
 }
 
@@ -117,13 +131,13 @@ async fn request(
     app: &App,
     tenant: &Tenant,
     row: &Stored<Reservation>,
+    reserved: &Reserved,
     outward: &OutwardReservation,
     station: &Stored<ChargingStation>,
     driver: &Driver,
 ) -> Result<Option<ReserveRequest>, Error> {
-    let named = row.object.connector.as_deref();
     let mut connectors = station.object.connectors.iter();
-    let connector = connectors.find(|one| Some(one.id.as_str()) == named);
+    let connector = connectors.find(|one| one.id == reserved.connector);
     let Some(place) = connector.and_then(|connector| operator::place(station, connector)) else {
         return Ok(None);
     };
@@ -135,7 +149,7 @@ async fn request(
         place,
         token: charge_cards::app_token(app, tenant, driver).await?,
         reservation_id: outward.id.clone(),
-        expires: outward.expires,
+        expires: reserved.expires(),
     }))
 }
 
@@ -145,7 +159,7 @@ async fn look(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
         return Ok(());
     };
     let (command, until) = match outward.state.clone() {
-        OutwardState::Due => return Ok(()),
+        OutwardState::Due { .. } => return Ok(()),
         OutwardState::Sent { command, until } => (command, Some(until)),
         OutwardState::Accepted { command } => (command, None),
     };
@@ -155,7 +169,7 @@ async fn look(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     };
     let now = app.now();
     match (result(sent.as_ref()), until) {
-        (ReserveNowOutcome::Kept, Some(_)) => row.accept_outward(command, now),
+        (ReserveNowOutcome::Kept, Some(_)) => row.accept_outward(command),
         (ReserveNowOutcome::Refused, _) => row.refuse_outward(now),
         // A result that is lost counts as a refusal; the relay cancels what the network may have kept.
         (ReserveNowOutcome::Open, Some(until)) if until <= now => row.refuse_outward(now),

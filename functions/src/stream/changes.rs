@@ -602,14 +602,14 @@ async fn cancel_at_network(app: &App, tenant: &Tenant, change: &StreamRecord) ->
     let (Some(old), Some(new)) = (row(&change.old)?, row(&change.new)?) else {
         return Ok(());
     };
-    let Some(ended) = new.to_cancel(&old, app.now()) else {
+    let Some((station, outward)) = new.to_cancel(&old, app.now()) else {
         return Ok(());
     };
     let message = Message::CancelAtNetwork {
         tenant: tenant.clone(),
         reservation: new.object.id.clone(),
-        station: ended.station.clone(),
-        outward: ended.id.clone(),
+        station: station.clone(),
+        outward: outward.to_owned(),
     };
     app.queue.send(&message, 0).await
 }

@@ -396,7 +396,10 @@ impl ReportParameters {
             && self.filters.include(
                 Some(&reservation.vehicle),
                 Some(&reservation.driver),
-                reservation.charging_station.as_ref(),
+                reservation
+                    .state
+                    .reserved()
+                    .map(|reserved| &reserved.station),
             )
     }
 

@@ -4,8 +4,8 @@
 //! events that were recorded since it was read. The resources implement their state transitions on it: a transition checks the
 //! state, changes both halves, and records its own event. The store writes the recorded events with the object.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::action::Action;
@@ -13,7 +13,7 @@ use super::event_type::EventType;
 use crate::id::{Id, Kind};
 use crate::time::Timestamp;
 
-/// A resource that is stored as an object of its own.
+/// A resource that is stored as an object of its own. It is serialized as clients see it.
 pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
     /// What is stored with the object and not shown to clients.
     type Internal: Serialize + DeserializeOwned + Default + Clone + Send + Sync;
@@ -22,9 +22,26 @@ pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
 
     fn id(&self) -> &Id;
 
+    /// Serializes the object in the form in which it is stored, from which it is deserialized.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    fn stored<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.serialize(serializer)
+    }
+
     /// What the service does about the object next without a request, and when.
     fn next_action(_stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         None
+    }
+}
+
+/// An object that is serialized in the form in which it is stored.
+pub struct StoredForm<'a, T>(pub &'a T);
+
+impl<T: Object> Serialize for StoredForm<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.0.stored(serializer)
     }
 }
 

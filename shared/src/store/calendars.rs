@@ -70,19 +70,18 @@ impl CalendarHold {
 
     /// The time that is reserved, if any is.
     pub fn of_reservation(stored: &Stored<Reservation>) -> Option<Self> {
-        let (reservation, internal) = (&stored.object, &stored.internal);
-        let station = reservation.charging_station.as_ref()?;
-        let connector = reservation.connector.as_ref()?;
+        let reservation = &stored.object;
+        let reserved = reservation.state.reserved()?;
         Some(Self {
             holder: reservation.id.clone(),
             owners: [
-                evse(station, internal.evse.as_ref(), connector),
+                CalendarOwner::Evse {
+                    station: reserved.station.clone(),
+                    evse: reserved.evse.clone(),
+                },
                 CalendarOwner::Vehicle(reservation.vehicle.clone()),
             ],
-            window: Window {
-                from: reservation.reserved_start?,
-                until: reservation.reserved_end?,
-            },
+            window: reserved.window,
         })
     }
 

@@ -47,7 +47,7 @@ impl Store {
         let own: Vec<Item> = entries.iter().filter(is_own).map(row_key).collect();
         for item in self.items(own, None, true).await? {
             let row: Stored<Reservation> = row::from_item(item)?;
-            if row.object.status.is_open() {
+            if row.object.status().is_open() {
                 return Ok(Some(row.object.id));
             }
         }

@@ -25,9 +25,9 @@ use crate::models::invoice::Invoice;
 use crate::models::payment_method::PaymentMethod;
 use crate::models::policy::Policy;
 use crate::models::report::Report;
-use crate::models::reservation::{Reservation, ReservationInternal};
+use crate::models::reservation::{FeeState, Reservation, ReservationInternal};
 use crate::models::schema::{Named, named};
-use crate::models::stored::{Object, Stored, Unknown};
+use crate::models::stored::{Object, Stored, StoredForm, Unknown};
 use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
@@ -257,7 +257,7 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         let names = row.events().iter().map(|kind| s(kind.as_str()));
         item.insert("events".into(), AttributeValue::L(names.collect()));
     }
-    let mut object = without_nulls(&row.object)?;
+    let mut object = without_nulls(&StoredForm(&row.object))?;
     T::compact(&mut object);
     item.insert("object".into(), object);
     item.insert(
@@ -359,7 +359,7 @@ fn unknown<T: Record>(
         }
         Ok(members)
     }
-    let object = besides(item.remove("object"), object)?;
+    let object = besides(item.remove("object"), &StoredForm(object))?;
     let internal = besides(item.remove("internal"), internal)?;
     let is_key = |name: &str| name.ends_with("pk") || name.ends_with("sk") || name == "next_at";
     item.retain(|name, _| !is_key(name) && !ATTRIBUTES.contains(&name.as_str()));
@@ -530,25 +530,28 @@ records! {
     }
 
     Reservation {
-        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ReservationInternal) -> Vec<Partition<'a>> {
             let (driver, vehicle) = (&self.driver, &self.vehicle);
-            let method = self.payment_method.as_ref().filter(|_| self.is_open());
+            let method = self.payment_method.as_ref().filter(|_| self.status().is_open());
             let always = [
                 Partition::Kind { tenant, kind: Self::KIND },
                 Partition::Driver { tenant, driver },
                 Partition::Vehicle { tenant, vehicle },
             ];
             let paid_with = method.map(|method| Partition::Payment { tenant, method });
-            let due = internal.fee_due_since.map(|_| Partition::Fees { tenant });
-            let paid = internal.fee_paid.map(|fee| Partition::PaidFees {
-                tenant,
-                month: fee.since.utc_date().first_of_month(),
-            });
-            always.into_iter().chain(paid_with).chain(due.or(paid)).collect()
+            let fee = match self.state.fee() {
+                FeeState::None | FeeState::Waived => None,
+                FeeState::Due { .. } => Some(Partition::Fees { tenant }),
+                FeeState::Paid { since, .. } => Some(Partition::PaidFees {
+                    tenant,
+                    month: since.utc_date().first_of_month(),
+                }),
+            };
+            always.into_iter().chain(paid_with).chain(fee).collect()
         }
 
         fn is_open(&self) -> bool {
-            self.status.is_open()
+            self.status().is_open()
         }
     }
 

@@ -113,10 +113,12 @@ impl Candidate {
 
 /// The window from which shifts are counted.
 fn preferred_window(reservation: &Reservation) -> Window {
-    let reserved = (reservation.reserved_start).zip(reservation.reserved_end);
-    let confirmed = reserved.filter(|_| reservation.status == ReservationStatus::Confirmed);
-    let (from, until) = confirmed.unwrap_or((reservation.ideal_start, reservation.ideal_end));
-    Window { from, until }
+    let is_confirmed = reservation.status() == ReservationStatus::Confirmed;
+    let confirmed = reservation.window().filter(|_| is_confirmed);
+    confirmed.unwrap_or(Window {
+        from: reservation.ideal_start,
+        until: reservation.ideal_end,
+    })
 }
 
 /// The windows a reservation can have from now on: the ideal one, and all others of the same length in steps of five minutes

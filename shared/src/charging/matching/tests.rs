@@ -12,13 +12,13 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn reservation(change: serde_json::Value) -> Reservation {
-    let mut json = json!({"id": "res_1", "object": "reservation", "charging_station": null, "confirmed_at": null,
+    let mut json = json!({"id": "res_1",
         "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800}, "connector_type": ["Type2"],
         "created": "2026-03-02T08:00:00Z", "currency": "usd", "driver": "drv_1", "earliest_start": null,
-        "failed_reason": null, "ideal_start": "2026-03-02T10:00:00Z", "ideal_end": "2026-03-02T11:00:00Z",
+        "ideal_start": "2026-03-02T10:00:00Z", "ideal_end": "2026-03-02T11:00:00Z",
         "latest_end": null, "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000}, "match_summary": null,
-        "metadata": {}, "payment_method": null, "reservation_fee": 0, "reserved_end": null, "reserved_start": null,
-        "status": "pending", "updated": "2026-03-02T08:00:00Z", "vehicle": "veh_1"});
+        "metadata": {}, "payment_method": null, "reservation_fee": 0,
+        "state": {"status": "pending", "next_attempt": "2026-03-02T09:30:00Z"}, "updated": "2026-03-02T08:00:00Z", "vehicle": "veh_1"});
     json.as_object_mut()
         .unwrap()
         .extend(change.as_object().unwrap().clone());
@@ -365,8 +365,9 @@ fn an_hours_delay_nearby_beats_the_preferred_window_seventy_kilometres_away() {
 #[test]
 fn a_confirmed_reservation_that_is_matched_again_keeps_to_the_confirmed_window() {
     let confirmed = reservation(
-        json!({"latest_end": "2026-03-02T12:30:00Z", "status": "confirmed",
-        "reserved_start": "2026-03-02T10:30:00Z", "reserved_end": "2026-03-02T11:30:00Z"}),
+        json!({"latest_end": "2026-03-02T12:30:00Z", "state": {"status": "confirmed", "reserved": {"station": "chst_1",
+        "evse": "1", "connector": "1", "confirmed_at": "2026-03-02T09:30:00Z",
+        "window": [at("2026-03-02T10:30:00Z").unix_millis(), at("2026-03-02T11:30:00Z").unix_millis()]}}}),
     );
     let stations = [at_distance(1, 150.0)];
     let (best, _) = matched(&stations, &confirmed, &preferences(), Mode::Test, &[]);

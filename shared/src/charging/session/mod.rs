@@ -106,9 +106,11 @@ pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
 /// The window in which a session that begins now is expected to charge: that of the reservation it fulfils, for which the price was
 /// accepted, or else as long as a session may last.
 pub fn charging_window(reservation: Option<&Reservation>, now: Timestamp) -> Window {
-    let reserved = reservation.and_then(|one| one.reserved_start.zip(one.reserved_end));
-    let (from, until) = reserved.unwrap_or((now, now.plus(LONGEST)));
-    Window { from, until }
+    let reserved = reservation.and_then(Reservation::window);
+    reserved.unwrap_or(Window {
+        from: now,
+        until: now.plus(LONGEST),
+    })
 }
 
 impl Parties<'_> {

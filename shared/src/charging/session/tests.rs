@@ -133,11 +133,11 @@ fn entry(kind: Kind, number: u128, from: &str, until: &str) -> Entry {
 }
 
 fn reservation(number: u128) -> Reservation {
-    let json = json!({"id": Id::from_number(Kind::Reservation, number), "object": "reservation",
+    let json = json!({"id": Id::from_number(Kind::Reservation, number),
         "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800}, "connector_type": ["Type2"],
         "created": now(), "currency": "usd", "driver": "drv_1", "ideal_start": now(), "ideal_end": now(),
         "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000}, "metadata": {}, "reservation_fee": 0,
-        "status": "confirmed", "updated": now(), "vehicle": "veh_1"});
+        "state": {"status": "pending", "next_attempt": now()}, "updated": now(), "vehicle": "veh_1"});
     serde_json::from_value(json).unwrap()
 }
 

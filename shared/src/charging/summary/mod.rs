@@ -209,6 +209,7 @@ fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Vec<Cell
 
 /// What a row says of the one reservation fee it stands for, in the order of the columns.
 fn of_fee(reservation: &Reservation, internal: &ReservationInternal) -> Vec<Cell> {
+    let reserved = reservation.state.reserved();
     vec![
         Cell::Nothing,
         Cell::id(Some(&reservation.id)),
@@ -221,9 +222,9 @@ fn of_fee(reservation: &Reservation, internal: &ReservationInternal) -> Vec<Cell
         Cell::id(Some(&reservation.driver)),
         Cell::Nothing,
         Cell::id(internal.fleet.as_ref()),
-        Cell::id(reservation.charging_station.as_ref()),
+        Cell::id(reserved.map(|reserved| &reserved.station)),
         Cell::Nothing,
-        Cell::name(reservation.connector.as_deref().unwrap_or_default()),
+        Cell::name(reserved.map_or("", |reserved| &reserved.connector)),
         Cell::id(internal.invoice.as_ref()),
     ]
 }
@@ -300,7 +301,10 @@ impl Summary {
                 Grouping::Vehicle => Some(reservation.vehicle.clone()),
                 Grouping::Driver => Some(reservation.driver.clone()),
                 Grouping::Fleet => internal.fleet.clone(),
-                Grouping::Station => reservation.charging_station.clone(),
+                Grouping::Station => reservation
+                    .state
+                    .reserved()
+                    .map(|reserved| reserved.station.clone()),
                 Grouping::Session => Some(reservation.id.clone()),
             });
         let totals = self.row(group, reservation.currency);

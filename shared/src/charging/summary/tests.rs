@@ -80,17 +80,14 @@ fn a_cost_analysis_is_this_file() {
 /// A reservation of the first driver whose fee has been due since then.
 fn fee(since: &str, amount: i64) -> Stored<Reservation> {
     let number = since.len() as u128 + amount as u128;
-    let json = json!({"id": Id::from_number(Kind::Reservation, number), "object": "reservation",
+    let json = json!({"id": Id::from_number(Kind::Reservation, number),
         "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800}, "connector_type": ["Type2"],
-        "created": since, "currency": "eur", "driver": Id::from_number(Kind::Driver, 1), "fee_due": amount,
+        "created": since, "currency": "eur", "driver": Id::from_number(Kind::Driver, 1),
         "ideal_start": since, "ideal_end": since, "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000},
-        "metadata": {}, "reservation_fee": amount, "status": "expired", "updated": since,
+        "metadata": {}, "reservation_fee": amount, "updated": since,
+        "state": {"status": "cancelled", "fee": {"due": {"since": since, "amount": amount, "is_charging": false}}},
         "vehicle": Id::from_number(Kind::Vehicle, 1)});
-    let internal = ReservationInternal {
-        fee_due_since: Some(at(since)),
-        ..ReservationInternal::default()
-    };
-    Stored::with_internal(serde_json::from_value(json).unwrap(), internal)
+    Stored::new(serde_json::from_value(json).unwrap())
 }
 
 /// A credit of 1.19 for the first session, which its network sent then.

@@ -129,7 +129,7 @@ impl NewInvoice {
     pub fn bills_fee(&self, currency: Currency, stored: &Stored<Reservation>) -> Option<Billable> {
         let (reservation, internal) = (&stored.object, &stored.internal);
         let fee = stored.fee()?;
-        let bills = internal.next_action_at.is_none()
+        let bills = stored.next_action().is_none()
             && reservation.currency == currency
             && (self.period_start..self.period_end).contains(&fee.since)
             && (self.fleet.is_none() || self.fleet == internal.fleet);

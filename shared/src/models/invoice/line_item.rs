@@ -196,19 +196,19 @@ impl LineItem {
 
     /// Fees carry no tax: no tax rate is known for them.
     pub(super) fn of_fee(reservation: &Reservation, fee: &Fee) -> Self {
-        let (from, until) = (reservation.reserved_start, reservation.reserved_end);
-        let lasts = |from: Timestamp| until.map(|until| until.since(from).as_secs());
+        let reserved = reservation.state.reserved();
+        let window = reservation.window();
         Self {
             id: reservation.id.as_kind(Kind::LineItem),
             amount: fee.amount,
             charging_session: None,
-            charging_station: reservation.charging_station.clone(),
-            connector: reservation.connector.clone(),
+            charging_station: reserved.map(|reserved| reserved.station.clone()),
+            connector: reserved.map(|reserved| reserved.connector.clone()),
             description: reservation.fee_description(),
             driver: Some(reservation.driver.clone()),
             driver_name: None,
-            duration_seconds: from.and_then(lasts),
-            ended: until,
+            duration_seconds: window.map(|window| window.until.since(window.from).as_secs()),
+            ended: window.map(|window| window.until),
             energy_wh: 0,
             free: false,
             net: fee.amount,
@@ -217,7 +217,7 @@ impl LineItem {
             quantity: 1,
             registration_plate: None,
             reservation: Some(reservation.id.clone()),
-            started: from,
+            started: window.map(|window| window.from),
             station_name: None,
             tax: 0,
             kind: LineType::ReservationFee,

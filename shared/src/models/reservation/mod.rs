@@ -7,19 +7,24 @@ mod assignment;
 pub mod outward;
 mod outward_transitions;
 mod request;
+mod state;
 #[cfg(test)]
 mod tests;
 mod transitions;
 pub mod unused;
+mod view;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
 pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
 pub use self::outward::GRACE;
-use self::outward::{OutwardReservation, RefusedEvse, UnusedReservation};
+use self::outward::RefusedEvse;
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
-use self::request::{LATEST, check_start, check_types, check_window, coded, invalid};
+use self::request::{LATEST, check_types, check_window, coded, invalid};
+pub use self::state::{
+    FailedReason, Fee, FeeState, ReservationState, ReservationStatus, Reserved, Step,
+};
 use super::action::Action;
 use super::check_size;
 use super::driver::Driver;
@@ -31,51 +36,35 @@ use crate::fields::metadata::Metadata;
 use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::{SignedDuration, Timestamp, minutes};
+use crate::window::Window;
 
 /// How long before `ideal_start` the first attempt to confirm is made.
 pub const LEAD: SignedDuration = minutes(30);
 /// The time between two attempts to confirm.
 pub const RETRY: SignedDuration = minutes(5);
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+/// A reservation as it is stored. It is serialized as clients see it ([`view`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Reservation {
     pub id: Id,
-    pub object: Kind,
     pub cancellation_policy: CancellationPolicy,
-    /// The session that fulfils the reservation; null until the vehicle has started charging.
-    #[serde(default)]
-    #[schema(required)]
-    pub charging_session: Option<Id>,
-    /// The station; null until one is assigned.
-    pub charging_station: Option<Id>,
-    pub confirmed_at: Option<Timestamp>,
-    /// The connector within the station; null until one is assigned.
-    #[serde(default)]
-    pub connector: Option<String>,
     pub connector_type: Vec<ConnectorType>,
     pub created: Timestamp,
     pub currency: Currency,
     pub driver: Id,
     pub earliest_start: Option<Timestamp>,
-    pub failed_reason: Option<FailedReason>,
-    /// How much is due, in minor units of `currency`. The `reservation_fee` from the confirmation on; nothing before, nor after a failure
-    /// or a free cancellation. If the reservation is not used and the charging network bills more than that for it, what the network bills.
-    /// Once the reservation is over, it is charged to `payment_method`.
-    #[serde(default)]
-    pub fee_due: i64,
     pub ideal_end: Timestamp,
     pub ideal_start: Timestamp,
     pub latest_end: Option<Timestamp>,
     pub location: Area,
-    /// The result of the last attempt to confirm: how many stations were in the radius, and why they were refused.
+    /// The result of the last attempt to confirm.
     pub match_summary: Option<MatchSummary>,
     pub metadata: Metadata,
     pub payment_method: Option<Id>,
     /// Minor units of `currency`, fixed at creation.
     pub reservation_fee: i64,
-    pub reserved_end: Option<Timestamp>,
-    pub reserved_start: Option<Timestamp>,
-    pub status: ReservationStatus,
+    pub state: ReservationState,
     pub updated: Timestamp,
     pub vehicle: Id,
 }
@@ -89,151 +78,36 @@ impl Object for Reservation {
         &self.id
     }
 
+    fn stored<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
-        let action = match stored.object.status {
-            ReservationStatus::Confirmed if !stored.internal.awaiting_rematch => {
-                let outward = stored.internal.outward.as_ref();
-                if outward.is_none_or(OutwardReservation::is_accepted) {
-                    Action::ExpireReservation
-                } else {
-                    Action::ReserveAtNetwork
-                }
-            }
-            ReservationStatus::Pending | ReservationStatus::Confirmed => Action::ConfirmReservation,
-            _ => Action::ChargeFee,
-        };
-        stored.internal.next_action_at.map(|at| (at, action))
+        stored.object.state.next_action()
     }
 }
 
-/// The internal state of a reservation.
+/// What is stored with a reservation and does not change with its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationInternal {
-    /// When the reservation has to be processed next.
-    #[serde(rename = "next")]
-    pub next_action_at: Option<Timestamp>,
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
     pub charging_standard: ConnectorType,
     /// The vehicle's fleet.
     #[serde(default)]
     pub fleet: Option<Id>,
-    /// The EVSE of the reserved connector, whose calendar the reservation is in; none before it is confirmed, and in rows of
-    /// earlier releases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evse: Option<String>,
-    /// Whether the reserved connector is out of order, so that the next action is to find another.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub awaiting_rematch: bool,
-    /// The reservation as the network of the station knows it; none for a station without a network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outward: Option<OutwardReservation>,
-    /// The EVSEs that their networks have refused to keep free.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused_evses: Vec<RefusedEvse>,
-    /// When the reservation ended, if its fee is due since then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fee_due_since: Option<Timestamp>,
-    /// The fee, once it is paid.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fee_paid: Option<PaidFee>,
     /// The invoice that claimed the fee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
-    /// Whether the reservation was cancelled free of charge.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_fee_waived: bool,
-    /// What the network of the station has billed for not using the reservation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unused: Option<UnusedReservation>,
-}
-
-/// A fee that has been paid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PaidFee {
-    /// When it became due.
-    pub since: Timestamp,
-    /// Minor units of the reservation's currency.
-    pub amount: i64,
-}
-
-/// The fee of a reservation that is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fee {
-    /// When it became due: at the end of the reservation.
-    pub since: Timestamp,
-    /// Minor units of the reservation's currency.
-    pub amount: i64,
-    /// What of `amount` is paid.
-    pub paid: i64,
 }
 
 impl Default for ReservationInternal {
     fn default() -> Self {
         Self {
-            next_action_at: None,
             charging_standard: ConnectorType::Type2,
             fleet: None,
-            evse: None,
-            awaiting_rematch: false,
-            outward: None,
-            refused_evses: Vec::new(),
-            fee_due_since: None,
-            fee_paid: None,
             invoice: None,
-            is_fee_waived: false,
-            unused: None,
         }
     }
-}
-
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    strum::IntoStaticStr,
-    strum::EnumString,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum ReservationStatus {
-    Pending,
-    Confirmed,
-    Completed,
-    Cancelled,
-    Failed,
-    Expired,
-}
-
-impl ReservationStatus {
-    /// Whether the reservation is pending or confirmed.
-    pub fn is_open(self) -> bool {
-        matches!(self, Self::Pending | Self::Confirmed)
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        name.parse().ok()
-    }
-
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FailedReason {
-    NoAvailableConnectors,
-    PaymentFailed,
-    PolicyBlocked,
-    DriverUnavailable,
-    VehicleUnavailable,
-    StationUnavailable,
-    Other,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -259,8 +133,13 @@ pub struct Terms {
     pub fee: i64,
 }
 
+/// When the first attempt to confirm is made.
+fn first_attempt(ideal_start: Timestamp, now: Timestamp) -> Timestamp {
+    ideal_start.plus(-LEAD).max(now)
+}
+
 impl Reservation {
-    /// A new, pending reservation.
+    /// A new, pending reservation; the body has passed [`NewReservation::check`].
     ///
     /// # Errors
     /// `reservation_invalid_input` with the field at fault.
@@ -285,22 +164,15 @@ impl Reservation {
         }
         let reservation = Self {
             id: Id::new(Kind::Reservation, now),
-            object: Kind::Reservation,
             cancellation_policy: CancellationPolicy {
                 kind: CancellationType::FreeCancellation,
                 free_until_before: 1800,
             },
-            charging_session: None,
-            charging_station: None,
-            confirmed_at: None,
-            connector: None,
             connector_type: new.connector_type,
             created: now,
             currency: terms.currency,
             driver: new.driver,
             earliest_start: new.earliest_start,
-            failed_reason: None,
-            fee_due: 0,
             ideal_end: new.ideal_end,
             ideal_start: new.ideal_start,
             latest_end: new.latest_end,
@@ -309,17 +181,15 @@ impl Reservation {
             metadata: Metadata::new(new.metadata)?,
             payment_method: new.payment_method,
             reservation_fee: terms.fee,
-            reserved_end: None,
-            reserved_start: None,
-            status: ReservationStatus::Pending,
+            state: ReservationState::Pending {
+                next_attempt: first_attempt(new.ideal_start, now),
+            },
             updated: now,
             vehicle: new.vehicle,
         };
-        check_start(reservation.ideal_start, now)?;
-        reservation.check(vehicle.charging_standard)?;
+        reservation.check_plug(vehicle.charging_standard)?;
         check_size(&reservation).map_err(coded)?;
         let internal = ReservationInternal {
-            next_action_at: Some(reservation.first_attempt(now)),
             charging_standard: vehicle.charging_standard,
             fleet: Some(vehicle.fleet.clone()),
             ..ReservationInternal::default()
@@ -336,6 +206,10 @@ impl Reservation {
         )?;
         self.location.check()?;
         check_types(&self.connector_type)?;
+        self.check_plug(standard)
+    }
+
+    fn check_plug(&self, standard: ConnectorType) -> Result<()> {
         if !self.connector_type.contains(&standard) {
             return Err(invalid(
                 "connector_type",
@@ -343,10 +217,6 @@ impl Reservation {
             ));
         }
         Ok(())
-    }
-
-    fn first_attempt(&self, now: Timestamp) -> Timestamp {
-        self.ideal_start.plus(-LEAD).max(now)
     }
 
     /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, also for a reservation
@@ -366,17 +236,52 @@ impl Reservation {
             kind,
             free_until_before,
         } = self.cancellation_policy;
-        let Some(start) = self.reserved_start else {
+        let Some(reserved) = self.state.reserved() else {
             return true;
         };
-        let last = start.plus_seconds(-i64::from(free_until_before));
+        let last = reserved
+            .window
+            .from
+            .plus_seconds(-i64::from(free_until_before));
         kind == CancellationType::FreeCancellation && now <= last
     }
 
     /// Whether a connector of this station is reserved.
     pub fn is_for(&self, station: &Id) -> bool {
-        self.status == ReservationStatus::Confirmed
-            && self.charging_station.as_ref() == Some(station)
+        self.status() == ReservationStatus::Confirmed
+            && self
+                .state
+                .reserved()
+                .is_some_and(|reserved| reserved.station == *station)
+    }
+
+    pub fn status(&self) -> ReservationStatus {
+        self.state.status()
+    }
+
+    /// The window that is or was reserved.
+    pub fn window(&self) -> Option<Window> {
+        self.state.reserved().map(|reserved| reserved.window)
+    }
+
+    /// The EVSEs that their networks have refused to keep free.
+    pub fn refused_evses(&self) -> &[RefusedEvse] {
+        let reserved = self.state.reserved();
+        reserved.map_or(&[], |reserved| &reserved.refused_evses)
+    }
+
+    /// Whether the reservation is confirmed, and its vehicle does not charge on it yet.
+    pub fn awaits_vehicle(&self) -> bool {
+        self.status() == ReservationStatus::Confirmed && self.state.session().is_none()
+    }
+
+    /// What is due, in minor units: from the confirmation on the reservation's own fee.
+    pub fn fee_due(&self) -> i64 {
+        match (&self.state, self.state.fee()) {
+            (ReservationState::Confirmed { .. }, _) => self.reservation_fee,
+            (_, FeeState::Due { amount, .. }) => amount,
+            _ => 0,
+        }
     }
 
     /// What a charge of the fee is called.

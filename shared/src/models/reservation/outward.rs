@@ -35,8 +35,13 @@ pub(super) const PATIENCE: SignedDuration = MINUTE;
 pub struct UnusedReservation {
     pub cdrs: Vec<Billed>,
     /// What adjustments add to the fee, in minor units.
-    #[serde(default)]
     pub adjusted: i64,
+}
+
+impl UnusedReservation {
+    pub(super) fn is_none(&self) -> bool {
+        self.cdrs.is_empty()
+    }
 }
 
 /// A reservation at the network of its station.
@@ -44,18 +49,14 @@ pub struct UnusedReservation {
 pub struct OutwardReservation {
     /// What the network calls it: 32 hexadecimal digits.
     pub id: String,
-    pub station: Id,
-    pub evse: String,
-    /// Until when the network keeps the EVSE free.
-    pub expires: Timestamp,
     pub state: OutwardState,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutwardState {
-    /// To be sent at the next action.
-    Due,
+    /// To be sent.
+    Due { at: Timestamp },
     /// Sent, or about to be. The result is lost after `until`.
     Sent {
         /// The command, once its response is noted.
@@ -78,42 +79,25 @@ impl OutwardReservation {
         let Assignment { station, evse, .. } = assignment;
         let seed = format!("{reservation} {station} {evse} {now}");
         let digest = Sha256::digest(seed);
+        let at = assignment.window.from.plus(-AHEAD).max(now);
         Self {
             id: hex::encode(&digest[..16]),
-            station: station.clone(),
-            evse: evse.clone(),
-            expires: assignment.window.from.plus(GRACE),
-            state: OutwardState::Due,
+            state: OutwardState::Due { at },
         }
     }
 
     /// The RESERVE_NOW that the network has responded to.
     pub fn command(&self) -> Option<&Id> {
         match &self.state {
-            OutwardState::Due => None,
+            OutwardState::Due { .. } => None,
             OutwardState::Sent { command, .. } | OutwardState::Accepted { command } => {
                 command.as_ref()
             }
         }
     }
 
-    /// Whether the network has accepted it.
-    pub fn is_accepted(&self) -> bool {
-        matches!(self.state, OutwardState::Accepted { .. })
-    }
-
     /// Whether the network may keep the EVSE free.
     pub(super) fn is_sent(&self) -> bool {
-        self.state != OutwardState::Due
-    }
-
-    /// When the next step is to be taken.
-    pub(super) fn next_action_at(&self, now: Timestamp) -> Timestamp {
-        let start = self.expires.plus(-GRACE);
-        match &self.state {
-            OutwardState::Due => start.plus(-AHEAD).max(now),
-            OutwardState::Sent { until, .. } => *until,
-            OutwardState::Accepted { .. } => self.expires,
-        }
+        !matches!(self.state, OutwardState::Due { .. })
     }
 }

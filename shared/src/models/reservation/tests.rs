@@ -45,13 +45,9 @@ fn reserve(change: Value) -> Result<Stored<Reservation>> {
         currency: Currency::USD,
         fee: 0,
     };
-    Reservation::new(
-        serde_json::from_value(body(change)).unwrap(),
-        &driver,
-        &vehicle,
-        terms,
-        now(),
-    )
+    let new: NewReservation = serde_json::from_value(body(change)).unwrap();
+    new.check(now())?;
+    Reservation::new(new, &driver, &vehicle, terms, now())
 }
 
 /// A reservation that is confirmed at the station of a network `before` its start, and that start.
@@ -85,13 +81,13 @@ fn param(result: Result<Stored<Reservation>>) -> String {
 #[test]
 fn the_first_attempt_is_half_an_hour_before_the_window_or_at_once() {
     let reservation = reserve(json!({})).unwrap();
-    assert_eq!(reservation.object.status, ReservationStatus::Pending);
+    assert_eq!(reservation.object.status(), ReservationStatus::Pending);
     assert_eq!(
-        reservation.internal.next_action_at,
+        reservation.next_action_at(),
         Some(at("2026-03-01T09:30:00Z"))
     );
     let soon = reserve(json!({"ideal_start": "2026-03-01T08:10:00Z"})).unwrap();
-    assert_eq!(soon.internal.next_action_at, Some(now()));
+    assert_eq!(soon.next_action_at(), Some(now()));
 }
 
 #[test]
@@ -172,7 +168,7 @@ fn driver_and_vehicle_must_be_active_and_belong_together() {
 fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
     let mut reservation = reserve(json!({"latest_end": "2026-03-01T11:07:00Z"})).unwrap();
     let mut moments = Vec::new();
-    while let Some(due) = reservation.internal.next_action_at {
+    while let Some(due) = reservation.next_action_at() {
         moments.push(due.to_string()[11..16].to_owned());
         reservation.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
     }
@@ -182,10 +178,13 @@ fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
             "09:30", "09:35", "09:40", "09:45", "09:50", "09:55", "10:00", "10:05"
         ]
     );
-    assert_eq!(reservation.object.status, ReservationStatus::Failed);
+    assert_eq!(reservation.object.status(), ReservationStatus::Failed);
     assert_eq!(
-        reservation.object.failed_reason,
-        Some(FailedReason::NoAvailableConnectors)
+        reservation.object.state,
+        ReservationState::Failed {
+            reserved: None,
+            reason: FailedReason::NoAvailableConnectors
+        }
     );
 }
 
@@ -194,12 +193,12 @@ fn at_most_2023_attempts_are_made_whatever_latest_end_was_stored() {
     let mut widest = reserve(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
     let attempts = |one: &mut Stored<Reservation>| {
         let mut attempts = 0;
-        while let Some(due) = one.internal.next_action_at {
+        while let Some(due) = one.next_action_at() {
             one.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
             attempts += 1;
             assert!(attempts < 10_000, "attempts go on without end");
         }
-        assert_eq!(one.object.status, ReservationStatus::Failed);
+        assert_eq!(one.object.status(), ReservationStatus::Failed);
         attempts
     };
     let mut older = widest.clone();
@@ -241,8 +240,8 @@ fn a_driver_who_left_fails_the_reservation_at_once() {
         None,
         at("2026-03-01T09:30:00Z"),
     );
-    assert_eq!(reservation.object.status, ReservationStatus::Failed);
-    assert_eq!(reservation.internal.next_action_at, None);
+    assert_eq!(reservation.object.status(), ReservationStatus::Failed);
+    assert_eq!(reservation.next_action_at(), None);
 }
 
 #[test]
@@ -264,13 +263,13 @@ fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
     };
     reservation.confirm(&assignment, MatchSummary::default(), now());
     assert_eq!(
-        reservation.internal.next_action_at,
+        reservation.next_action_at(),
         Some(at("2026-03-01T10:15:00Z"))
     );
     let refused = reservation.update(change(), now()).unwrap_err();
     assert!(refused.is(Code::ReservationUpdateInvalidState));
     reservation.cancel(now()).unwrap();
-    assert_eq!(reservation.internal.next_action_at, None);
+    assert_eq!(reservation.next_action_at(), None);
     assert!(
         reservation
             .cancel(now())
@@ -288,7 +287,7 @@ fn moving_the_window_moves_the_attempt() {
         .update(serde_json::from_value(change).unwrap(), now())
         .unwrap();
     assert_eq!(
-        reservation.internal.next_action_at,
+        reservation.next_action_at(),
         Some(at("2026-03-01T11:30:00Z"))
     );
     let change = serde_json::from_value(json!({"connector_type": ["CCS"]})).unwrap();
@@ -312,11 +311,11 @@ fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_reserved() 
     let summary = MatchSummary::default;
     let fee_due = |mut reservation: Stored<Reservation>, now: &str| {
         reservation.cancel(at(now)).unwrap();
-        reservation.object.fee_due
+        reservation.object.fee_due()
     };
     assert_eq!(fee_due(reservation.clone(), "2026-03-01T09:59:00Z"), 0);
     reservation.confirm(&assignment, summary(), now());
-    assert_eq!(reservation.object.fee_due, 300);
+    assert_eq!(reservation.object.fee_due(), 300);
     assert_eq!(fee_due(reservation.clone(), "2026-03-01T10:30:00Z"), 0);
     assert_eq!(
         fee_due(reservation.clone(), "2026-03-01T10:30:00.001Z"),
@@ -350,14 +349,15 @@ fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_f
     assert!(reservation.request_rematch(&assignment.station, &lost, now));
     assert!(!reservation.request_rematch(&assignment.station, &lost, now));
     let mut moments = Vec::new();
-    while let Some(due) = reservation.internal.next_action_at {
+    while let Some(due) = reservation.next_action_at() {
         assert!(reservation.reserved_window(due).is_some());
         moments.push(due.to_string()[11..16].to_owned());
         reservation.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
     }
     assert_eq!(moments, ["09:52", "09:57", "10:02", "10:07"]);
-    assert_eq!(
-        (reservation.object.failed_reason, reservation.object.fee_due),
-        (Some(FailedReason::StationUnavailable), 0)
+    let reason = FailedReason::StationUnavailable;
+    assert!(
+        matches!(&reservation.object.state, ReservationState::Failed { reason: failed, .. } if *failed == reason)
     );
+    assert_eq!(reservation.object.fee_due(), 0);
 }

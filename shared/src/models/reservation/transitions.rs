@@ -1,9 +1,12 @@
 //! The transitions of a reservation. Each checks the state, changes the object and its internal state, and records its event.
 
 use super::assignment::{Assignment, MatchSummary};
-use super::outward::OutwardReservation;
+use super::outward::{OutwardReservation, UnusedReservation};
 use super::request::{ReservationChange, ReservationRequest, check_start, coded};
-use super::{FailedReason, Fee, GRACE, PaidFee, RETRY, Reservation, ReservationStatus};
+use super::{
+    FailedReason, Fee, FeeState, RETRY, Reservation, ReservationState, Reserved, Step,
+    first_attempt,
+};
 use crate::error::{Code, Result};
 use crate::fields::patch::Change;
 use crate::id::Id;
@@ -23,10 +26,10 @@ impl Stored<Reservation> {
     /// # Errors
     /// `reservation_update_invalid_state` unless pending; `reservation_invalid_input` with the field at fault.
     pub fn update(&mut self, change: ReservationChange, now: Timestamp) -> Result<()> {
-        if self.object.status != ReservationStatus::Pending {
+        let ReservationState::Pending { next_attempt } = &mut self.object.state else {
             return Err(Code::ReservationUpdateInvalidState
                 .because("Only a pending reservation can be updated."));
-        }
+        };
         let ReservationChange {
             ideal_start,
             ideal_end,
@@ -46,7 +49,7 @@ impl Stored<Reservation> {
         self.object.metadata.merge(metadata)?;
         if window_moves {
             check_start(self.object.ideal_start, now)?;
-            self.internal.next_action_at = Some(self.object.first_attempt(now));
+            *next_attempt = first_attempt(self.object.ideal_start, now);
         }
         self.object.check(self.internal.charging_standard)?;
         self.object.updated = now;
@@ -57,26 +60,30 @@ impl Stored<Reservation> {
     /// Confirms a pending reservation on a connector, or moves a confirmed one to another connector or window. It expires if
     /// the vehicle has not arrived 15 minutes after the start of the window.
     pub fn confirm(&mut self, assignment: &Assignment, summary: MatchSummary, now: Timestamp) {
-        if self.object.status == ReservationStatus::Confirmed {
-            self.record(EventType::ReservationReassigned);
+        let before = self.object.state.reserved();
+        let event = if before.is_some() {
+            EventType::ReservationReassigned
         } else {
-            self.record(EventType::ReservationConfirmed);
-            self.object.status = ReservationStatus::Confirmed;
-            self.object.confirmed_at = Some(now);
-            self.object.fee_due = self.object.reservation_fee;
-        }
-        self.object.charging_station = Some(assignment.station.clone());
-        self.object.reserved_start = Some(assignment.window.from);
-        self.object.reserved_end = Some(assignment.window.until);
+            EventType::ReservationConfirmed
+        };
+        let outward = OutwardReservation::of(&self.object.id, assignment, now);
+        let reserved = Reserved {
+            station: assignment.station.clone(),
+            evse: assignment.evse.clone(),
+            connector: assignment.connector.clone(),
+            window: assignment.window,
+            confirmed_at: before.map_or(now, |before| before.confirmed_at),
+            outward: assignment.is_of_network.then_some(outward),
+            refused_evses: self.object.refused_evses().to_vec(),
+            unused: UnusedReservation::default(),
+        };
+        self.object.state = ReservationState::Confirmed {
+            reserved,
+            step: Step::Arrival,
+        };
         self.object.match_summary = Some(summary);
         self.object.updated = now;
-        self.object.connector = Some(assignment.connector.clone());
-        self.internal.evse = Some(assignment.evse.clone());
-        self.internal.awaiting_rematch = false;
-        let outward = OutwardReservation::of(&self.object.id, assignment, now);
-        self.internal.outward = assignment.is_of_network.then_some(outward);
-        self.internal.unused = None;
-        self.internal.next_action_at = self.next_step(now);
+        self.record(event);
     }
 
     /// What an attempt to confirm reads besides the reservation.
@@ -98,33 +105,38 @@ impl Stored<Reservation> {
         summary: Option<MatchSummary>,
         now: Timestamp,
     ) {
-        let confirmed = self.object.status == ReservationStatus::Confirmed;
         let hopeless = matches!(
             reason,
             FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable
         );
-        let next = self.next_attempt(now);
+        let next_attempt = self.next_attempt(now);
+        let is_last = hopeless || next_attempt > self.object.last_attempt();
         self.object.match_summary = summary.or(self.object.match_summary.take());
         self.object.updated = now;
-        self.internal.awaiting_rematch = confirmed;
-        if !hopeless && next <= self.object.last_attempt() {
-            self.internal.next_action_at = Some(next);
-            return;
+        self.object.state = match self.object.state.reserved().cloned() {
+            None if is_last => ReservationState::Failed {
+                reserved: None,
+                reason,
+            },
+            None => ReservationState::Pending { next_attempt },
+            Some(reserved) if is_last => ReservationState::Failed {
+                reserved: Some(reserved),
+                reason: FailedReason::StationUnavailable,
+            },
+            Some(reserved) => ReservationState::Confirmed {
+                reserved,
+                step: Step::Rematch { next_attempt },
+            },
+        };
+        if is_last {
+            self.record(EventType::ReservationFailed);
         }
-        self.object.status = ReservationStatus::Failed;
-        self.object.failed_reason = Some(match confirmed {
-            true => FailedReason::StationUnavailable,
-            false => reason,
-        });
-        self.object.fee_due = 0;
-        self.internal.next_action_at = None;
-        self.record(EventType::ReservationFailed);
     }
 
     /// When the next attempt is made: 5 minutes after this one was due, so that attempts keep their schedule however late each
     /// of them is made.
     fn next_attempt(&self, now: Timestamp) -> Timestamp {
-        let due = self.internal.next_action_at.filter(|due| *due <= now);
+        let due = self.next_action_at().filter(|due| *due <= now);
         let next = due.unwrap_or(now).plus(RETRY);
         match next > now {
             true => next,
@@ -135,46 +147,57 @@ impl Stored<Reservation> {
     /// The window that is reserved, until it starts or the vehicle arrives; after its start only while the reservation awaits
     /// a rematch.
     pub fn reserved_window(&self, now: Timestamp) -> Option<Window> {
-        let window = Window {
-            from: self.object.reserved_start?,
-            until: self.object.reserved_end?,
+        let ReservationState::Confirmed { reserved, step } = &self.object.state else {
+            return None;
         };
-        let waits = self.object.status == ReservationStatus::Confirmed
-            && self.internal.next_action_at.is_some();
-        (waits && (self.internal.awaiting_rematch || window.from > now)).then_some(window)
+        let waits = match step {
+            Step::Arrival => reserved.window.from > now,
+            Step::Rematch { .. } => true,
+            Step::Charging { .. } => false,
+        };
+        waits.then_some(reserved.window)
     }
 
     /// Requests another connector if one of these is reserved: the next attempt is due now. Returns whether anything changed.
     pub fn request_rematch(&mut self, station: &Id, connectors: &[String], now: Timestamp) -> bool {
-        let reserved = self.reserved_window(now).is_some() && self.object.is_for(station);
-        let connector = self.object.connector.as_ref();
-        let lost = connector.is_some_and(|connector| connectors.contains(connector));
-        if !reserved || !lost || self.internal.awaiting_rematch {
-            return false;
-        }
-        self.internal.awaiting_rematch = true;
-        self.internal.next_action_at = Some(now);
-        true
-    }
-
-    /// Keeps the reserved connector, because it is in order again.
-    pub fn reinstate(&mut self, now: Timestamp) {
-        self.internal.awaiting_rematch = false;
-        self.internal.next_action_at = self.next_step(now);
-    }
-
-    /// When something is to be done about a reserved connector: its network has to be asked, or the vehicle has not come.
-    fn next_step(&self, now: Timestamp) -> Option<Timestamp> {
-        match &self.internal.outward {
-            Some(outward) => Some(outward.next_action_at(now)),
-            None => self.expires_at(),
+        match &mut self.object.state {
+            ReservationState::Confirmed {
+                reserved,
+                step: step @ Step::Arrival,
+            } if reserved.window.from > now
+                && reserved.station == *station
+                && connectors.contains(&reserved.connector) =>
+            {
+                *step = Step::Rematch { next_attempt: now };
+                true
+            }
+            _ => false,
         }
     }
 
-    /// When a confirmed reservation expires unless the vehicle has come.
-    pub fn expires_at(&self) -> Option<Timestamp> {
-        let start = self.object.reserved_start?;
-        Some(start.plus(GRACE))
+    /// Whether another connector is sought for a confirmed reservation.
+    pub fn is_awaiting_rematch(&self) -> bool {
+        matches!(
+            self.object.state,
+            ReservationState::Confirmed {
+                step: Step::Rematch { .. },
+                ..
+            }
+        )
+    }
+
+    /// Keeps the reserved connector, because it is in order again. Returns false if no other one was sought.
+    pub fn reinstate(&mut self) -> bool {
+        match &mut self.object.state {
+            ReservationState::Confirmed {
+                step: step @ Step::Rematch { .. },
+                ..
+            } => {
+                *step = Step::Arrival;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Cancels a pending or confirmed reservation. The fee stays due when that is no longer free.
@@ -182,103 +205,111 @@ impl Stored<Reservation> {
     /// # Errors
     /// `reservation_cancel_invalid_state` in any other state; `reservation_invalid_state` while the vehicle charges on it.
     pub fn cancel(&mut self, now: Timestamp) -> Result<()> {
-        if !matches!(
-            self.object.status,
-            ReservationStatus::Pending | ReservationStatus::Confirmed
-        ) {
+        if !self.object.status().is_open() {
             let message = "Only a pending or confirmed reservation can be cancelled.";
             return Err(Code::ReservationCancelInvalidState.because(message));
         }
-        if self.object.status == ReservationStatus::Confirmed
-            && self.internal.next_action_at.is_none()
-        {
+        if self.object.state.session().is_some() {
             let message = "The vehicle is charging on this reservation: stop the session instead.";
             return Err(Code::ReservationInvalidState.because(message));
         }
-        self.internal.is_fee_waived = self.object.is_free_to_cancel(now);
-        self.object.fee_due = match self.internal.is_fee_waived {
-            true => 0,
-            false => self.unused_fee(),
+        let fee = if self.object.is_free_to_cancel(now) {
+            FeeState::Waived
+        } else {
+            self.fee_from(self.unused_fee(), now)
         };
-        self.object.status = ReservationStatus::Cancelled;
+        let reserved = self.object.state.reserved().cloned();
+        self.object.state = ReservationState::Cancelled { reserved, fee };
         self.object.updated = now;
         self.record(EventType::ReservationCancelled);
-        self.schedule_fee_charge(now);
         Ok(())
     }
 
     /// Records that this session fulfils the reservation. The reservation stays confirmed until the session ends.
     pub fn fulfil(&mut self, session: &Id) {
-        self.object.charging_session = Some(session.clone());
-        self.internal.next_action_at = None;
+        if let ReservationState::Confirmed { step, .. } = &mut self.object.state {
+            let session = session.clone();
+            *step = Step::Charging { session };
+        }
     }
 
     /// Completes a confirmed reservation, because the session that fulfils it has ended.
-    pub fn complete(&mut self, now: Timestamp) {
-        self.object.status = ReservationStatus::Completed;
-        self.object.updated = now;
-        self.record(EventType::ReservationCompleted);
-        self.schedule_fee_charge(now);
+    pub fn complete(&mut self, session: &Id, now: Timestamp) {
+        let fee = self.fee_from(self.object.reservation_fee, now);
+        let session = session.clone();
+        self.end_confirmed(EventType::ReservationCompleted, now, |reserved| {
+            ReservationState::Completed {
+                reserved,
+                session,
+                fee,
+            }
+        });
     }
 
     /// Ends a confirmed reservation whose vehicle has not arrived in time.
     pub fn expire(&mut self, now: Timestamp) {
-        self.object.status = ReservationStatus::Expired;
-        self.object.fee_due = self.unused_fee();
-        self.object.updated = now;
-        self.record(EventType::ReservationExpired);
-        self.schedule_fee_charge(now);
+        let fee = self.fee_from(self.unused_fee(), now);
+        self.end_confirmed(EventType::ReservationExpired, now, |reserved| {
+            ReservationState::Expired { reserved, fee }
+        });
     }
 
-    /// Schedules the charge of a fee that is due at the end, if the reservation has a payment method. Otherwise, and if the
-    /// charge is declined, the fee is billed by an invoice.
-    pub(super) fn schedule_fee_charge(&mut self, now: Timestamp) {
-        let due = self.object.fee_due > 0;
-        self.internal.fee_due_since = due.then_some(now);
-        self.internal.next_action_at = (due && self.object.payment_method.is_some()).then_some(now);
+    fn end_confirmed(
+        &mut self,
+        event: EventType,
+        now: Timestamp,
+        end: impl FnOnce(Reserved) -> ReservationState,
+    ) {
+        if let ReservationState::Confirmed { reserved, .. } = &self.object.state {
+            self.object.state = end(reserved.clone());
+            self.object.updated = now;
+            self.record(event);
+        }
+    }
+
+    /// A fee that is due from now on. It is charged if the reservation has a payment method. Otherwise, and if the charge is declined, it
+    /// is billed by an invoice.
+    pub(super) fn fee_from(&self, amount: i64, now: Timestamp) -> FeeState {
+        FeeState::due(amount, self.object.payment_method.is_some(), now)
     }
 
     /// Whether the charge of a fee that was due before `until` is still in flight, so that it cannot be billed yet.
     pub fn is_unsettled(&self, until: Timestamp) -> bool {
-        self.internal.next_action_at.is_some()
-            && self
-                .internal
-                .fee_due_since
-                .is_some_and(|since| since < until)
+        matches!(self.object.state.fee(), FeeState::Due { since, is_charging: true, .. } if since < until)
     }
 
     /// Records that the fee was paid. Returns whether anything was due.
     pub fn mark_fee_paid(&mut self, now: Timestamp) -> bool {
-        let since = self.internal.fee_due_since.take();
-        let amount = std::mem::take(&mut self.object.fee_due);
-        if amount == 0 {
+        let FeeState::Due { since, amount, .. } = self.object.state.fee() else {
             return false;
-        }
-        self.internal.fee_paid = since.map(|since| PaidFee { since, amount });
+        };
+        self.object.state.set_fee(FeeState::Paid { since, amount });
         self.object.updated = now;
         true
     }
 
     /// The fee, if the reservation is over and has one that was not waived.
     pub fn fee(&self) -> Option<Fee> {
-        let due = self.internal.fee_due_since.map(|since| Fee {
-            since,
-            amount: self.object.fee_due,
-            paid: 0,
-        });
-        let paid = self.internal.fee_paid.map(|PaidFee { since, amount }| Fee {
-            since,
-            amount,
-            paid: amount,
-        });
-        due.or(paid)
+        match self.object.state.fee() {
+            FeeState::None | FeeState::Waived => None,
+            FeeState::Due { since, amount, .. } => Some(Fee {
+                since,
+                amount,
+                paid: 0,
+            }),
+            FeeState::Paid { since, amount } => Some(Fee {
+                since,
+                amount,
+                paid: amount,
+            }),
+        }
     }
 
     /// Records the outcome of the charge of the fee, and returns its transaction. A fee whose charge was declined stays due.
     pub fn settle_fee(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
         let movement = Movement {
             kind: TransactionType::Charge,
-            amount: Money::new(self.object.fee_due, self.object.currency),
+            amount: Money::new(self.object.fee_due(), self.object.currency),
             description: self.object.fee_description(),
             payment_method: self.object.payment_method.clone(),
             driver: Some(self.object.driver.clone()),
@@ -286,11 +317,20 @@ impl Stored<Reservation> {
             vehicle: Some(self.object.vehicle.clone()),
             charging_session: None,
         };
-        self.internal.next_action_at = None;
-        if *outcome == PaymentOutcome::Succeeded {
+        let status = if *outcome == PaymentOutcome::Succeeded {
             self.mark_fee_paid(now);
-            return Transaction::new(movement, TransactionStatus::Succeeded, now);
-        }
-        Transaction::new(movement, TransactionStatus::Failed, now)
+            TransactionStatus::Succeeded
+        } else {
+            if let FeeState::Due { since, amount, .. } = self.object.state.fee() {
+                let is_charging = false;
+                self.object.state.set_fee(FeeState::Due {
+                    since,
+                    amount,
+                    is_charging,
+                });
+            }
+            TransactionStatus::Failed
+        };
+        Transaction::new(movement, status, now)
     }
 }

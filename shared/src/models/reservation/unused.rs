@@ -8,7 +8,8 @@
 //! Nothing is billed for a reservation that was cancelled free of charge, was used or has failed, nor for an EVSE that the reservation is
 //! no longer assigned to: such CDRs are not taken in.
 
-use super::{Reservation, ReservationStatus};
+use super::outward::OutwardReservation;
+use super::{FeeState, Reservation, ReservationState, ReservationStatus};
 use crate::id::Id;
 use crate::models::charging_session::network::{Billed, total_of};
 use crate::models::event_type::EventType;
@@ -36,37 +37,39 @@ impl Stored<Reservation> {
         cdr: &Billed,
         now: Timestamp,
     ) -> UnusedOutcome {
-        let known = self.internal.unused.iter().flat_map(|one| &one.cdrs);
-        if known.into_iter().any(|known| known.id == cdr.id) {
+        let currency = self.object.currency;
+        let is_open = self.object.status() == ReservationStatus::Confirmed;
+        let is_due = match &self.object.state {
+            ReservationState::Confirmed { .. } | ReservationState::Expired { .. } => true,
+            ReservationState::Cancelled { fee, .. } => *fee != FeeState::Waived,
+            _ => false,
+        };
+        let Some(reserved) = self.object.state.reserved_mut() else {
+            return UnusedOutcome::NotDue;
+        };
+        if reserved.unused.cdrs.iter().any(|known| known.id == cdr.id) {
             return UnusedOutcome::Known;
         }
-        let is_due = match self.object.status {
-            ReservationStatus::Confirmed | ReservationStatus::Expired => true,
-            ReservationStatus::Cancelled => !self.internal.is_fee_waived,
-            ReservationStatus::Pending
-            | ReservationStatus::Completed
-            | ReservationStatus::Failed => false,
-        };
-        let assigned = self.internal.outward.as_ref();
-        let assigned = assigned.and_then(|outward| outward.command());
+        let assigned = reserved.outward.as_ref();
+        let assigned = assigned.and_then(OutwardReservation::command);
         let is_current = command.is_none_or(|command| assigned == Some(command));
-        if !is_due || !is_current || cdr.currency != Some(self.object.currency) {
+        if !is_due || !is_current || cdr.currency != Some(currency) {
             return UnusedOutcome::NotDue;
         }
-        let unused = self.internal.unused.get_or_insert_default();
-        unused.cdrs.push(cdr.clone());
-        match self.object.status {
+        reserved.unused.cdrs.push(cdr.clone());
+        if is_open {
             // The fee becomes due when the reservation has ended.
-            ReservationStatus::Confirmed => UnusedOutcome::Noted,
-            _ => self.correct_fee(now),
+            return UnusedOutcome::Noted;
         }
+        self.correct_fee(now)
     }
 
     /// The fee of the reservation if it is not used.
     pub(super) fn unused_fee(&self) -> i64 {
-        let billed = self.internal.unused.as_ref();
-        let billed = billed.and_then(|unused| total_of(&unused.cdrs, self.object.currency));
         let own = self.object.reservation_fee;
+        let reserved = self.object.state.reserved();
+        let billed =
+            reserved.and_then(|reserved| total_of(&reserved.unused.cdrs, self.object.currency));
         billed.map_or(own, |billed| billed.gross.max(own))
     }
 
@@ -74,34 +77,43 @@ impl Stored<Reservation> {
     fn correct_fee(&mut self, now: Timestamp) -> UnusedOutcome {
         let wanted = self.unused_fee();
         let due = self.fee().map_or(0, |fee| fee.amount);
-        let is_open = self.internal.fee_paid.is_none()
-            && self.internal.invoice.is_none()
-            && self.internal.next_action_at.is_none();
-        let Some(unused) = &mut self.internal.unused else {
+        let new = match self.object.state.fee() {
+            _ if self.internal.invoice.is_some() => None,
+            FeeState::Paid { .. }
+            | FeeState::Due {
+                is_charging: true, ..
+            } => None,
+            // A fee that is due already keeps its time, and whether its charge was declined.
+            FeeState::Due { since, .. } if wanted != 0 => Some(FeeState::Due {
+                since,
+                amount: wanted,
+                is_charging: false,
+            }),
+            _ => Some(self.fee_from(wanted, now)),
+        };
+        let Some(reserved) = self.object.state.reserved_mut() else {
             return UnusedOutcome::Noted;
         };
-        let more = wanted - (due + unused.adjusted);
-        if more == 0 {
-            return UnusedOutcome::Noted;
+        let adjusted = &mut reserved.unused.adjusted;
+        let more = wanted - (due + *adjusted);
+        match new {
+            _ if more == 0 => UnusedOutcome::Noted,
+            Some(fee) if *adjusted == 0 => {
+                self.object.state.set_fee(fee);
+                self.object.updated = now;
+                self.record(EventType::ReservationUpdated);
+                UnusedOutcome::Noted
+            }
+            _ => {
+                *adjusted += more;
+                UnusedOutcome::Adjusted(more)
+            }
         }
-        if !is_open || unused.adjusted != 0 {
-            unused.adjusted += more;
-            return UnusedOutcome::Adjusted(more);
-        }
-        self.object.fee_due = wanted;
-        self.object.updated = now;
-        self.record(EventType::ReservationUpdated);
-        // A fee that is due already keeps its time, and whether its charge was declined.
-        if due == 0 || wanted == 0 {
-            self.schedule_fee_charge(now);
-        }
-        UnusedOutcome::Noted
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::outward::{OutwardReservation, OutwardState};
     use super::super::tests::confirmed_at_network;
     use super::*;
     use crate::id::Kind;
@@ -132,7 +144,7 @@ mod tests {
     /// A reservation that its network keeps by the first command, and its start.
     fn kept() -> (Stored<Reservation>, Timestamp) {
         let (mut row, start) = confirmed_at_network(minutes(120));
-        row.accept_outward(Some(command(1)), start);
+        row.accept_outward(Some(command(1)));
         (row, start)
     }
 
@@ -146,15 +158,11 @@ mod tests {
         let before = start.plus(minutes(-60));
         let mut free = open.clone();
         free.cancel(before).unwrap();
-        assert!(free.internal.is_fee_waived);
+        assert_eq!(free.object.state.fee(), FeeState::Waived);
         let mut used = open.clone();
-        used.complete(start);
+        used.complete(&Id::from_number(Kind::ChargingSession, 1), start);
         let mut elsewhere = open.clone();
-        let state = OutwardState::Accepted {
-            command: Some(command(2)),
-        };
-        let outward = elsewhere.internal.outward.take().unwrap();
-        elsewhere.internal.outward = Some(OutwardReservation { state, ..outward });
+        elsewhere.accept_outward(Some(command(2)));
         elsewhere.expire(start);
         for mut row in [free, used, elsewhere] {
             let unchanged = row.clone();
@@ -171,7 +179,7 @@ mod tests {
             ..cdr("R1", 500)
         };
         assert_eq!(take(&mut expired, &francs, start), UnusedOutcome::NotDue);
-        assert_eq!(expired.object.fee_due, 0);
+        assert_eq!(expired.object.fee_due(), 0);
     }
 
     #[test]
@@ -182,11 +190,15 @@ mod tests {
         let mut invoiced = open.clone();
         invoiced.internal.invoice = Some(Id::from_number(Kind::Invoice, 1));
         let mut charging = open.clone();
-        charging.internal.next_action_at = Some(start);
+        charging.object.state.set_fee(FeeState::Due {
+            since: start,
+            amount: 300,
+            is_charging: true,
+        });
         let mut paid = open.clone();
         paid.mark_fee_paid(start);
         for mut row in [invoiced, charging, paid] {
-            let due = row.object.fee_due;
+            let due = row.object.fee_due();
             let outcome = take(&mut row, &cdr("R1", 500), start);
             assert_eq!(outcome, UnusedOutcome::Adjusted(200));
             let outcome = take(&mut row, &cdr("r1", 500), start);
@@ -198,12 +210,12 @@ mod tests {
             };
             let outcome = row.take_unused_cdr(None, &credit, start);
             assert_eq!(outcome, UnusedOutcome::Adjusted(-200));
-            assert_eq!(row.object.fee_due, due);
+            assert_eq!(row.object.fee_due(), due);
         }
         assert_eq!(
             take(&mut open, &cdr("R1", 500), start),
             UnusedOutcome::Noted
         );
-        assert_eq!(open.object.fee_due, 500);
+        assert_eq!(open.object.fee_due(), 500);
     }
 }
