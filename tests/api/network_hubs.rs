@@ -206,7 +206,7 @@ async fn a_trusted_hub_has_its_parties_approved() {
     let info = client_info("DAY", "CPO", "CONNECTED", tests_began());
     scene.list("hubclientinfo", info);
     scene.list("locations", location("DAY"));
-    scene.app.advance(86_400 + 3_600).await;
+    scene.app.advance(86_400 + 2 * 3_600).await;
     let all = [r#""DAY""#, r#""EXA""#, r#""NEW""#, r#""OTH""#];
     assert_eq!(scene.stations().await, all);
     let doubted = scene.act("trust_hub", json!({"trusted": false})).await;

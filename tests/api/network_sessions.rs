@@ -719,7 +719,7 @@ mod billing {
     async fn a_time_far_ahead_freezes_neither_a_session_nor_its_price() {
         let scene = Scene::new().await;
         let (session, theirs) = scene.active().await;
-        scene.app.advance(1800).await;
+        scene.app.advance(3600).await;
         let far = json!("2099-01-01T00:00:00Z");
         let ahead = json!({"kwh": 5, "last_updated": far});
         scene.report(&with(theirs.clone(), ahead)).await;

@@ -52,6 +52,7 @@ async fn assert_unchanged(owner: &Client, objects: &Objects, before: &BTreeMap<S
 fn body(name: &str, fleet: &str) -> Value {
     match name {
         "attach-driver" | "detach-driver" => json!({"fleet": fleet}),
+        "review-charging-session" => json!({"decision": "accept"}),
         name if name.starts_with("topup-") => json!({"amount": 1, "payment_method": "pm_1"}),
         _ => json!({}),
     }

@@ -84,8 +84,13 @@ impl Scene {
             let tariffs = PARTIES.map(|party| of_party("tariff", party));
             behaviour.lists.insert("tariffs", tariffs.to_vec());
         });
-        let platforms = vec![hub.await];
-        Self::with(app, platforms).await
+        let hub = hub.await;
+        app.drain().await;
+        let parties = PARTIES.map(|party| json!({"country_code": "NL", "party_id": party}));
+        let approval =
+            json!({"action": "approve_parties", "network": hub.network, "parties": parties});
+        manage(&app, approval).await.expect("approved");
+        Self::with(app, vec![hub]).await
     }
 
     async fn with(app: TestApp, platforms: Vec<Connected>) -> Self {
@@ -359,7 +364,7 @@ async fn one_driver_at_both_operators_has_two_sessions() {
     for place in 0..2 {
         let theirs = scene.session(place, &token);
         scene.report(place, &theirs).await;
-        scene.app.advance(300).await;
+        scene.app.advance(3_600).await;
         scene.bill(place, &theirs, costs(3.0 + place as f64)).await;
         ended.push(theirs);
     }
