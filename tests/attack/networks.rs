@@ -239,7 +239,7 @@ async fn a_foreign_report_or_cdr_does_not_touch_a_running_session() {
         assert_eq!(scene.status(&session).await, ("pending".into(), 0));
         scene.report(0, &theirs).await;
         assert_eq!(scene.status(&session).await, ("active".into(), 0));
-        scene.app.advance(600).await;
+        scene.app.advance(3_600).await;
         let now = scene.app.now();
         let end = json!({"status": "COMPLETED", "kwh": 50, "end_date_time": now, "last_updated": now,
             "total_cost": {"excl_vat": 4_000.0, "incl_vat": 5_000.0}});
@@ -371,7 +371,7 @@ async fn one_driver_at_both_operators_has_two_sessions() {
     assert_eq!(scene.sessions().await, 2);
     assert_eq!(scene.invoiced().await, [300, 400]);
     // The other one's CDR of the same time is not taken for a correction.
-    let late = json!({"id": "C7", "session_id": null, "start_date_time": scene.app.now().plus(minutes(-5))});
+    let late = json!({"id": "C7", "session_id": null, "start_date_time": scene.app.now().plus(minutes(-60))});
     scene.bill(1, &ended[1], with(costs(99.0), late)).await;
     assert_eq!(scene.sessions().await, 2);
 }
