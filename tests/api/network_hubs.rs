@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::time::{HOUR, MINUTE, days};
-use tests::platform::{Connected, Platform, client_info, fixture, hub_role, manage, send};
+use tests::platform::{Connected, client_info, fixture, hub_role, manage, platform, send};
 use tests::{Crew, TestApp, TestResponse, with};
 
 const NEAR: &str = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=100";
@@ -28,12 +28,12 @@ impl Scene {
     /// A hub with these parties and their locations, which has been pulled from.
     async fn with(parties: &[Value]) -> Self {
         let app = TestApp::start().await;
-        let hub = Connected::with(&app, |behaviour| {
-            behaviour.roles = json!([hub_role()]);
-            behaviour.lists.insert("hubclientinfo", parties.to_vec());
+        let hub = Connected::with(&app, |script| {
+            script.roles = json!([hub_role()]);
+            script.lists.insert("hubclientinfo", parties.to_vec());
             let owners = parties.iter().filter_map(|one| one["party_id"].as_str());
             let locations = owners.map(location).collect();
-            behaviour.lists.insert("locations", locations);
+            script.lists.insert("locations", locations);
         })
         .await;
         app.drain().await;
@@ -48,8 +48,8 @@ impl Scene {
 
     /// Adds an object to a list of the hub.
     fn list(&self, module: &'static str, object: Value) {
-        let mut behaviour = self.hub.platform.behaviour();
-        behaviour.lists.entry(module).or_default().push(object);
+        let mut script = self.hub.script();
+        script.lists.entry(module).or_default().push(object);
     }
 
     async fn network(&self) -> Value {
@@ -221,7 +221,7 @@ async fn a_trusted_hub_has_its_parties_approved() {
 async fn a_party_that_is_not_connected_is_not_used() {
     let scene = Scene::new().await;
     scene.approve("EXA").await;
-    let posted = async || scene.hub.platform.received("POST", "/2.2.1/commands").len();
+    let posted = async || scene.hub.received("POST", "/2.2.1/commands").len();
     for status in ["OFFLINE", "SUSPENDED", "PLANNED", "SOMETHING"] {
         scene.app.advance(1).await;
         scene.report("EXA", status).await;
@@ -254,7 +254,7 @@ async fn a_party_that_is_not_connected_is_not_used() {
 async fn a_hub_is_asked_for_its_parties_once_a_day() {
     let scene = Scene::new().await;
     scene.approve("EXA").await;
-    let asked = || scene.hub.platform.received("GET", "/2.2.1/hubclientinfo");
+    let asked = || scene.hub.received("GET", "/2.2.1/hubclientinfo");
     let before = asked().len();
     scene.app.advance(2 * 3_600).await;
     assert_eq!(asked().len(), before, "by full pulls only");
@@ -262,7 +262,7 @@ async fn a_hub_is_asked_for_its_parties_once_a_day() {
     let gone = client_info("EXA", "CPO", "OFFLINE", now);
     // The hub leaves out the locations of a party that it does not reach.
     let lists = BTreeMap::from([("hubclientinfo", vec![gone]), ("locations", Vec::new())]);
-    scene.hub.platform.behaviour().lists = lists;
+    scene.hub.script().lists = lists;
     scene.app.advance(86_400).await;
     assert_eq!(asked().len(), before + 1);
     let offline = Some((false, "OFFLINE".to_owned()));
@@ -286,8 +286,8 @@ async fn parties_of_others_and_our_own_are_refused() {
         "{}",
         answer.text
     );
-    let cpo = Connected::with(app, |behaviour| {
-        behaviour.roles[0]["party_id"] = json!("OTH");
+    let cpo = Connected::with(app, |script| {
+        script.roles[0]["party_id"] = json!("OTH");
     })
     .await;
     let info = client_info("OTH", "CPO", "CONNECTED", app.now());
@@ -329,7 +329,7 @@ async fn a_hub_that_renews_or_ends_keeps_or_frees_its_parties() {
     scene.approve("EXA").await;
     let (app, hub) = (&scene.app, &scene.hub);
     let approved = Some((false, "CONNECTED".to_owned()));
-    let credentials = hub.platform.credentials();
+    let credentials = hub.credentials();
     let path = "/ocpi/2.2.1/credentials";
     let renewed = send(app, &hub.token, "PUT", path, Some(&credentials), &[]).await;
     assert_eq!(code(&renewed), (200, 1000));
@@ -353,10 +353,10 @@ async fn a_hub_that_renews_or_ends_keeps_or_frees_its_parties() {
 #[tokio::test]
 async fn a_hub_approves_no_party_by_its_credentials() {
     let app = TestApp::start().await;
-    let hub = Connected::with(&app, |behaviour| {
-        let cpo = behaviour.roles[0].clone();
+    let hub = Connected::with(&app, |script| {
+        let cpo = script.roles[0].clone();
         let emsp = with(cpo.clone(), json!({"role": "EMSP"}));
-        behaviour.roles = json!([emsp, cpo, hub_role()]);
+        script.roles = json!([emsp, cpo, hub_role()]);
     })
     .await;
     let scene = Scene { app, hub };
@@ -379,7 +379,7 @@ async fn a_hub_approves_no_party_by_its_credentials() {
 #[tokio::test]
 async fn credentials_with_roles_that_cannot_be_are_refused() {
     let app = TestApp::start().await;
-    let platform = Platform::start().await;
+    let platform = platform().await;
     let issue = json!({"action": "issue_token", "name": "Example"});
     let issued = manage(&app, issue).await.expect("a token");
     let token_a = issued["token"].as_str().expect("a token");

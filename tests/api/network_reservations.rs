@@ -42,7 +42,7 @@ async fn reserved_for(fee: i64) -> Stage {
     app.drain().await;
     // The pull after a day would remove the station of a location that is not listed.
     let listed = vec![location()];
-    cpo.platform.behaviour().lists.insert("locations", listed);
+    cpo.script().lists.insert("locations", listed);
     cpo.put(&app, LOCATION, &location()).await;
     let mut stage = Stage {
         app,
@@ -91,11 +91,11 @@ impl Stage {
     }
 
     pub fn sent(&self, command: &str) -> Vec<Received> {
-        self.cpo.platform.received("POST", command)
+        self.cpo.received("POST", command)
     }
 
     fn respond(&self, result: &str) {
-        self.cpo.platform.behaviour().command = json!({"result": result, "timeout": 30});
+        self.cpo.script().commands = Some(json!({"result": result, "timeout": 30}));
     }
 
     /// The network sends the result of a command.
@@ -517,8 +517,8 @@ mod unused {
 
         // Another network names the command, and another currency is billed.
         let stage = kept(300).await;
-        let other = Connected::with(&stage.app, |behaviour| {
-            behaviour.roles[0]["party_id"] = json!("RIV");
+        let other = Connected::with(&stage.app, |script| {
+            script.roles[0]["party_id"] = json!("RIV");
         });
         let other = other.await;
         stage.app.advance(31 * 60).await;

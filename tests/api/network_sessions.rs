@@ -21,11 +21,9 @@ pub struct Scene {
 impl Scene {
     pub async fn new() -> Self {
         let app = TestApp::start().await;
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
-            behaviour
-                .lists
-                .insert("locations", vec![fixture("location")]);
+        let cpo = Connected::with(&app, |script| {
+            script.lists.insert("tariffs", vec![fixture("tariff")]);
+            script.lists.insert("locations", vec![fixture("location")]);
         });
         let cpo = cpo.await;
         // Everything is pulled from it.
@@ -109,7 +107,7 @@ impl Scene {
 
     pub fn commands(&self, name: &str) -> Vec<Received> {
         let path = format!("/2.2.1/commands/{name}");
-        self.cpo.platform.received("POST", &path)
+        self.cpo.received("POST", &path)
     }
 
     /// The last START_SESSION.
@@ -390,13 +388,13 @@ mod start {
             ),
         ] {
             let scene = Scene::new().await;
-            scene.cpo.platform.behaviour().command = answer;
+            scene.cpo.script().commands = Some(answer);
             let session = scene.start().await;
             assert_eq!(scene.status(&session).await, failed(reason));
             assert_eq!(scene.events().await, ["failed"]);
         }
         let scene = Scene::new().await;
-        scene.cpo.platform.behaviour().fail = vec![500];
+        scene.cpo.script().fail = vec![500];
         let session = scene.start().await;
         assert_eq!(scene.status(&session).await, failed("other"));
         // The command was not repeated, nothing is billed, and the connector is free again.
@@ -1579,9 +1577,9 @@ mod preferences {
         let sent = send(&session, &preferences).await.expect("an answer");
         assert_eq!(sent, json!({"answer": "ACCEPTED"}));
         let path = "/2.2.1/sessions/S1/charging_preferences";
-        let received = scene.cpo.platform.received("PUT", path).remove(0);
+        let received = scene.cpo.received("PUT", path).remove(0);
         assert_eq!(received.body, preferences);
-        scene.cpo.platform.behaviour().fail = vec![404];
+        scene.cpo.script().fail = vec![404];
         let refused = send(&session, &preferences).await.expect_err("refused");
         assert!(refused.contains("HTTP 404"), "{refused}");
         scene.complete(&theirs).await;
@@ -1684,12 +1682,7 @@ mod cards {
         card(&scene, json!({})).await;
         let theirs = tapped(&scene);
         let reported = vec![theirs.clone()];
-        scene
-            .cpo
-            .platform
-            .behaviour()
-            .lists
-            .insert("sessions", reported);
+        scene.cpo.script().lists.insert("sessions", reported);
         let pull = json!({"action": "pull", "network": scene.cpo.network});
         manage(&scene.app, pull).await.expect("a pull");
         scene.app.drain().await;

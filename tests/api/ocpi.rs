@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::time::{MINUTE, seconds};
-use tests::platform::{Connected, Platform, fixture, hub_role, manage, send};
+use tests::platform::{Connected, fixture, hub_role, manage, platform, send};
 use tests::{TestApp, TestResponse, with};
 
 /// The HTTP status and the status code of an answer in the envelope of OCPI.
@@ -112,8 +112,8 @@ mod edge {
     async fn a_platform_touches_nothing_of_another_party() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
-        let other = Connected::with(&app, |behaviour| {
-            behaviour.roles[0]["party_id"] = json!("OTH");
+        let other = Connected::with(&app, |script| {
+            script.roles[0]["party_id"] = json!("OTH");
         })
         .await;
         cpo.put(&app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
@@ -159,8 +159,8 @@ mod edge {
         let app = TestApp::start().await;
         let (cpo, other) = (
             Connected::to(&app).await,
-            Connected::with(&app, |behaviour| {
-                behaviour.roles[0]["party_id"] = json!("OTH");
+            Connected::with(&app, |script| {
+                script.roles[0]["party_id"] = json!("OTH");
             })
             .await,
         );
@@ -263,7 +263,7 @@ mod credentials {
     #[tokio::test]
     async fn a_platform_registers_with_token_a_and_goes_on_with_token_c() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
+        let platform = platform().await;
         let (token_a, network) = issued(&app).await;
         assert_eq!(networks(&app).await[0]["status"], "pending");
         let path = "/ocpi/2.2.1/tokens";
@@ -317,7 +317,9 @@ mod credentials {
             (&json!(network), &json!("connected"))
         );
         assert_eq!(connected["version"], "2.2.1");
-        assert!(!connected.to_string().contains("token-of-the-platform"));
+        let credentials = platform.credentials();
+        let token_b = credentials["token"].as_str().expect("a token");
+        assert!(!connected.to_string().contains(token_b));
         assert_eq!(
             codes(&send(&app, token_c, "GET", path, None, &[]).await),
             (200, 1000)
@@ -340,7 +342,7 @@ mod credentials {
     #[tokio::test]
     async fn a_registration_whose_answer_was_lost_can_be_repeated() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
+        let platform = platform().await;
         let (token_a, _) = issued(&app).await;
         let mut tokens = Vec::new();
         for _ in 0..3 {
@@ -376,7 +378,7 @@ mod credentials {
     #[tokio::test]
     async fn a_platform_that_cannot_be_used_stays_unregistered() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
+        let platform = platform().await;
         let (token_a, _) = issued(&app).await;
         let register = async |body: Value| {
             let answer = send(&app, &token_a, "POST", PATH, Some(&body), &[]).await;
@@ -403,13 +405,13 @@ mod credentials {
             );
         }
         assert_eq!(register(json!({"token": "t"})).await, (200, 2001));
-        platform.behaviour().versions = vec!["2.1.1", "2.3.0"];
+        platform.script().versions = vec!["2.1.1", "2.3.0"];
         assert_eq!(register(credentials.clone()).await, (200, 3002));
-        platform.behaviour().versions = vec!["2.2.1"];
-        platform.behaviour().missing = vec!["locations"];
+        platform.script().versions = vec!["2.2.1"];
+        platform.script().missing = vec!["locations"];
         assert_eq!(register(credentials.clone()).await, (200, 3003));
-        platform.behaviour().missing.clear();
-        platform.behaviour().fail = vec![500; 3];
+        platform.script().missing.clear();
+        platform.script().fail = vec![500; 3];
         assert_eq!(register(credentials.clone()).await, (200, 3001));
         assert_eq!(networks(&app).await[0]["status"], "pending");
         assert_eq!(
@@ -427,7 +429,7 @@ mod credentials {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
         let (token_a, _) = issued(&app).await;
-        let second = Platform::start().await;
+        let second = platform().await;
         let answer = send(
             &app,
             &token_a,
@@ -466,17 +468,9 @@ mod credentials {
         let cpo = Connected::to(&app).await;
         let shown = cpo.send(&app, "GET", "/credentials", None).await;
         assert_eq!(shown.body["data"]["token"], cpo.token.as_str());
-        cpo.platform.behaviour().versions = vec!["2.2.1", "2.3.0"];
+        cpo.script().versions = vec!["2.2.1", "2.3.0"];
         let path = "/ocpi/2.3.0/credentials";
-        let answer = send(
-            &app,
-            &cpo.token,
-            "PUT",
-            path,
-            Some(&cpo.platform.credentials()),
-            &[],
-        )
-        .await;
+        let answer = send(&app, &cpo.token, "PUT", path, Some(&cpo.credentials()), &[]).await;
         assert_eq!(codes(&answer), (200, 1000));
         let token = answer.body["data"]["token"].as_str().expect("a token");
         assert_eq!(networks(&app).await[0]["version"], "2.3.0");
@@ -589,7 +583,7 @@ mod locations {
         let cpo = connected(&app).await;
         // The pull would remove the station of a location that is not listed.
         let listed = vec![fixture("location")];
-        cpo.platform.behaviour().lists.insert("locations", listed);
+        cpo.script().lists.insert("locations", listed);
         app.drain().await;
         let path = format!("{PATH}/E1");
         let far = "2099-01-01T00:00:00Z";
@@ -1170,7 +1164,6 @@ mod commands {
         let (id, response) = stop(&app, &cpo).await;
         assert_eq!(response, Response::Accepted);
         let sent = cpo
-            .platform
             .received("POST", "/2.2.1/commands/STOP_SESSION")
             .remove(0);
         let path = format!("/ocpi/2.2.1/commands/STOP_SESSION/{id}");
@@ -1222,8 +1215,8 @@ mod commands {
     async fn a_result_belongs_to_the_network_that_the_command_was_sent_to() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
-        let other = Connected::with(&app, |behaviour| {
-            behaviour.roles[0]["party_id"] = json!("OTH");
+        let other = Connected::with(&app, |script| {
+            script.roles[0]["party_id"] = json!("OTH");
         })
         .await;
         let (id, _) = stop(&app, &cpo).await;
@@ -1253,22 +1246,22 @@ mod commands {
     async fn what_the_operator_answers_decides_whether_the_command_was_sent() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
-        cpo.platform.behaviour().command = json!({"result": "UNKNOWN_SESSION", "timeout": 0});
+        cpo.script().commands = Some(json!({"result": "UNKNOWN_SESSION", "timeout": 0}));
         assert_eq!(
             stop(&app, &cpo).await.1,
             Response::Refused(ResponseType::UnknownSession)
         );
-        cpo.platform.behaviour().fail = vec![503];
+        cpo.script().fail = vec![503];
         let (id, response) = stop(&app, &cpo).await;
         assert!(matches!(response, Response::Failed(_)), "{response:?}");
         assert_eq!(stored(&app, &id).await.response, None);
         // Commands are never repeated.
-        assert_eq!(cpo.platform.received("POST", "/2.2.1/commands").len(), 2);
+        assert_eq!(cpo.received("POST", "/2.2.1/commands").len(), 2);
         manage(&app, json!({"action": "suspend", "network": cpo.network}))
             .await
             .expect("suspended");
         assert!(matches!(stop(&app, &cpo).await.1, Response::NotSent(_)));
-        assert_eq!(cpo.platform.received("POST", "/2.2.1/commands").len(), 2);
+        assert_eq!(cpo.received("POST", "/2.2.1/commands").len(), 2);
     }
 }
 
@@ -1278,7 +1271,7 @@ mod hub_client_info {
     #[tokio::test]
     async fn only_a_hub_reports_parties_and_reads_what_it_reported() {
         let app = TestApp::start().await;
-        let hub = Connected::with(&app, |behaviour| behaviour.roles = json!([hub_role()])).await;
+        let hub = Connected::with(&app, |script| script.roles = json!([hub_role()])).await;
         let path = "/hubclientinfo/NL/EXA";
         let info = fixture("client_info");
         let unknown = hub.send(&app, "GET", path, None).await;
@@ -1332,7 +1325,7 @@ mod tokens {
     /// The RFID tokens that the platform was sent under a uid, in order: whether each is valid, and its whitelist.
     fn sent(cpo: &Connected, uid: &str) -> Vec<(bool, String)> {
         let path = format!("/2.2.1/tokens/GB/FCS/{uid}?type=RFID");
-        let received = cpo.platform.received("PUT", &path).into_iter();
+        let received = cpo.received("PUT", &path).into_iter();
         let seen = received.map(|one| {
             let whitelist = one.body["whitelist"].as_str().expect("a whitelist");
             (one.body["valid"] == json!(true), whitelist.to_owned())
@@ -1404,8 +1397,8 @@ mod tokens {
     async fn networks_are_sent_a_token_whenever_something_changes_that_it_depends_on() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
-        let suspended = Connected::with(&app, |behaviour| {
-            behaviour.roles[0]["party_id"] = json!("OTH");
+        let suspended = Connected::with(&app, |script| {
+            script.roles[0]["party_id"] = json!("OTH");
         })
         .await;
         manage(
@@ -1416,10 +1409,7 @@ mod tokens {
         .expect("suspended");
         let crew = app.crew(&app.alice).await;
         let (path, uid) = card(&app, &crew, json!({"visual_number": "FC-0001"})).await;
-        let [first] = &cpo
-            .platform
-            .received("PUT", &format!("/2.2.1/tokens/GB/FCS/{uid}"))[..]
-        else {
+        let [first] = &cpo.received("PUT", &format!("/2.2.1/tokens/GB/FCS/{uid}"))[..] else {
             panic!("one token is sent");
         };
         let updated = first.body["last_updated"].as_str().expect("a time");
@@ -1484,7 +1474,7 @@ mod tokens {
         app.drain().await;
         let lower = uid.to_lowercase();
         assert!(sent(&cpo, &lower).pop().expect("a token").0);
-        let received = cpo.platform.received("PUT", "/2.2.1/tokens");
+        let received = cpo.received("PUT", "/2.2.1/tokens");
         let all: Vec<String> = received.iter().map(|one| one.body.to_string()).collect();
         for private in [
             "Ada",
@@ -1497,7 +1487,7 @@ mod tokens {
         ] {
             assert!(all.iter().all(|one| !one.contains(private)), "{private}");
         }
-        let none = suspended.platform.received("PUT", "/2.2.1/tokens");
+        let none = suspended.received("PUT", "/2.2.1/tokens");
         assert!(none.is_empty());
     }
 
@@ -1507,7 +1497,7 @@ mod tokens {
         let cpo = Connected::to(&app).await;
         let crew = app.crew(&app.alice).await;
         app.drain().await;
-        cpo.platform.behaviour().fail = vec![503];
+        cpo.script().fail = vec![503];
         let (_, uid) = card(&app, &crew, json!({})).await;
         app.advance(10).await;
         assert_eq!(sent(&cpo, &uid).len(), 2);
@@ -1753,19 +1743,19 @@ mod sync {
     async fn a_network_that_connects_is_pulled_from_completely() {
         let app = TestApp::start().await;
         let old = "2026-01-05T08:00:00Z";
-        let cpo = Connected::with(&app, |behaviour| {
+        let cpo = Connected::with(&app, |script| {
             let mut bad = location("BAD", old);
             bad["country"] = json!("XXX");
             let foreign = with(location("FOREIGN", old), json!({"party_id": "OTH"}));
             let list = ["L1", "L2", "L3", "L4"]
                 .map(|id| location(id, old))
                 .to_vec();
-            behaviour
+            script
                 .lists
                 .insert("locations", [list, vec![bad, foreign]].concat());
-            behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
-            behaviour.lists.insert("sessions", vec![fixture("session")]);
-            behaviour.lists.insert("cdrs", vec![fixture("cdr")]);
+            script.lists.insert("tariffs", vec![fixture("tariff")]);
+            script.lists.insert("sessions", vec![fixture("session")]);
+            script.lists.insert("cdrs", vec![fixture("cdr")]);
         })
         .await;
         app.drain().await;
@@ -1797,7 +1787,7 @@ mod sync {
             "{problems}"
         );
         // Sessions cannot be listed without a time.
-        let first = cpo.platform.received("GET", "/2.2.1/sessions").remove(0);
+        let first = cpo.received("GET", "/2.2.1/sessions").remove(0);
         assert!(
             first.path.contains("date_from=1970-01-01T00:00:00"),
             "{}",
@@ -1815,8 +1805,8 @@ mod sync {
     async fn what_has_changed_is_pulled_by_the_hour_and_what_is_gone_is_removed_by_a_full_pull() {
         let app = TestApp::start().await;
         let old = "2026-01-05T08:00:00Z";
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.lists.insert(
+        let cpo = Connected::with(&app, |script| {
+            script.lists.insert(
                 "locations",
                 ["L1", "L2", "L3"].map(|id| location(id, old)).to_vec(),
             );
@@ -1824,14 +1814,13 @@ mod sync {
         .await;
         app.drain().await;
         let later = app.now().plus(MINUTE).to_string();
-        cpo.platform.behaviour().lists.insert(
+        cpo.script().lists.insert(
             "locations",
             vec![location("L1", old), location("L4", &later)],
         );
         app.advance(3_600 + 300).await;
         assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4"]));
         let last = cpo
-            .platform
             .received("GET", "/2.2.1/locations")
             .pop()
             .expect("a request");
@@ -1867,9 +1856,9 @@ mod sync {
         // No token is sent meanwhile.
         app.drain().await;
         let old = "2026-01-05T08:00:00Z";
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.missing = vec!["tariffs", "sessions", "cdrs"];
-            behaviour.lists.insert(
+        let cpo = Connected::with(&app, |script| {
+            script.missing = vec!["tariffs", "sessions", "cdrs"];
+            script.lists.insert(
                 "locations",
                 ["L1", "L2", "L3", "L4", "L5"]
                     .map(|id| location(id, old))
@@ -1877,7 +1866,7 @@ mod sync {
             );
         })
         .await;
-        cpo.platform.behaviour().fail = vec![500; 3];
+        cpo.script().fail = vec![500; 3];
         app.drain().await;
         let pull = pulled(&app).await;
         assert!(
@@ -1888,7 +1877,6 @@ mod sync {
         app.advance(15 * 60 + 300).await;
         assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4", "L5"]));
         let paths: Vec<String> = cpo
-            .platform
             .received("GET", "/2.2.1/locations")
             .into_iter()
             .map(|one| one.path)
@@ -1906,12 +1894,12 @@ mod sync {
     {
         let app = TestApp::start().await;
         let old = "2026-01-05T08:00:00Z";
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.missing = vec!["sessions", "cdrs"];
-            behaviour.dead_links = vec!["tariffs"];
-            behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
+        let cpo = Connected::with(&app, |script| {
+            script.missing = vec!["sessions", "cdrs"];
+            script.dead_links = vec!["tariffs"];
+            script.lists.insert("tariffs", vec![fixture("tariff")]);
             let locations = ["L1", "L2"].map(|id| location(id, old));
-            behaviour.lists.insert("locations", locations.to_vec());
+            script.lists.insert("locations", locations.to_vec());
         })
         .await;
         app.drain().await;
@@ -1927,9 +1915,9 @@ mod sync {
             "{pull}"
         );
         // What the missing pages had may have changed before this pull: the next one asks for everything again.
-        cpo.platform.behaviour().dead_links.clear();
+        cpo.script().dead_links.clear();
         app.advance(60 * 60 + 300).await;
-        let paths = cpo.platform.received("GET", "/2.2.1/tariffs");
+        let paths = cpo.received("GET", "/2.2.1/tariffs");
         let last = &paths.last().expect("a request").path;
         assert!(!last.contains("date_from"), "{last}");
         assert_eq!(pulled(&app).await["problems"], json!([]));
@@ -1938,15 +1926,15 @@ mod sync {
     #[tokio::test]
     async fn a_pull_whose_message_was_lost_is_made_all_the_same() {
         let app = TestApp::start().await;
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour
+        let cpo = Connected::with(&app, |script| {
+            script
                 .lists
                 .insert("locations", vec![location("L1", "2026-01-05T08:00:00Z")]);
         })
         .await;
         app.running().lose_triggers().await.expect("lost");
         app.drain().await;
-        assert!(cpo.platform.received("GET", "/2.2.1/locations").is_empty());
+        assert!(cpo.received("GET", "/2.2.1/locations").is_empty());
         functions::stream::sweep::before(app.app(), app.now().plus(seconds(1)))
             .await
             .expect("swept");
@@ -1957,37 +1945,36 @@ mod sync {
     #[tokio::test]
     async fn the_token_is_not_sent_to_another_host_by_way_of_a_link() {
         let app = TestApp::start().await;
-        let thief = Platform::start().await;
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.page = 1;
+        let thief = platform().await;
+        let cpo = Connected::with(&app, |script| {
+            script.page = 1;
             let old = "2026-01-05T08:00:00Z";
-            behaviour
+            script
                 .lists
                 .insert("locations", vec![location("L1", old), location("L2", old)]);
         })
         .await;
         app.drain().await;
-        assert!(thief.behaviour().requests.is_empty());
+        assert!(thief.received("GET", "").is_empty());
         assert_eq!(ids(&app).await.len(), 2);
-        assert!(!cpo.platform.received("GET", "/2.2.1/locations").is_empty());
+        assert!(!cpo.received("GET", "/2.2.1/locations").is_empty());
     }
 }
 
 mod manage_networks {
     use super::*;
-    use tests::platform::TOKEN_A;
 
     #[tokio::test]
     async fn an_operator_connects_to_a_platform_with_its_token_a() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
-        platform.behaviour().versions = vec!["2.1.1", "2.2.1"];
+        let platform = platform().await;
+        platform.script().versions = vec!["2.1.1", "2.2.1"];
         platform
-            .behaviour()
+            .script()
             .lists
             .insert("locations", vec![fixture("location")]);
-        let url = format!("{}/versions", platform.url);
-        let connect = json!({"action": "connect", "name": "Example", "url": url, "token": TOKEN_A});
+        let url = platform.versions_url();
+        let connect = json!({"action": "connect", "name": "Example", "url": url, "token": platform.token_a()});
         let network = manage(&app, connect).await.expect("connected");
         assert_eq!(
             (&network["status"], &network["version"]),
@@ -2009,13 +1996,13 @@ mod manage_networks {
     #[tokio::test]
     async fn a_connection_that_fails_leaves_no_token_behind() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
-        let url = format!("{}/versions", platform.url);
+        let platform = platform().await;
+        let (url, token_a) = (platform.versions_url(), platform.token_a());
         let connect = |url: &str, token: &str| json!({"action": "connect", "name": "Example", "url": url, "token": token});
         for (url, token) in [
             (url.as_str(), "wrong"),
-            ("http://192.168.0.1/versions", TOKEN_A),
-            ("nonsense", TOKEN_A),
+            ("http://192.168.0.1/versions", token_a.as_str()),
+            ("nonsense", &token_a),
             (&url, "with blanks"),
         ] {
             manage(&app, connect(url, token)).await.expect_err(url);
@@ -2024,8 +2011,8 @@ mod manage_networks {
             .await
             .expect("networks");
         assert_eq!(listed["data"], json!([]));
-        platform.behaviour().missing = vec!["locations"];
-        let refused = manage(&app, connect(&url, TOKEN_A))
+        platform.script().missing = vec!["locations"];
+        let refused = manage(&app, connect(&url, &token_a))
             .await
             .expect_err("no locations");
         assert!(refused.contains("locations"), "{refused}");
@@ -2056,7 +2043,7 @@ mod manage_networks {
             (&revoked["status"], &revoked["platform_informed"]),
             (&json!("revoked"), &json!(true))
         );
-        let sent = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        let sent = cpo.received("DELETE", "/2.2.1/credentials");
         assert_eq!(sent.len(), 1, "the platform was informed");
         assert_eq!(tokens().await, (401, 2000));
         set("resume").await.expect_err("it is revoked");
@@ -2073,7 +2060,7 @@ mod manage_networks {
     async fn a_network_is_revoked_though_its_platform_cannot_be_informed() {
         let app = TestApp::start().await;
         let cpo = Connected::to(&app).await;
-        cpo.platform.behaviour().fail = vec![500];
+        cpo.script().fail = vec![500];
         let revoke = json!({"action": "revoke", "network": cpo.network});
         let revoked = manage(&app, revoke.clone()).await.expect("revoked");
         assert_eq!(revoked["status"], "revoked");
@@ -2085,7 +2072,7 @@ mod manage_networks {
         // Its token is gone: the platform is not asked again.
         let again = manage(&app, revoke).await.expect("revoked before");
         assert!(again.get("platform_informed").is_none());
-        let sent = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        let sent = cpo.received("DELETE", "/2.2.1/credentials");
         assert_eq!(sent.len(), 1);
     }
 
@@ -2104,7 +2091,7 @@ mod manage_networks {
         );
         let answer = cpo.send(&app, "GET", "/tokens", None).await;
         assert_eq!(codes(&answer), (401, 2000));
-        let sent = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        let sent = cpo.received("DELETE", "/2.2.1/credentials");
         assert_eq!(sent.len(), 0);
     }
 
@@ -2145,9 +2132,9 @@ mod samples {
     #[tokio::test]
     async fn every_operation_answers_its_sample_event() {
         let app = TestApp::start().await;
-        let cpo = Connected::with(&app, |behaviour| {
-            let operator = behaviour.roles[0].clone();
-            behaviour.roles = json!([hub_role(), operator]);
+        let cpo = Connected::with(&app, |script| {
+            let operator = script.roles[0].clone();
+            script.roles = json!([hub_role(), operator]);
         })
         .await;
         let parties = json!([{"country_code": "NL", "party_id": "EXA"}]);
@@ -2199,7 +2186,7 @@ mod samples {
                 .as_ref()
                 .is_some_and(|body| body.get("roles").is_some())
             {
-                body = Some(cpo.platform.credentials());
+                body = Some(cpo.credentials());
             }
             assert_eq!(event["requestContext"]["http"]["method"], method, "{name}");
             let answer = send(&app, &token, method, &path, body.as_ref(), &[]).await;
@@ -2251,9 +2238,9 @@ mod examples {
     /// A platform of the party of an object.
     async fn of(app: &TestApp, object: &Value) -> Connected {
         let (country, party) = (object["country_code"].clone(), object["party_id"].clone());
-        Connected::with(app, |behaviour| {
-            behaviour.roles[0]["country_code"] = country;
-            behaviour.roles[0]["party_id"] = party;
+        Connected::with(app, |script| {
+            script.roles[0]["country_code"] = country;
+            script.roles[0]["party_id"] = party;
         })
         .await
     }

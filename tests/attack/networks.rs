@@ -54,13 +54,13 @@ impl Scene {
         let app = TestApp::start().await;
         let mut platforms = Vec::new();
         for (place, party) in PARTIES.into_iter().enumerate() {
-            let platform = Connected::with(&app, |behaviour| {
-                behaviour.roles[0]["party_id"] = json!(party);
+            let platform = Connected::with(&app, |script| {
+                script.roles[0]["party_id"] = json!(party);
                 let lists = [
                     ("locations", location(place)),
                     ("tariffs", of_party("tariff", party)),
                 ];
-                behaviour
+                script
                     .lists
                     .extend(lists.map(|(name, one)| (name, vec![one])));
             });
@@ -72,17 +72,17 @@ impl Scene {
     /// One hub with both parties behind it.
     async fn of_hub() -> Self {
         let app = TestApp::start().await;
-        let hub = Connected::with(&app, |behaviour| {
+        let hub = Connected::with(&app, |script| {
             let role = |role: &str, party: &str| json!({"role": role, "country_code": "NL", "party_id": party, "business_details": {"name": party}});
-            behaviour.roles = json!([
+            script.roles = json!([
                 role("HUB", "HUB"),
                 role("CPO", PARTIES[0]),
                 role("CPO", PARTIES[1])
             ]);
             let locations = vec![location(0), location(1)];
-            behaviour.lists.insert("locations", locations);
+            script.lists.insert("locations", locations);
             let tariffs = PARTIES.map(|party| of_party("tariff", party));
-            behaviour.lists.insert("tariffs", tariffs.to_vec());
+            script.lists.insert("tariffs", tariffs.to_vec());
         });
         let hub = hub.await;
         app.drain().await;
@@ -129,7 +129,7 @@ impl Scene {
         let session = session.expect(200).body;
         self.app.drain().await;
         let platform = self.platforms.get(operator).unwrap_or(&self.platforms[0]);
-        let command = platform.platform.received("POST", START).pop();
+        let command = platform.received("POST", START).pop();
         (session, command.expect("a command").body)
     }
 
@@ -420,14 +420,14 @@ async fn comes_back(is_pulled: bool) {
     scene.app.advance(600).await;
     let revoke = json!({"action": "revoke", "network": scene.operators[0].network});
     manage(&scene.app, revoke).await.expect("it is revoked");
-    let again = Connected::with(&scene.app, |behaviour| {
+    let again = Connected::with(&scene.app, |script| {
         if is_pulled {
             let lists = [
                 ("locations", location(0)),
                 ("tariffs", of_party("tariff", "EXA")),
             ];
             let lists = lists.map(|(name, one)| (name, vec![one]));
-            behaviour.lists.extend(lists);
+            script.lists.extend(lists);
         }
     });
     let again = again.await;
@@ -459,7 +459,7 @@ async fn comes_back(is_pulled: bool) {
     let next = scene.app.alice.post("/v1/charging_sessions", body).await;
     let next = next.expect(200).body;
     scene.app.drain().await;
-    let command = again.platform.received("POST", START).pop();
+    let command = again.received("POST", START).pop();
     let theirs = session_of(&command.expect("a command").body, scene.app.now());
     again.put(&scene.app, "/sessions/NL/EXA/S1", &theirs).await;
     scene.app.drain().await;

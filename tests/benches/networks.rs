@@ -75,9 +75,9 @@ fn location(number: usize) -> Value {
 
 /// An operator with so many locations.
 async fn connected(test: &TestApp, locations: usize) -> Connected {
-    let cpo = Connected::with(test, |behaviour| {
-        behaviour.page = PAGE;
-        behaviour.generated = Some(Generated {
+    let cpo = Connected::with(test, |script| {
+        script.page = PAGE;
+        script.generated = Some(Generated {
             count: locations,
             make: location,
         });
@@ -126,8 +126,8 @@ async fn large_page(folder: &Path) {
     tokio::spawn(async move { axum::serve(port, router).await });
 
     let test = in_file(folder).await;
-    let cpo = Connected::with(&test, |behaviour| {
-        behaviour.addresses.insert("locations", address);
+    let cpo = Connected::with(&test, |script| {
+        script.addresses.insert("locations", address);
     });
     let cpo = cpo.await;
     let before = memory();
