@@ -10,7 +10,7 @@ use cpo::{Cpo, Options, Script};
 use serde_json::{Value, json};
 use shared::Timestamp;
 
-use crate::{TestApp, TestResponse, with};
+use crate::{Client, TestApp, TestResponse, with};
 
 /// A platform of the party NL*EXA without objects, which accepts every command and does nothing by itself.
 pub async fn platform() -> Arc<Cpo> {
@@ -19,11 +19,13 @@ pub async fn platform() -> Arc<Cpo> {
 }
 
 /// A platform that is connected to the service, and the token that it sends.
+#[derive(Clone)]
 pub struct Connected {
     pub platform: Arc<Cpo>,
     pub token: String,
     /// The id of the network.
     pub network: String,
+    pub client: Client,
 }
 
 /// Does what an operator asks, in test mode. Returns the result or the message of the error.
@@ -50,11 +52,45 @@ pub async fn send(
     body: Option<&Value>,
     headers: &[(&str, &str)],
 ) -> TestResponse {
+    send_by(&app.anon, token, method, path, body, headers).await
+}
+
+async fn send_by(
+    client: &Client,
+    token: &str,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+    headers: &[(&str, &str)],
+) -> TestResponse {
     let authorization = format!("Token {}", STANDARD.encode(token));
     let mut all = vec![("authorization", authorization.as_str())];
     all.extend_from_slice(headers);
     let body = body.map(Value::to_string);
-    app.anon.send(method, path, body, &all).await
+    client.send(method, path, body, &all).await
+}
+
+/// The HTTP status and the status code of an answer in the envelope of OCPI.
+#[track_caller]
+pub fn codes(answer: &TestResponse) -> (u16, i64) {
+    assert!(answer.body["timestamp"].is_string(), "{}", answer.text);
+    let code = answer.body["status_code"].as_i64();
+    (answer.status, code.expect("a status code"))
+}
+
+/// Sends a request of a platform, which has to be answered with an HTTP status and a status code.
+pub async fn send_expecting(
+    app: &TestApp,
+    token: &str,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+    expected: (u16, i64),
+) -> TestResponse {
+    let answer = send(app, token, method, path, body, &[]).await;
+    let report = || format!("{token} {method} {path} {body:?}: {}", answer.text);
+    assert_eq!(codes(&answer), expected, "{}", report());
+    answer
 }
 
 /// The role of a hub, NL*HUB.
@@ -83,6 +119,13 @@ impl Connected {
         Self::with(app, |_| {}).await
     }
 
+    /// A service with such a platform.
+    pub async fn start() -> (TestApp, Self) {
+        let app = TestApp::start().await;
+        let cpo = Self::to(&app).await;
+        (app, cpo)
+    }
+
     /// The same with another script.
     pub async fn with(app: &TestApp, change: impl FnOnce(&mut Script)) -> Self {
         let platform = platform().await;
@@ -107,24 +150,33 @@ impl Connected {
             platform,
             token,
             network: issued["network"]["id"].as_str().expect("an id").to_owned(),
+            client: app.anon.clone(),
         }
     }
 
     /// Sends a request to a path below the version, such as `/tariffs/NL/EXA/1`.
-    pub async fn send(
+    pub async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> TestResponse {
+        let path = format!("/ocpi/2.2.1{path}");
+        send_by(&self.client, &self.token, method, &path, body, &[]).await
+    }
+
+    /// The same, which has to be answered with an HTTP status and a status code.
+    pub async fn expect(
         &self,
-        app: &TestApp,
         method: &str,
         path: &str,
         body: Option<&Value>,
+        expected: (u16, i64),
     ) -> TestResponse {
-        let path = format!("/ocpi/2.2.1{path}");
-        send(app, &self.token, method, &path, body, &[]).await
+        let answer = self.send(method, path, body).await;
+        let report = || format!("{method} {path} {body:?}: {}", answer.text);
+        assert_eq!(codes(&answer), expected, "{}", report());
+        answer
     }
 
     /// Sends an object, which has to be taken.
-    pub async fn put(&self, app: &TestApp, path: &str, object: &Value) -> TestResponse {
-        let answer = self.send(app, "PUT", path, Some(object)).await;
+    pub async fn put(&self, path: &str, object: &Value) -> TestResponse {
+        let answer = self.send("PUT", path, Some(object)).await;
         assert_eq!(answer.body["status_code"], 1000, "{path}: {}", answer.text);
         answer
     }

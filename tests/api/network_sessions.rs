@@ -149,7 +149,7 @@ impl Scene {
             "/sessions/NL/EXA/{}",
             session["id"].as_str().expect("an id")
         );
-        self.cpo.put(&self.app, &path, session).await;
+        self.cpo.put(&path, session).await;
         self.app.drain().await;
     }
 
@@ -170,7 +170,7 @@ impl Scene {
 
     /// Sends a CDR.
     pub async fn bill(&self, cdr: &Value) {
-        let answer = self.cpo.send(&self.app, "POST", "/cdrs", Some(cdr)).await;
+        let answer = self.cpo.send("POST", "/cdrs", Some(cdr)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         self.app.drain().await;
     }
@@ -302,10 +302,7 @@ mod start {
         let patch = json!({"kwh": 10, "charging_periods": [period, parked], "last_updated": now});
         for _ in 0..2 {
             let path = "/sessions/NL/EXA/S1";
-            let answer = scene
-                .cpo
-                .send(&scene.app, "PATCH", path, Some(&patch))
-                .await;
+            let answer = scene.cpo.send("PATCH", path, Some(&patch)).await;
             assert_eq!(answer.body["status_code"], 1000);
             scene.app.drain().await;
         }
@@ -1541,10 +1538,7 @@ mod stations {
             let mut tariff = fixture("tariff");
             tariff["elements"][0]["restrictions"] = restrictions;
             tariff["last_updated"] = Scene::text(scene.app.now());
-            scene
-                .cpo
-                .put(&scene.app, "/tariffs/NL/EXA/DAY", &tariff)
-                .await;
+            scene.cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
             scene.app.advance(60).await;
             let station = scene.app.alice.get(&path).await.expect(200).body;
             let prices = station["connectors"][0]["pricing"].as_array();
@@ -1616,7 +1610,7 @@ mod cards {
     async fn authorized(scene: &Scene) -> Value {
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
         let path = format!("/tokens/{UID}/authorize");
-        let answer = scene.cpo.send(&scene.app, "POST", &path, Some(&place));
+        let answer = scene.cpo.send("POST", &path, Some(&place));
         answer.await.body["data"]["allowed"].clone()
     }
 

@@ -448,9 +448,8 @@ async fn stations_of_a_network_are_candidates_as_long_as_it_is_connected() {
             _ => &app.alice,
         };
         let crew = app.crew(account).await;
-        cpo.put(&app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
-            .await;
-        cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
+        cpo.put("/tariffs/NL/EXA/DAY", &fixture("tariff")).await;
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
         let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
         let around = with(search(&app, &crew, 60), json!({"location": place}));

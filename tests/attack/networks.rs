@@ -434,7 +434,7 @@ async fn comes_back(is_pulled: bool) {
     scene.app.drain().await;
     if !is_pulled {
         let path = "/locations/NL/EXA/AMS-1";
-        again.put(&scene.app, path, &location(0)).await;
+        again.put(path, &location(0)).await;
     }
     // The station is the same one, and its new network operates it.
     let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
@@ -447,7 +447,7 @@ async fn comes_back(is_pulled: bool) {
     ] {
         let change = json!({"id": id, "authorization_reference": reference});
         let cdr = with(cdr_of(&theirs, scene.app.now()), change);
-        let answer = again.send(&scene.app, "POST", "/cdrs", Some(&cdr)).await;
+        let answer = again.send("POST", "/cdrs", Some(&cdr)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         scene.app.drain().await;
     }
@@ -461,7 +461,7 @@ async fn comes_back(is_pulled: bool) {
     scene.app.drain().await;
     let command = again.received("POST", START).pop();
     let theirs = session_of(&command.expect("a command").body, scene.app.now());
-    again.put(&scene.app, "/sessions/NL/EXA/S1", &theirs).await;
+    again.put("/sessions/NL/EXA/S1", &theirs).await;
     scene.app.drain().await;
     assert_eq!(scene.status(&next).await.0, "active");
     assert_eq!(scene.status(&session).await, ("active".into(), 0));

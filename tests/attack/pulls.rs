@@ -104,9 +104,8 @@ async fn turn(app: &TestApp, cpo: &Connected, locations: &str) -> Connected {
     let pull = json!({"action": "pull", "network": cpo.network, "full": true});
     manage(app, pull).await.expect("asked for");
     Connected {
-        platform: cpo.platform.clone(),
         token: token.to_owned(),
-        network: cpo.network.clone(),
+        ..cpo.clone()
     }
 }
 

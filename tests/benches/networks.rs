@@ -266,11 +266,7 @@ async fn patch(test: &TestApp, cpo: &Connected, locations: usize) {
                 _ => "AVAILABLE",
             };
             let (router, number, now) = (router.clone(), number % locations, test.app().now());
-            let cpo = Connected {
-                platform: cpo.platform.clone(),
-                token: cpo.token.clone(),
-                network: cpo.network.clone(),
-            };
+            let cpo = cpo.clone();
             sent.push(tokio::spawn(async move {
                 send_patch(&router, &cpo, number, status, now).await
             }));

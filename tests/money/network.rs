@@ -200,8 +200,7 @@ impl Network {
         let tariff =
             json!({"party_id": party, "currency": code(currencies[0]), "elements": [element]});
         let tariff = with(fixture("tariff"), tariff);
-        cpo.put(test, &format!("/tariffs/NL/{party}/DAY"), &tariff)
-            .await;
+        cpo.put(&format!("/tariffs/NL/{party}/DAY"), &tariff).await;
         let latitude = format!("{}.{:06}", 40 + seed / 50 % 30, seed % 50 * 20_000);
         let mut location = fixture("location");
         let mut second = location["evses"][0].clone();
@@ -209,7 +208,7 @@ impl Network {
         location["evses"][1] = second;
         let place = json!({"latitude": latitude, "longitude": format!("{longitude}000")});
         let location = with(location, json!({"party_id": party, "coordinates": place}));
-        cpo.put(test, &format!("/locations/NL/{party}/AMS-1"), &location)
+        cpo.put(&format!("/locations/NL/{party}/AMS-1"), &location)
             .await;
         let locations = vec![location];
         cpo.script().lists.insert("locations", locations);
