@@ -94,6 +94,10 @@ pub struct Endpoint {
 }
 
 fn endpoint<H: Handler<T, App>, T: RequestParts + 'static>(route: Route, handler: H) -> Endpoint {
+    let route = Route {
+        query: T::query_names,
+        ..route
+    };
     let filter = match route.method {
         Method::Get => MethodFilter::GET,
         Method::Post => MethodFilter::POST,

@@ -1,10 +1,14 @@
 //! The request that a handler expects, derived from its signature: the part of the OpenAPI document that is not in its route.
 
 use axum::extract::State;
+use serde::de::DeserializeOwned;
 use shared::App;
 use shared::error::Code;
-use shared::http::{Body, ListQuery, PathId, RequestContext};
+use shared::http::list::Paging;
+use shared::http::{Body, ListQuery, PathId, Query, RequestContext, query};
 use shared::models::body::RequestBody;
+use shared::models::schema::{Named, named};
+use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
@@ -16,8 +20,8 @@ pub type Schemas = Vec<(String, RefOr<Schema>)>;
 pub struct RequestSpec {
     /// The `{id}` of the path.
     pub id: bool,
-    /// A page of a list.
-    pub page: bool,
+    /// The structs that the query is read as.
+    pub query: Vec<Named>,
     pub body: Option<BodyType>,
 }
 
@@ -33,6 +37,9 @@ pub struct BodyType {
 
 /// An argument of a handler.
 pub trait RequestPart {
+    /// Adds the query names that it reads.
+    fn query_names(_names: &mut Vec<&'static str>) {}
+
     fn describe(_spec: &mut RequestSpec) {}
 }
 
@@ -47,8 +54,22 @@ impl RequestPart for PathId {
 }
 
 impl RequestPart for ListQuery {
+    fn query_names(names: &mut Vec<&'static str>) {
+        Query::<Paging>::query_names(names);
+    }
+
     fn describe(spec: &mut RequestSpec) {
-        spec.page = true;
+        Query::<Paging>::describe(spec);
+    }
+}
+
+impl<T: DeserializeOwned + ToSchema> RequestPart for Query<T> {
+    fn query_names(names: &mut Vec<&'static str>) {
+        names.extend(query::names::<T>());
+    }
+
+    fn describe(spec: &mut RequestSpec) {
+        spec.query.push(named::<T>());
     }
 }
 
@@ -66,12 +87,21 @@ impl<T: RequestBody> RequestPart for Body<T> {
 
 /// The arguments of a handler, behind axum's own marker.
 pub trait RequestParts {
+    /// The query names that they read.
+    fn query_names() -> Vec<&'static str>;
+
     fn request_spec() -> RequestSpec;
 }
 
 macro_rules! arguments {
     ($($part:ident)*) => {
         impl<M, $($part: RequestPart,)*> RequestParts for (M, $($part,)*) {
+            fn query_names() -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $($part::query_names(&mut names);)*
+                names
+            }
+
             fn request_spec() -> RequestSpec {
                 let mut spec = RequestSpec::default();
                 $($part::describe(&mut spec);)*
@@ -84,3 +114,4 @@ macro_rules! arguments {
 arguments!(A B);
 arguments!(A B C);
 arguments!(A B C D);
+arguments!(A B C D E);

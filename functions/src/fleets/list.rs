@@ -1,28 +1,34 @@
 //! `GET /v1/fleets`: lists the fleets, newest first. Filter: `status`.
 
 use axum::extract::State;
+use serde::Deserialize;
 use shared::Response;
-use shared::http::{ListQuery, RequestContext, Route};
+use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::fleet::{Fleet, FleetStatus};
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
+use utoipa::ToSchema;
 
 use crate::page;
 
-pub const ROUTE: Route = Route::list("list-fleets", "/v1/fleets", Resource::Fleets)
-    .filtered(&["limit", "page", "status"]);
+pub const ROUTE: Route = Route::list("list-fleets", "/v1/fleets", Resource::Fleets);
+
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    status: Option<FleetStatus>,
+}
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(filters): Query<Filters>,
 ) -> Result<Response, Error> {
     let page_request = query.page_request(context.tenant(), Kind::Fleet)?;
-    let filter = query
-        .word::<FleetStatus>("status")?
-        .map(|status| Condition::equals("status", status));
+    let filter = Condition::given("status", filters.status);
     let partition = Partition::Kind {
         tenant: context.tenant(),
         kind: Kind::Fleet,

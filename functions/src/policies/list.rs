@@ -1,28 +1,35 @@
 //! `GET /v1/policies`: lists the policies, newest first. Filter: `status`.
 
 use axum::extract::State;
+use serde::Deserialize;
 use shared::Response;
-use shared::http::{ListQuery, RequestContext, Route};
+use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::policy::{Policy, PolicyStatus};
 use shared::store::keys::Partition;
 use shared::{App, Error, Kind};
+use utoipa::ToSchema;
 
 use crate::page;
 
-pub const ROUTE: Route = Route::list("list-policies", "/v1/policies", Resource::Policies)
-    .filtered(&["limit", "page", "status"]);
+pub const ROUTE: Route = Route::list("list-policies", "/v1/policies", Resource::Policies);
+
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    status: Option<PolicyStatus>,
+}
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(filters): Query<Filters>,
 ) -> Result<Response, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Policy);
     let page_request = query.page_request(tenant, kind)?;
-    let status = query.word::<PolicyStatus>("status")?;
-    let filter = status.map(|status| Condition::equals("status", status));
+    let filter = Condition::given("status", filters.status);
     let partition = Partition::Kind { tenant, kind };
     let found = app
         .store

@@ -20,7 +20,7 @@ use super::auth::{KeyRing, Principal, authenticate};
 use super::body;
 use super::errors::{self, ErrorExtension};
 use super::expand::{self, Wanted};
-use super::query::Query;
+use super::query::QueryString;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::request_context::RequestContext;
 use super::route::{PATIENCE, Route};
@@ -287,7 +287,7 @@ async fn prepare(
     parts: &Parts,
     body: Bytes,
     version: &str,
-) -> Result<(RequestContext, Query, Bytes, Wanted)> {
+) -> Result<(RequestContext, QueryString, Bytes, Wanted)> {
     let rights = authenticated.principal.key.rights.clone();
     let idempotency = if route.only_reads() {
         None
@@ -303,11 +303,11 @@ async fn prepare(
     let base_url = base_url(&edge.settings, &parts.headers);
     let key = authenticated.principal.key;
     let read = || {
-        let mut known = route.query.to_vec();
+        let mut known = (route.query)();
         if expand::is_taken(&route) {
             known.push(expand::NAME);
         }
-        let query = Query::parse(parts.uri.query().unwrap_or_default(), &known)?;
+        let query = QueryString::parse(parts.uri.query().unwrap_or_default(), &known)?;
         let wanted = Wanted::read(&query, &route, &key.rights)?;
         Ok((query, wanted))
     };
@@ -445,7 +445,7 @@ fn idempotency(
 async fn run(
     edge: &Edge,
     context: RequestContext,
-    query: Query,
+    query: QueryString,
     parts: Parts,
     body: Bytes,
     next: Next,

@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::query::Query;
+use super::query::QueryString;
 use super::route::{Route, Shows};
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
@@ -159,7 +159,7 @@ impl Wanted {
     ///
     /// # Errors
     /// 400 `unsupported_expand_value`: no such member, too many paths, or too deep; 403 for what the key may not read.
-    pub fn read(query: &Query, route: &Route, rights: &Rights) -> Result<Self> {
+    pub fn read(query: &QueryString, route: &Route, rights: &Rights) -> Result<Self> {
         let mut wanted = Self::default();
         let paths: Vec<_> = query.all(NAME).collect();
         if paths.len() > MAX_PATHS {
@@ -509,7 +509,7 @@ mod tests {
     use super::*;
 
     fn read(route: &Route, query: &str, scopes: &[Scope]) -> Result<Wanted> {
-        let query = Query::parse(query, &[NAME]).unwrap();
+        let query = QueryString::parse(query, &[NAME]).unwrap();
         Wanted::read(&query, route, &Rights::of(scopes.to_vec()))
     }
 

@@ -30,7 +30,7 @@ impl Method {
 }
 
 /// A route: its function's name, where it answers, and what a caller needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Route {
     /// The name of the function and of its sample event.
     pub name: &'static str,
@@ -43,8 +43,8 @@ pub struct Route {
     pub also: &'static [Scope],
     /// Further scopes that a key needs for some requests, or for some of what they show.
     pub sometimes: &'static [Conditional],
-    /// The query names it understands; any other is refused.
-    pub query: &'static [&'static str],
+    /// The query names that its handler reads; any other is refused.
+    pub query: fn() -> Vec<&'static str>,
     pub shows: Shows,
     /// The codes it may refuse with, besides those of its body and of the object in its path.
     pub refuses: &'static [Code],
@@ -103,7 +103,7 @@ impl Route {
             scope: Scope::Read(resource),
             also: &[],
             sometimes: &[],
-            query: &[],
+            query: Vec::new,
             shows: Shows::Object(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
@@ -112,7 +112,7 @@ impl Route {
         }
     }
 
-    /// A route that shows a list; give its filters with [`Route::filtered`].
+    /// A route that shows a list.
     pub const fn list(name: &'static str, path: &'static str, resource: Resource) -> Self {
         Self {
             name,
@@ -121,7 +121,7 @@ impl Route {
             scope: Scope::Read(resource),
             also: &[],
             sometimes: &[],
-            query: &["limit", "page"],
+            query: Vec::new,
             shows: Shows::Page(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
@@ -139,7 +139,7 @@ impl Route {
             scope: Scope::Write(resource),
             also: &[],
             sometimes: &[],
-            query: &[],
+            query: Vec::new,
             shows: Shows::Object(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
@@ -157,7 +157,7 @@ impl Route {
             scope: Scope::Read(resource),
             also: &[],
             sometimes: &[],
-            query: &[],
+            query: Vec::new,
             shows: Shows::Candidates,
             refuses: &[],
             patience: PATIENCE,
@@ -175,7 +175,7 @@ impl Route {
             scope: Scope::Write(resource),
             also: &[],
             sometimes: &[],
-            query: &[],
+            query: Vec::new,
             shows: Shows::Deleted(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
@@ -246,13 +246,6 @@ impl Route {
     pub const fn charging(mut self) -> Self {
         self.charges = true;
         self.patience = CHARGE_PATIENCE;
-        self
-    }
-
-    /// The same with these query names, `limit` and `page` among them.
-    #[must_use]
-    pub const fn filtered(mut self, query: &'static [&'static str]) -> Self {
-        self.query = query;
         self
     }
 

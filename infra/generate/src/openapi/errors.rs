@@ -36,8 +36,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     codes.extend(route.refuses);
     let named = |name: &&str| Kind::ALL.iter().find(|kind| kind.name() == *name);
     codes.extend(
-        route
-            .query
+        (route.query)()
             .iter()
             .filter_map(named)
             .filter_map(|kind| Code::not_found(*kind)),
