@@ -1,13 +1,14 @@
-//! The request that a handler expects, derived from its signature: the part of the OpenAPI document that is not in its route.
+//! The request that a handler expects and what its reply shows, derived from its signature: the part of the OpenAPI document that
+//! is not in its route.
 
 use axum::extract::State;
 use serde::de::DeserializeOwned;
-use shared::App;
 use shared::error::Code;
 use shared::http::list::Paging;
-use shared::http::{Body, ListQuery, PathId, Query, RequestContext, query};
+use shared::http::{Body, ListQuery, PathId, Query, RequestContext, Shown, Shows, query};
 use shared::models::body::RequestBody;
 use shared::models::schema::{Named, named};
+use shared::{App, Error, Reply};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
@@ -85,6 +86,12 @@ impl<T: RequestBody> RequestPart for Body<T> {
     }
 }
 
+/// A handler with these arguments, behind axum's own marker.
+pub trait Replies<T> {
+    /// What its reply shows.
+    const SHOWS: Shows;
+}
+
 /// The arguments of a handler, behind axum's own marker.
 pub trait RequestParts {
     /// The query names that they read.
@@ -95,6 +102,15 @@ pub trait RequestParts {
 
 macro_rules! arguments {
     ($($part:ident)*) => {
+        impl<F, Fut, R, M, $($part,)*> Replies<(M, $($part,)*)> for F
+        where
+            F: Fn($($part),*) -> Fut,
+            Fut: Future<Output = Result<Reply<R>, Error>>,
+            R: Shown,
+        {
+            const SHOWS: Shows = R::SHOWS;
+        }
+
         impl<M, $($part: RequestPart,)*> RequestParts for (M, $($part,)*) {
             fn query_names() -> Vec<&'static str> {
                 let mut names = Vec::new();

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charge_card::{CardStatus, ChargeCard};
@@ -10,13 +10,11 @@ use shared::models::condition::Condition;
 use shared::models::driver::Driver;
 use shared::models::vehicle::Vehicle;
 use shared::store::keys::Partition;
-use shared::store::list::Members;
+use shared::store::list::{Members, Page};
 use shared::{App, Error, Id, Kind};
 use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-charge-cards",
     "/v1/charge_cards",
     Resource::ChargeCards,
@@ -35,7 +33,7 @@ pub async fn handle(
     State(app): State<App>,
     query: ListQuery,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<ChargeCard>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::ChargeCard);
     let page_request = query.page_request(tenant, kind)?;
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
@@ -65,5 +63,5 @@ pub async fn handle(
                 .await?
         }
     };
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

@@ -4,7 +4,7 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Created, ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
@@ -15,13 +15,12 @@ use shared::models::fleet::Fleet;
 use shared::models::vehicle::Vehicle;
 use shared::origin::Tenant;
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::store::row::ById;
 use shared::{App, Code, Error, Id, Kind};
 use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-charging-sessions",
     "/v1/charging_sessions",
     Resource::ChargingSessions,
@@ -44,7 +43,7 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<ChargingSession>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::ChargingSession);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
@@ -87,7 +86,7 @@ pub async fn handle(
     for row in &mut found.rows {
         row.object = row.live(tenant.mode, context.now());
     }
-    page::respond(&context, &query, found.objects())
+    query.respond(&context, found.objects())
 }
 
 /// The object that a filter names, if it names one.

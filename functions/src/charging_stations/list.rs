@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use axum::extract::State;
 use serde::{Deserialize, Deserializer, de};
-use shared::Response;
+use shared::Reply;
 use shared::charging::effective_price::ChargingVehicle;
 use shared::charging::geo::Corridor;
 use shared::charging::search::{
@@ -13,17 +13,17 @@ use shared::charging::search::{
 use shared::http::query::Whole;
 use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::charging_station::Point;
+use shared::models::charging_station::{ChargingStation, Point};
 use shared::models::driver::Driver;
 use shared::models::vehicle::{ConnectorType, Vehicle};
 use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::store::list::Cursor;
+use shared::store::list::{Cursor, Page};
 use shared::time::{DAY, HOUR, SignedDuration, days};
 use shared::window::Window;
 use shared::{App, Error, Id, Kind, Timestamp};
 use utoipa::ToSchema;
 
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-charging-stations",
     "/v1/charging_stations",
     Resource::ChargingStations,
@@ -92,7 +92,7 @@ pub async fn handle(
     State(app): State<App>,
     query: ListQuery,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<ChargingStation>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::ChargingStation);
     let from: Cursor<SearchPosition> = query.from(tenant, kind)?;
     let searched = match &from {

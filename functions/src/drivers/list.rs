@@ -2,20 +2,18 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::driver::Driver;
 use shared::models::fleet::{Fleet, FleetStatus};
 use shared::store::keys::Partition;
-use shared::store::list::Members;
+use shared::store::list::{Members, Page};
 use shared::{App, Error, Id, Kind};
 use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list("list-drivers", "/v1/drivers", Resource::Drivers);
+pub const ROUTE: Route = Route::get("list-drivers", "/v1/drivers", Resource::Drivers);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
@@ -29,7 +27,7 @@ pub async fn handle(
     State(app): State<App>,
     query: ListQuery,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<Driver>>, Error> {
     let tenant = context.tenant();
     let page_request = query.page_request(tenant, Kind::Driver)?;
     let Filters { fleet, status } = filters;
@@ -53,5 +51,5 @@ pub async fn handle(
                 .await?
         }
     };
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

@@ -4,7 +4,7 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Conditional, Created, ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
@@ -14,9 +14,7 @@ use shared::store::list::{Among, Page};
 use shared::{App, Error, Kind};
 use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list("list-events", "/v1/events", Resource::Events)
+pub const ROUTE: Route = Route::get("list-events", "/v1/events", Resource::Events)
 .sometimes_requiring(&[Conditional {
     scope: "<resource>:read",
     when: "always, of the kind of object that an event shows; events without it are left out, and a type without it is refused \
@@ -37,7 +35,7 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<Event>>, Error> {
     let page_request = created.narrow(query.page_request(context.tenant(), Kind::Event)?);
     if let Some(kind) = filters.kind {
         context
@@ -85,5 +83,5 @@ pub async fn handle(
     for row in &mut found.rows {
         row.object = row.clone().shown(&app.settings.versions);
     }
-    page::respond(&context, &query, found.objects())
+    query.respond(&context, found.objects())
 }

@@ -2,18 +2,17 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::fleet::{Fleet, FleetStatus};
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Kind};
 use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list("list-fleets", "/v1/fleets", Resource::Fleets);
+pub const ROUTE: Route = Route::get("list-fleets", "/v1/fleets", Resource::Fleets);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
@@ -26,7 +25,7 @@ pub async fn handle(
     State(app): State<App>,
     query: ListQuery,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<Fleet>>, Error> {
     let page_request = query.page_request(context.tenant(), Kind::Fleet)?;
     let filter = Condition::given("status", filters.status);
     let partition = Partition::Kind {
@@ -37,5 +36,5 @@ pub async fn handle(
         .store
         .list_objects::<Fleet>(partition, &page_request, filter.into_iter().collect())
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

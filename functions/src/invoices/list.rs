@@ -3,19 +3,18 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, InvoiceFilter};
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Id, Kind};
 use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list("list-invoices", "/v1/invoices", Resource::Invoices);
+pub const ROUTE: Route = Route::get("list-invoices", "/v1/invoices", Resource::Invoices);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
@@ -29,7 +28,7 @@ pub async fn handle(
     State(app): State<App>,
     query: ListQuery,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<Invoice>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Invoice);
     let page_request = query.page_request(tenant, kind)?;
     let status = filters.status;
@@ -43,5 +42,5 @@ pub async fn handle(
         .store
         .list_objects::<Invoice>(partition, &page_request, filter)
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

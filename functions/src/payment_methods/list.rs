@@ -2,18 +2,19 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::payment_method::PaymentMethod;
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Code, Error, Id, Kind};
 use utoipa::ToSchema;
 
-use crate::{page, references};
+use crate::references;
 
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-payment-methods",
     "/v1/payment_methods",
     Resource::PaymentMethods,
@@ -35,7 +36,7 @@ pub async fn handle(
     State(app): State<App>,
     query: ListQuery,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<PaymentMethod>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::PaymentMethod);
     let page_request = query.page_request(tenant, kind)?;
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
@@ -48,5 +49,5 @@ pub async fn handle(
         .store
         .list_objects::<PaymentMethod>(partition, &page_request, filter)
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

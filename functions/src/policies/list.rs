@@ -2,18 +2,17 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::policy::{Policy, PolicyStatus};
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Kind};
 use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list("list-policies", "/v1/policies", Resource::Policies);
+pub const ROUTE: Route = Route::get("list-policies", "/v1/policies", Resource::Policies);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
@@ -26,7 +25,7 @@ pub async fn handle(
     State(app): State<App>,
     query: ListQuery,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<Policy>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Policy);
     let page_request = query.page_request(tenant, kind)?;
     let filter = Condition::given("status", filters.status);
@@ -35,5 +34,5 @@ pub async fn handle(
         .store
         .list_objects::<Policy>(partition, &page_request, filter.into_iter().collect())
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

@@ -2,20 +2,20 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::deployment::Need;
 use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::report::{Report, ReportStatus};
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Kind};
 use utoipa::ToSchema;
 
 use super::link;
-use crate::page;
 
-pub const ROUTE: Route = Route::list("list-reports", "/v1/reports", Resource::Reports)
+pub const ROUTE: Route = Route::get("list-reports", "/v1/reports", Resource::Reports)
     .sometimes_requiring(&[super::SHOWS_FILE])
     .needing(&[Need::SignReports]);
 
@@ -30,7 +30,7 @@ pub async fn handle(
     State(app): State<App>,
     query: ListQuery,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<Report>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Report);
     let page_request = query.page_request(tenant, kind)?;
     let filter = Condition::given("status", filters.status);
@@ -45,5 +45,5 @@ pub async fn handle(
         rows.push(link::signed(&app, &context.key, row).await?);
     }
     found.rows = rows;
-    page::respond(&context, &query, found.objects())
+    query.respond(&context, found.objects())
 }

@@ -4,7 +4,7 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Created, ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
@@ -12,12 +12,11 @@ use shared::models::driver::Driver;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::vehicle::Vehicle;
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Id, Kind};
 use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-reservations",
     "/v1/reservations",
     Resource::Reservations,
@@ -37,7 +36,7 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<Reservation>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Reservation);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
@@ -60,5 +59,5 @@ pub async fn handle(
         .store
         .list_objects::<Reservation>(partition, &page_request, filter)
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
@@ -10,13 +10,11 @@ use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::{Vehicle, VehicleStatus};
 use shared::store::keys::Partition;
-use shared::store::list::Members;
+use shared::store::list::{Members, Page};
 use shared::{App, Error, Id, Kind};
 use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list("list-vehicles", "/v1/vehicles", Resource::Vehicles);
+pub const ROUTE: Route = Route::get("list-vehicles", "/v1/vehicles", Resource::Vehicles);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
@@ -31,7 +29,7 @@ pub async fn handle(
     State(app): State<App>,
     query: ListQuery,
     Query(filters): Query<Filters>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<Vehicle>>, Error> {
     let tenant = context.tenant();
     let page_request = query.page_request(tenant, Kind::Vehicle)?;
     let (fleet, status) = (filters.fleet.as_ref(), filters.status);
@@ -68,5 +66,5 @@ pub async fn handle(
                 .await?
         }
     };
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

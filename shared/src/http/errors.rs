@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{ClientError, Code, Error, ErrorType};
 use crate::id::Id;
-use crate::response::Response;
+use crate::response::{Reply, Response};
 
 /// How long a client should wait after a 503, in seconds.
 const RETRY_AFTER: u64 = 1;
@@ -34,6 +34,12 @@ impl IntoResponse for Error {
             .extensions_mut()
             .insert(ErrorExtension(Arc::new(self)));
         response
+    }
+}
+
+impl<T> IntoResponse for Reply<T> {
+    fn into_response(self) -> HttpResponse {
+        Response::from(self).into_response()
     }
 }
 

@@ -517,7 +517,10 @@ mod tests {
     fn paths_are_members_that_hold_ids() {
         let all = &[Scope::Everything];
         let one = Route::get("retrieve-reservation", "/", Resource::Reservations);
-        let list = Route::list("list-reservations", "/", Resource::Reservations);
+        let list = Route {
+            shows: Shows::Page(Kind::Reservation),
+            ..one
+        };
         for path in [
             "vehicle",
             "vehicle.fleet",
@@ -569,7 +572,10 @@ mod tests {
     #[test]
     fn a_path_never_returns_to_a_kind_it_has_passed() {
         let all = &[Scope::Everything];
-        let list = Route::list("list-vehicles", "/", Resource::Vehicles);
+        let list = Route {
+            shows: Shows::Page(Kind::Vehicle),
+            ..Route::get("list-vehicles", "/", Resource::Vehicles)
+        };
         for path in [
             "data.drivers.vehicles",
             "data.telemetry.vehicle",

@@ -14,9 +14,10 @@ use super::request_context::RequestContext;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
-use crate::response::Response;
+use crate::response::{Reply, Response};
 use crate::size::Size;
 use crate::store::list::{Cursor, Page, PageRequest};
+use crate::store::row::Record;
 
 /// Which page of a list a request asks for, and how many objects it holds at most.
 #[derive(Debug, Clone)]
@@ -111,6 +112,18 @@ impl ListQuery {
         }
     }
 
+    /// The response that shows a page of objects.
+    ///
+    /// # Errors
+    /// `Internal` if an object has no JSON representation.
+    pub fn respond<T: Record>(
+        &self,
+        context: &RequestContext,
+        found: Page<T>,
+    ) -> Result<Reply<Page<T>>> {
+        self.answer(context, found, T::id, T::KIND)
+    }
+
     /// The answer that shows a page.
     ///
     /// # Errors
@@ -121,7 +134,7 @@ impl ListQuery {
         found: Page<T>,
         id: impl Fn(&T) -> &Id,
         kind: Kind,
-    ) -> Result<Response> {
+    ) -> Result<Reply<Page<T>>> {
         let placed = found.try_map(|row| Ok((id(&row).clone(), row)))?;
         self.answer_in_order(context, placed, kind)
     }
@@ -136,10 +149,10 @@ impl ListQuery {
         context: &RequestContext,
         found: Page<(C, T)>,
         kind: Kind,
-    ) -> Result<Response> {
+    ) -> Result<Reply<Page<T>>> {
         let mut found = found;
         let answer = self.page_of(context, &found, kind)?;
-        if is_returnable(&answer.body) {
+        if is_returnable(&answer.as_ref().body) {
             return Ok(answer);
         }
         let backward = matches!(self.from::<C>(context.tenant(), kind)?, Cursor::Before(_));
@@ -158,7 +171,7 @@ impl ListQuery {
         context: &RequestContext,
         found: &Page<(C, T)>,
         kind: Kind,
-    ) -> Result<Response> {
+    ) -> Result<Reply<Page<T>>> {
         let at = |row: Option<&(C, T)>, place: fn(C) -> Cursor<C>| {
             self.url(context, &place(row?.0.clone()), kind)
         };
@@ -172,11 +185,12 @@ impl ListQuery {
         } else {
             None
         };
-        context.respond(&ListBody {
+        let body = context.respond(&ListBody {
             data: found.rows.iter().map(|(_, row)| row).collect(),
             next_page_url,
             previous_page_url,
-        })
+        })?;
+        Ok(Response::from(body).into())
     }
 
     fn url<C: PagePosition>(

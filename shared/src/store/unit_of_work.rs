@@ -196,9 +196,10 @@ impl<'a> UnitOfWork<'a> {
     /// The error of the first write whose condition failed; 400 `idempotency_error` if the key was used with other parameters;
     /// 403 `authentication_error` if the API key lacks a scope that the first request has needed; `Unavailable` if DynamoDB cannot be
     /// reached.
-    pub async fn commit(self, response: Response) -> Result<Response> {
-        let stored = self.commit_claiming(Claim::Response(&response)).await?;
-        Ok(stored.unwrap_or(response))
+    pub async fn commit<R: AsRef<Response> + From<Response>>(self, response: R) -> Result<R> {
+        let claim = Claim::Response(response.as_ref());
+        let stored = self.commit_claiming(claim).await?;
+        Ok(stored.map_or(response, R::from))
     }
 
     /// Commits the writes of background work, which has no response.
