@@ -16,7 +16,6 @@ pub mod gateway;
 pub mod invoices;
 pub mod networks;
 pub mod ocpi;
-mod page;
 pub mod payment_methods;
 pub mod payments;
 pub mod policies;
@@ -24,6 +23,7 @@ mod references;
 pub mod reports;
 pub mod request_spec;
 pub mod reservations;
+mod retrieve;
 pub mod secrets;
 pub mod stream;
 pub mod transactions;
@@ -38,10 +38,20 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use function::{Function, Trigger};
 use futures::future::BoxFuture;
-use request_spec::RequestParts;
+use request_spec::{Replies, RequestParts};
 use shared::deployment::Deployment;
 use shared::function_scope;
 use shared::http::{Method, Route, edge};
+use shared::models::charge_card::ChargeCard;
+use shared::models::driver::Driver;
+use shared::models::estimation::Estimation;
+use shared::models::fleet::Fleet;
+use shared::models::invoice::Invoice;
+use shared::models::payment_method::PaymentMethod;
+use shared::models::policy::Policy;
+use shared::models::reservation::Reservation;
+use shared::models::transaction::Transaction;
+use shared::models::vehicle::Vehicle;
 use shared::ports::Message;
 use shared::{App, Error};
 use tower::{ServiceExt as _, service_fn};
@@ -93,7 +103,16 @@ pub struct Endpoint {
     handler: MethodRouter<App>,
 }
 
-fn endpoint<H: Handler<T, App>, T: RequestParts + 'static>(route: Route, handler: H) -> Endpoint {
+fn endpoint<H, T>(route: Route, handler: H) -> Endpoint
+where
+    H: Handler<T, App> + Replies<T>,
+    T: RequestParts + 'static,
+{
+    let route = Route {
+        query: T::query_names,
+        shows: H::SHOWS,
+        ..route
+    };
     let filter = match route.method {
         Method::Get => MethodFilter::GET,
         Method::Post => MethodFilter::POST,
@@ -107,10 +126,13 @@ fn endpoint<H: Handler<T, App>, T: RequestParts + 'static>(route: Route, handler
     }
 }
 
-/// The endpoint of a route's file.
+/// The endpoint of a route's file. Routes that do the same with different objects share a handler, which is named as they are.
 macro_rules! route {
     ($resource:ident::$verb:ident) => {
         endpoint($resource::$verb::ROUTE, $resource::$verb::handle)
+    };
+    ($resource:ident::$verb:ident, $object:ty) => {
+        endpoint($resource::$verb::ROUTE, $verb::handle::<$object>)
     };
 }
 
@@ -128,7 +150,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(charge_cards::create),
         route!(charge_cards::delete),
         route!(charge_cards::list),
-        route!(charge_cards::retrieve),
+        route!(charge_cards::retrieve, ChargeCard),
         route!(charge_cards::update),
         route!(charging_sessions::create),
         route!(charging_sessions::end_stalled),
@@ -143,29 +165,29 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(drivers::detach),
         route!(drivers::delete),
         route!(drivers::list),
-        route!(drivers::retrieve),
+        route!(drivers::retrieve, Driver),
         route!(drivers::topup),
         route!(drivers::update),
         route!(estimations::create),
-        route!(estimations::retrieve),
+        route!(estimations::retrieve, Estimation),
         route!(events::list),
         route!(events::redeliver),
         route!(events::retrieve),
         route!(fleets::create),
         route!(fleets::delete),
         route!(fleets::list),
-        route!(fleets::retrieve),
+        route!(fleets::retrieve, Fleet),
         route!(fleets::topup),
         route!(fleets::update),
         route!(payment_methods::create),
         route!(payment_methods::delete),
         route!(payment_methods::list),
-        route!(payment_methods::retrieve),
+        route!(payment_methods::retrieve, PaymentMethod),
         route!(payment_methods::update),
         route!(policies::create),
         route!(policies::delete),
         route!(policies::list),
-        route!(policies::retrieve),
+        route!(policies::retrieve, Policy),
         route!(policies::update),
         route!(invoices::create),
         route!(invoices::delete),
@@ -173,7 +195,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(invoices::list),
         route!(invoices::list_line_items),
         route!(invoices::pay),
-        route!(invoices::retrieve),
+        route!(invoices::retrieve, Invoice),
         route!(invoices::update),
         route!(invoices::void),
         route!(reports::create),
@@ -183,15 +205,15 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(reservations::create),
         route!(reservations::find),
         route!(reservations::list),
-        route!(reservations::retrieve),
+        route!(reservations::retrieve, Reservation),
         route!(reservations::update),
         route!(transactions::list),
         route!(transactions::refund),
-        route!(transactions::retrieve),
+        route!(transactions::retrieve, Transaction),
         route!(vehicles::create),
         route!(vehicles::delete),
         route!(vehicles::list),
-        route!(vehicles::retrieve),
+        route!(vehicles::retrieve, Vehicle),
         route!(vehicles::retrieve_telemetry),
         route!(vehicles::update),
         route!(vehicles::update_telemetry),
