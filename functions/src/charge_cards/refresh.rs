@@ -8,13 +8,13 @@
 //! becomes of the uid of a card: the card that holds it is notified of claims, and a decision changes the status of both.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::deployment::{Deployment, Need};
 use shared::models::charge_card::{CardType, ChargeCard};
 use shared::models::driver::Driver;
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::ports::network::Subject;
 use shared::store::access::Rows;
 use shared::store::charge_cards::CardToken;
@@ -23,8 +23,8 @@ use shared::store::list::{Cursor, PageRequest};
 use shared::{App, Error, Id, Kind};
 
 use super::context;
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 
 /// How many cards one message is for.
 const AT_A_TIME: usize = 100;

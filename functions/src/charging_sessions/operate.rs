@@ -5,9 +5,9 @@
 //! lost. That a command is sent is written down before it is, so that one whose worker dies is not sent twice.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::charging::calendar::CalendarOwner;
 use shared::charging::session::{CdrOutcome, HOLD};
+use shared::models::action::Action;
 use shared::models::adjustment::Adjustment;
 use shared::models::charging_session::network::{LONGEST, START_PATIENCE, newest_bill};
 use shared::models::charging_session::{
@@ -19,6 +19,7 @@ use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{CommandType, ResponseType};
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::ports::network::{
     CommandStatus, Network as _, Place, Rejection, StartRequest, StopRequest, Subject,
 };
@@ -66,8 +67,7 @@ impl Job for OperateSession {
         let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
             return Ok(());
         };
-        let due = row.internal.next_due();
-        let is_due = due.is_some_and(|due| due <= origin.now);
+        let is_due = row.is_due(Action::OperateSession, origin.now);
         let Some(network) = row.internal.network.clone().filter(|_| is_due) else {
             return Ok(());
         };

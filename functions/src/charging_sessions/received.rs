@@ -14,7 +14,6 @@
 //! to begin again.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::{JobSubject, digest_of};
 use shared::charging::session::{CardSession, CdrOutcome};
 use shared::models::charging_session::network::{CdrReport, ReportedState, SessionReport};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
@@ -27,6 +26,7 @@ use shared::ocpi::reader::lenient;
 use shared::ocpi::session::Session;
 use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::network::Subject;
+use shared::ports::{JobSubject, digest_of};
 use shared::store::keys::Partition;
 use shared::store::list::PageRequest;
 use shared::store::networks::{ReceivedObject, SentCommand};
@@ -34,10 +34,10 @@ use shared::time::{SignedDuration, minutes};
 use shared::{App, Error, Id, Kind, Timestamp};
 
 use super::operate::change_price;
+use crate::charge_cards::tap;
 use crate::function::Function;
 use crate::job::Job;
 use crate::networks::results;
-use crate::charge_cards::tap;
 use crate::networks::tokens::{self, Holder};
 use crate::references;
 use crate::reservations::unused;

@@ -2,18 +2,19 @@
 //! come by the same queue.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::deployment::{Deployment, Need};
-use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::models::action::Action;
+use shared::models::charging_session::ChargingSession;
 use shared::money::Money;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::store::UnitOfWork;
 
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 use crate::payments::{self, Bill, Payment};
 
 /// Charges the payment method of a session that has ended.
@@ -52,10 +53,7 @@ impl Job for SettleSession {
         let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
             return Ok(());
         };
-        let due = row.internal.next_action_at.is_some_and(|due| due <= now);
-        let network = row.internal.network.as_ref();
-        let is_priced = network.is_none_or(|network| network.final_at.is_some());
-        if row.object.status != SessionStatus::Completed || !due || !is_priced {
+        if !row.is_due(Action::SettleSession, now) {
             return Ok(());
         }
         let origin = Origin::background(tenant.clone(), now);

@@ -2,10 +2,11 @@
 //! of that moment. See [`shared::models::charging_session`] for the life cycle.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::deployment::Deployment;
-use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::models::action::Action;
+use shared::models::charging_session::ChargingSession;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::store::UnitOfWork;
 
 use shared::models::stored::Stored;
@@ -14,8 +15,8 @@ use shared::store::calendars::CalendarHold;
 use shared::{App, Error, Id, Kind};
 
 use super::end::end;
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 
 /// Ends a session that has reached its limit.
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,9 +51,7 @@ impl Job for StopSession {
         let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
             return Ok(());
         };
-        let due = row.internal.next_action_at.is_some_and(|due| due <= now);
-        let is_simulated = row.internal.network.is_none();
-        if row.object.status != SessionStatus::Active || !due || !is_simulated {
+        if !row.is_due(Action::StopSession, now) {
             return Ok(());
         }
         let origin = Origin::background(tenant.clone(), now);

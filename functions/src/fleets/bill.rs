@@ -2,16 +2,16 @@
 //! finalized a day later; when a reporting period is over, creates its report. A period without sessions has neither.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::deployment::Deployment;
 use shared::models::fleet::Fleet;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 use crate::{invoices, reports};
 
 /// Drafts the invoice and creates the report of a fleet whose billing or reporting period is over.
@@ -48,7 +48,7 @@ impl Job for BillFleet {
             return Ok(());
         };
         let origin = Origin::background(tenant.clone(), app.now());
-        let read = row.internal.next_action_at;
+        let read = row.next_action_at();
         let bill = row.internal.to_bill(origin.now);
         let report = row.internal.to_report(origin.now);
         if let Some(period) = bill

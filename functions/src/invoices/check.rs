@@ -2,18 +2,18 @@
 //! interrupted payment, and marks the sessions of a paid invoice as paid.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::deployment::{Deployment, Need};
 use shared::models::invoice::{Concern, Invoice};
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 
 use shared::models::stored::Stored;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use super::{pay_off, payment};
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 
 /// Processes an invoice that is overdue, or whose payment was interrupted.
 #[derive(Debug, Serialize, Deserialize)]

@@ -2,9 +2,9 @@
 //! some of them at a time.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::{JobSubject, digest_of};
 use shared::models::network::ObjectId;
 use shared::origin::Mode;
+use shared::ports::{JobSubject, digest_of};
 use shared::{App, Error};
 
 use crate::function::Function;

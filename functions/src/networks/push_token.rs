@@ -4,18 +4,18 @@
 //! the queue; one that refuses the token is not.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::{JobSubject, digest_of};
 use shared::models::stored::Stored;
 use shared::ocpi::network::{Network, NetworkStatus};
 use shared::ocpi::versions::{InterfaceRole, module};
 use shared::ocpi_client::{Platform, below};
 use shared::origin::Mode;
+use shared::ports::{JobSubject, digest_of};
 use shared::store::networks::operators;
 use shared::{App, Error, Id};
 
+use super::sync;
 use crate::function::Function;
 use crate::job::Job;
-use super::sync;
 
 /// Sends the token of a charge card to a network.
 #[derive(Debug, Serialize, Deserialize)]

@@ -5,15 +5,15 @@
 //! has by then, so that a message may come late or twice.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::deployment::{Deployment, Need};
 use shared::origin::Mode;
+use shared::ports::JobSubject;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
-use crate::job::Job;
 use crate::charging_sessions::operate;
 use crate::function::Function;
+use crate::job::Job;
 use crate::reservations::outward;
 
 pub const FUNCTION: Function = Function::worker(

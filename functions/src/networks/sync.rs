@@ -26,11 +26,11 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::deployment::{Deployment, Need};
+use shared::models::action::Action;
 use shared::models::network::{Module, ObjectId, PartyId};
 use shared::models::stored::Stored;
 use shared::ocpi::cdr::Cdr;
@@ -44,6 +44,7 @@ use shared::ocpi::token::ClientInfo;
 use shared::ocpi::versions::InterfaceRole;
 use shared::ocpi_client::{Failure, MAX_PAGE, PageStream, Platform};
 use shared::origin::Mode;
+use shared::ports::JobSubject;
 use shared::store::access::Rows;
 use shared::store::networks::{Pull, operators, shared_origin};
 use shared::time::{DAY, HOUR, MINUTE, SignedDuration, hours, minutes, seconds};
@@ -51,8 +52,8 @@ use shared::{App, Error, Id, Kind, Timestamp};
 use tokio::time::{Instant, timeout_at};
 
 use super::{hubs, objects, stations};
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 
 pub const FUNCTION: Function = Function::worker(
     "sync-network",
@@ -164,9 +165,7 @@ pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Res
     let Some(network) = app.store.find::<Network>(&operators(mode), id).await? else {
         return Ok(());
     };
-    let due = network.internal.next_pull_at;
-    let is_due = due.is_some_and(|due| due <= app.now());
-    if network.object.status != NetworkStatus::Connected || !is_due {
+    if !network.is_due(Action::PullNetwork, app.now()) {
         return Ok(());
     }
     let stored = app.store.pull(mode, id).await?;

@@ -4,7 +4,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::charging::summary::Summary;
 use shared::deployment::{Deployment, Need};
 use shared::models::adjustment::Adjustment;
@@ -16,11 +15,12 @@ use shared::models::report::{Grouping, Report, ReportFile, ReportTotals, ReportT
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 
 /// Generates the file of a pending report.
 #[derive(Debug, Serialize, Deserialize)]

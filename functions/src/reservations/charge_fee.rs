@@ -1,17 +1,18 @@
 //! `settle-session`, of a reservation that is over: charges its fee to its payment method, once.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
+use shared::models::action::Action;
 use shared::models::reservation::Reservation;
 use shared::money::Money;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::store::UnitOfWork;
 
 use shared::{App, Error, Id, Timestamp};
 
+use crate::charging_sessions::settle::SettleSession;
 use crate::function::Function;
 use crate::job::Job;
-use crate::charging_sessions::settle::SettleSession;
 use crate::payments::{self, Bill, Payment};
 
 /// Charges the fee of a reservation that is over.
@@ -38,12 +39,12 @@ impl Job for ChargeReservationFee {
         let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
             return Ok(());
         };
-        if !row.is_fee_charge_due(now) {
+        let Some((since, Action::ChargeFee)) = row.next_action().filter(|(at, _)| *at <= now)
+        else {
             return Ok(());
-        }
+        };
         let origin = Origin::background(tenant.clone(), now);
         let mut tx = app.store.begin(&origin);
-        let since = row.internal.next_action_at.unwrap_or(now);
         let payment = charge(app, &mut tx, &row.object, since).await?;
         let transaction = row.settle_fee(&payment.outcome, now);
         let mut transaction = payments::record(transaction, &payment);

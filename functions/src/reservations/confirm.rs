@@ -2,12 +2,12 @@
 //! one because its connector is out of order.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::charging::effective_price::ChargingVehicle;
 use shared::charging::matching::best_first::IndexedStation;
 use shared::charging::matching::{self, MatchRequest};
 use shared::charging::policies::{Limits, PolicyContext};
 use shared::deployment::Deployment;
+use shared::models::action::Action;
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
@@ -17,6 +17,7 @@ use shared::models::reservation::{
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::window::Window;
 
 use shared::models::stored::Stored;
@@ -25,8 +26,8 @@ use shared::{App, Error, Id, Kind};
 
 use super::book::{Booking, book};
 use super::matcher::{Matcher, first_stations};
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 use crate::policies;
 
 /// How often one piece of work moves a reservation whose connectors go out of order one after the other.
@@ -77,10 +78,7 @@ impl Job for ConfirmReservation {
             let Some(row) = row else {
                 return Ok(());
             };
-            let due = row
-                .internal
-                .next_action_at
-                .is_some_and(|due| due <= origin.now);
+            let due = row.is_due(Action::ConfirmReservation, origin.now);
             let reserved = row.reserved_window(origin.now);
             let settled = match (row.object.status, reserved) {
                 (ReservationStatus::Pending, _) if due => {

@@ -1,16 +1,17 @@
 //! `expire-reservation`: expires a confirmed reservation if its vehicle has not arrived 15 minutes after its start.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::deployment::Deployment;
-use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::action::Action;
+use shared::models::reservation::Reservation;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 
 use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind, Timestamp};
+use shared::{App, Error, Id, Kind};
 
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 
 /// Ends a confirmed reservation whose vehicle has not arrived in time.
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,11 +40,7 @@ impl Job for ExpireReservation {
         let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
             return Ok(());
         };
-        let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
-        let due = is_due(row.internal.next_action_at) && is_due(row.expires_at());
-        let waits =
-            row.object.status == ReservationStatus::Confirmed && !row.internal.awaiting_rematch;
-        if !waits || !due {
+        if !row.is_due(Action::ExpireReservation, now) {
             return Ok(());
         }
         let origin = Origin::background(tenant.clone(), now);

@@ -5,7 +5,6 @@
 //! has arrived or is lost, and when it has ended.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::{JobSubject, digest_of};
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::reservation::Reservation;
@@ -14,14 +13,15 @@ use shared::models::stored::Stored;
 use shared::ocpi::command::ResultType;
 use shared::origin::{Origin, Tenant};
 use shared::ports::network::{CancelRequest, CommandStatus, ReserveRequest, Subject};
+use shared::ports::{JobSubject, digest_of};
 use shared::store::networks::SentCommand;
 use shared::{App, Error, Id};
 
+use crate::charge_cards;
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::results;
-use crate::charge_cards;
 use crate::networks::operator;
+use crate::networks::results;
 
 /// How often a reservation is read again after a concurrent change.
 const TRIES: usize = 8;
@@ -133,7 +133,15 @@ async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     });
     match is_wanted {
         true => Err(Error::Contended),
-        false => cancel(app, tenant, &id, &outward.station, &outward.id).await,
+        false => {
+            let cancellation = CancelAtNetwork {
+                tenant: tenant.clone(),
+                reservation: id,
+                station: outward.station,
+                outward: outward.id,
+            };
+            cancellation.run(app).await
+        }
     }
 }
 

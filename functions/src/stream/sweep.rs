@@ -8,9 +8,9 @@
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::{Deserialize, Serialize};
-use shared::ports::{DueCursor, JobSubject};
 use shared::deployment::{Deployment, Need};
 use shared::function_scope;
+use shared::ports::{DueCursor, JobSubject};
 use shared::store::access::Rows;
 use shared::store::keys;
 use shared::store::sweep::Waiting;
@@ -18,9 +18,8 @@ use shared::time::{SignedDuration, minutes};
 use shared::{App, Error, Kind, Timestamp};
 
 use super::changes::resend;
-use crate::function::Function;
-use crate::job::Job;
 use crate::function::{Function, Trigger};
+use crate::job::Job;
 
 /// The name of the function.
 pub const NAME: &str = "sweep";

@@ -1,19 +1,19 @@
 //! `settle-transaction`: sends a pending refund, once. The same queue carries top-ups that their requests did not finish.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::JobSubject;
 use shared::deployment::{Deployment, Need};
 use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::store::UnitOfWork;
 
 use shared::models::stored::Stored;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 use crate::payments::{self, top_up};
 
 /// Sends a pending refund, or finishes a top-up.

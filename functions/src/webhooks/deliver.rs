@@ -1,21 +1,21 @@
 //! `deliver-webhook`: makes one attempt to deliver an event to an endpoint. [`shared::webhooks`] describes deliveries.
 
 use serde::{Deserialize, Serialize};
-use shared::ports::{JobSubject, delivery_schedule};
 use shared::deployment::{Deployment, Need};
 use shared::models::event::{DeliveryState, Event};
 use shared::models::stored::Stored;
 use shared::models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use shared::models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use shared::origin::{Origin, Tenant};
+use shared::ports::{JobSubject, delivery_schedule};
 use shared::store::access::Rows;
 use shared::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
 use shared::webhooks::attempt::{self, DeliveryOutcome};
 use shared::webhooks::signature;
 use shared::{App, Error, Id, Kind};
 
-use crate::job::Job;
 use crate::function::Function;
+use crate::job::Job;
 
 /// How long a claimed attempt may take before it counts as lost.
 const CLAIM: SignedDuration = MINUTE;

@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::ports::JobSubject;
 use crate::ports::files::Files as _;
 use crate::{Id, Kind, Mode, Tenant};
 
