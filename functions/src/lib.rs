@@ -14,6 +14,7 @@ pub mod fleets;
 pub mod function;
 pub mod gateway;
 pub mod invoices;
+pub mod job;
 pub mod networks;
 pub mod ocpi;
 pub mod payment_methods;
@@ -37,10 +38,10 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use function::{Function, Trigger};
-use futures::future::BoxFuture;
+use job::RegisteredJob;
 use request_spec::{Replies, RequestParts};
+use shared::App;
 use shared::deployment::Deployment;
-use shared::function_scope;
 use shared::http::{Method, Route, edge};
 use shared::models::charge_card::ChargeCard;
 use shared::models::driver::Driver;
@@ -52,8 +53,6 @@ use shared::models::policy::Policy;
 use shared::models::reservation::Reservation;
 use shared::models::transaction::Transaction;
 use shared::models::vehicle::Vehicle;
-use shared::ports::Message;
-use shared::{App, Error};
 use tower::{ServiceExt as _, service_fn};
 
 /// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
@@ -65,20 +64,10 @@ pub const UNKNOWN: Function = Function {
     deployment: Deployment::of_request(),
 };
 
-/// Every function that is not a route.
-pub const FUNCTIONS: [Function; 25] = [
+/// Every function that is neither a route nor does jobs.
+const TRIGGERED: [Function; 12] = [
     docs::FUNCTION,
     UNKNOWN,
-    reservations::confirm::FUNCTION,
-    reservations::expire::FUNCTION,
-    charge_cards::refresh::FUNCTION,
-    charging_sessions::stop_at_limit::FUNCTION,
-    charging_sessions::settle::FUNCTION,
-    webhooks::deliver::FUNCTION,
-    reports::generate::FUNCTION,
-    invoices::check::FUNCTION,
-    transactions::settle::FUNCTION,
-    fleets::bill::FUNCTION,
     accounts::bootstrap::FUNCTION,
     accounts::set_status::FUNCTION,
     accounts::export::FUNCTION,
@@ -86,13 +75,52 @@ pub const FUNCTIONS: [Function; 25] = [
     secrets::reencrypt::FUNCTION,
     charging_stations::import::FUNCTION,
     networks::manage::FUNCTION,
-    networks::sync::FUNCTION,
-    networks::results::FUNCTION,
     ocpi::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
-    stream::sweep::PARTITION,
 ];
+
+/// Every job.
+pub const JOBS: [RegisteredJob; 20] = [
+    RegisteredJob::of::<reservations::confirm::ConfirmReservation>(),
+    RegisteredJob::of::<reservations::expire::ExpireReservation>(),
+    RegisteredJob::of::<reservations::charge_fee::ChargeReservationFee>(),
+    RegisteredJob::of::<reservations::outward::ReserveAtNetwork>(),
+    RegisteredJob::of::<reservations::outward::CancelAtNetwork>(),
+    RegisteredJob::of::<charge_cards::refresh::RefreshTokens>(),
+    RegisteredJob::of::<charging_sessions::stop_at_limit::StopSession>(),
+    RegisteredJob::of::<charging_sessions::settle::SettleSession>(),
+    RegisteredJob::of::<charging_sessions::operate::OperateSession>(),
+    RegisteredJob::of::<charging_sessions::received::ApplyReceived>(),
+    RegisteredJob::of::<webhooks::deliver::DeliverWebhook>(),
+    RegisteredJob::of::<reports::generate::GenerateReport>(),
+    RegisteredJob::of::<invoices::check::CheckInvoice>(),
+    RegisteredJob::of::<transactions::settle::SettleTransaction>(),
+    RegisteredJob::of::<fleets::bill::BillFleet>(),
+    RegisteredJob::of::<networks::sync::SyncNetwork>(),
+    RegisteredJob::of::<networks::apply_tariff::ApplyTariff>(),
+    RegisteredJob::of::<networks::push_token::PushToken>(),
+    RegisteredJob::of::<networks::results::ApplyResult>(),
+    RegisteredJob::of::<stream::sweep::SweepPartition>(),
+];
+
+/// The functions that do jobs. Each has a queue.
+pub fn workers() -> impl Iterator<Item = Function> {
+    let is_first = |place: usize, function: &Function| {
+        JOBS[..place]
+            .iter()
+            .all(|job| job.function.name != function.name)
+    };
+    let functions = JOBS.iter().map(|job| job.function).enumerate();
+    functions
+        .filter(move |(place, function)| is_first(*place, function))
+        .map(|(_, function)| function)
+}
+
+/// Every function that is not a route.
+pub fn functions() -> impl Iterator<Item = Function> {
+    TRIGGERED.into_iter().chain(workers())
+}
 
 /// A route and what answers on it.
 pub struct Endpoint {
@@ -252,7 +280,7 @@ pub fn router_of(app: App, endpoint: Endpoint) -> Router {
 
 /// What a function is given that is not a route.
 pub fn deployment_named(name: &str) -> Option<Deployment> {
-    let function = FUNCTIONS.iter().find(|function| function.name == name)?;
+    let function = functions().find(|function| function.name == name)?;
     Some(function.deployment)
 }
 
@@ -266,115 +294,4 @@ fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
     router
         .with_state(app.clone())
         .layer(from_fn_with_state(app.edge.clone(), edge::around))
-}
-
-/// Works on a message.
-///
-/// # Errors
-/// The message is to be delivered again.
-pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
-    // Boxed, so that none of them lies on the stack with the others.
-    let done: BoxFuture<'_, Result<(), Error>> = match message {
-        Message::Confirm {
-            tenant,
-            reservation,
-            request,
-        } => Box::pin(reservations::confirm::handle(
-            app,
-            tenant,
-            reservation,
-            request.as_deref(),
-        )),
-        Message::Expire {
-            tenant,
-            reservation,
-        } => Box::pin(reservations::expire::handle(app, tenant, reservation)),
-        Message::StopSession { tenant, session } => Box::pin(
-            charging_sessions::stop_at_limit::handle(app, tenant, session),
-        ),
-        Message::ChargeFee {
-            tenant,
-            reservation,
-        } => Box::pin(reservations::charge_fee::handle(app, tenant, reservation)),
-        Message::SettleSession { tenant, session } => {
-            Box::pin(charging_sessions::settle::handle(app, tenant, session))
-        }
-        Message::Deliver {
-            tenant,
-            event,
-            endpoint,
-            attempt,
-        } => Box::pin(webhooks::deliver::handle(
-            app, tenant, event, endpoint, *attempt,
-        )),
-        Message::CheckInvoice { tenant, invoice } => {
-            Box::pin(invoices::check::handle(app, tenant, invoice))
-        }
-        Message::SettleTransaction {
-            tenant,
-            transaction,
-        } => Box::pin(transactions::settle::handle(app, tenant, transaction)),
-        Message::SyncNetwork { mode, network } => {
-            Box::pin(networks::sync::handle(app, *mode, network))
-        }
-        Message::ApplyTariff {
-            mode,
-            tariff,
-            after,
-        } => Box::pin(networks::apply_tariff::handle(
-            app,
-            *mode,
-            tariff,
-            after.as_ref(),
-        )),
-        Message::OperateSession { tenant, session } => {
-            Box::pin(charging_sessions::operate::handle(app, tenant, session))
-        }
-        Message::ApplyReceived { mode, object } => {
-            Box::pin(charging_sessions::received::handle(app, *mode, object))
-        }
-        Message::ApplyResult { mode, command } => {
-            Box::pin(networks::results::apply(app, *mode, command))
-        }
-        Message::PushToken { mode, network, uid } => {
-            Box::pin(networks::push_token::handle(app, *mode, network, uid))
-        }
-        Message::ReserveAtNetwork {
-            tenant,
-            reservation,
-        } => Box::pin(reservations::outward::handle(app, tenant, reservation)),
-        Message::CancelAtNetwork {
-            tenant,
-            reservation,
-            station,
-            outward,
-        } => Box::pin(reservations::outward::cancel(
-            app,
-            tenant,
-            reservation,
-            station,
-            outward,
-        )),
-        Message::RefreshTokens { tenant, of, after } => Box::pin(charge_cards::refresh::handle(
-            app,
-            tenant,
-            of,
-            after.as_ref(),
-        )),
-        Message::Sweep {
-            partition,
-            moment,
-            after,
-        } => Box::pin(stream::sweep::partition(
-            app,
-            *partition,
-            *moment,
-            after.clone(),
-        )),
-        Message::BillFleet { tenant, fleet } => Box::pin(fleets::bill::handle(app, tenant, fleet)),
-        Message::GenerateReport { tenant, report } => {
-            Box::pin(reports::generate::handle(app, tenant, report))
-        }
-    };
-    function_scope::within(message.work().function(), done).await
 }

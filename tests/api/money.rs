@@ -1,5 +1,7 @@
 //! Money over the whole service: what recurs, what sessions show of their invoices, and refunds.
 
+use functions::fleets::bill::BillFleet;
+use functions::job::{self, Job as _};
 use std::collections::BTreeMap;
 
 use functions::stream::sweep;
@@ -198,7 +200,7 @@ async fn turn_over(app: &TestApp, crew: &Crew) -> Timestamp {
         .load::<Fleet>(&tenant, &Id::from(crew.fleet.as_str()))
         .await
         .expect("a fleet");
-    let due = fleet.internal.next_action_at.expect("a period");
+    let due = fleet.next_action_at().expect("a period");
     let seconds = due.since(app.now()).as_secs() + 1;
     app.advance(u32::try_from(seconds).expect("some time"))
         .await;
@@ -246,13 +248,13 @@ async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_fi
     }
     // The message may come twice, and the next period brings nothing new.
     let tenant = app.alice.tenant();
-    let message = shared::ports::Message::BillFleet {
+    let message = BillFleet {
         tenant,
         fleet: crew.fleet.as_str().into(),
-    };
-    functions::work(app.app(), &message)
-        .await
-        .expect("nothing to do");
+    }
+    .message()
+    .expect("a message");
+    job::work(app.app(), &message).await.expect("nothing to do");
     app.advance(86_400 + 60).await;
     app.drain().await;
     let opened = list(&app, "/v1/invoices").await;

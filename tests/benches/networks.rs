@@ -91,7 +91,7 @@ async fn pull_all(app: &App, test: &TestApp, cpo: &Connected, mut after: impl Fn
     manage(test, asked).await.expect("a pull");
     let network = Id::from(cpo.network.as_str());
     loop {
-        sync::handle(app, Mode::Test, &network)
+        sync::pull_within(app, Mode::Test, &network, &sync::Limits::default())
             .await
             .expect("a run");
         after();

@@ -5,6 +5,8 @@
 //! `RUSH_SEED` draws another day.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
+use functions::job::{self, Job as _};
+use functions::reservations::confirm::ConfirmReservation;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +18,6 @@ use shared::models::reservation::{Reservation, ReservationInternal, ReservationS
 use shared::models::stored::Stored;
 use shared::models::vehicle::ConnectorType;
 use shared::origin::Tenant;
-use shared::ports::Message;
 use shared::store::list::Cursor;
 use shared::time::{DAY, days, minutes, whole_millis};
 use shared::{Id, Timestamp};
@@ -152,19 +153,21 @@ impl<'a> Rush<'a> {
                 .iter()
                 .filter(|row| row.object.status == ReservationStatus::Pending);
             let due: Vec<_> = open
-                .filter_map(|row| Some((row.internal.next_action_at?, &row.object.id)))
+                .filter_map(|row| Some((row.next_action_at()?, &row.object.id)))
                 .collect();
             let Some(now) = due.iter().map(|(at, _)| *at).min() else {
                 return;
             };
             clock.move_by(now.since(app.now()));
             for (_, id) in due.into_iter().filter(|(at, _)| *at == now) {
-                let message = Message::Confirm {
+                let message = ConfirmReservation {
                     tenant: self.tenant.clone(),
                     reservation: id.clone(),
                     request: None,
-                };
-                functions::work(&app, &message).await.expect("an attempt");
+                }
+                .message()
+                .expect("a message");
+                job::work(&app, &message).await.expect("an attempt");
             }
         }
     }

@@ -320,8 +320,8 @@ impl<'a> Simulation<'a> {
             assert_eq!(counted, free[0] + free[1], "seed {}", self.stage.seed);
         }
         for row in rows {
-            let sought = row.internal.awaiting_rematch
-                && row.internal.next_action_at.is_some_and(|due| due > now);
+            let sought =
+                row.internal.awaiting_rematch && row.next_action_at().is_some_and(|due| due > now);
             if row.reserved_window(now).is_none() || sought {
                 continue;
             }

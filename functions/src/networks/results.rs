@@ -4,18 +4,20 @@
 //! and [`apply`] passes the command on to what it is about. What follows from a result is decided there, by the state that the object
 //! has by then, so that a message may come late or twice.
 
+use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
 use shared::origin::Mode;
-use shared::ports::Work;
+use shared::ports::JobSubject;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::charging_sessions::operate;
 use crate::function::Function;
+use crate::job::Job;
 use crate::reservations::outward;
 
 pub const FUNCTION: Function = Function::worker(
-    Work::OperateNetwork,
+    "operate-network",
     Deployment::in_background()
         .writing(&[
             Rows::Of(Kind::Adjustment),
@@ -28,19 +30,37 @@ pub const FUNCTION: Function = Function::worker(
         .needing(&[Need::EncryptionKeys, Need::Messages]),
 );
 
-/// Works on what is new about a command.
-///
-/// # Errors
-/// `Unavailable` if DynamoDB cannot be reached; `Contended` if the object changes in the meantime: the message comes again.
-pub async fn apply(app: &App, mode: Mode, command: &Id) -> Result<(), Error> {
-    let Some(command) = app.store.command(mode, command).await? else {
-        return Ok(());
-    };
-    match command.subject.id.kind() {
-        Some(Kind::ChargingSession) => operate::apply_result(app, &command).await,
-        Some(Kind::Reservation) => {
-            outward::handle(app, &command.subject.tenant, &command.subject.id).await
+/// Works on the response to a command to a network, or on the station's result.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ApplyResult {
+    pub mode: Mode,
+    pub command: Id,
+}
+
+impl Job for ApplyResult {
+    const NAME: &'static str = "apply-result";
+    const FUNCTION: Function = FUNCTION;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::shared(&self.command)
+    }
+
+    /// Works on what is new about a command.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached; `Contended` if the object changes in the meantime: the message comes again.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self { mode, command } = &self;
+        let mode = *mode;
+        let Some(command) = app.store.command(mode, command).await? else {
+            return Ok(());
+        };
+        match command.subject.id.kind() {
+            Some(Kind::ChargingSession) => operate::apply_result(app, &command).await,
+            Some(Kind::Reservation) => {
+                outward::handle(app, &command.subject.tenant, &command.subject.id).await
+            }
+            _ => Ok(()),
         }
-        _ => Ok(()),
     }
 }

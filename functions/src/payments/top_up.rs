@@ -7,6 +7,7 @@
 use shared::Response;
 use shared::deployment::Need;
 use shared::http::{RequestContext, Route};
+use shared::models::action::Action;
 use shared::models::api_key::{Resource, Scope};
 use shared::models::payment_method::{Payer, PaymentMethodType};
 use shared::models::stored::Stored;
@@ -155,10 +156,10 @@ async fn begin(
 /// # Errors
 /// `Unavailable` if the provider gives no clear answer or DynamoDB cannot be reached; `Contended` if another instance finished it.
 pub async fn finish(app: &App, origin: &Origin, row: Stored<Transaction>) -> Result<(), Error> {
-    match row.internal.next_action_at {
-        Some(due) if due <= origin.now => settle(app, origin, None, row).await.map(drop),
-        _ => Ok(()),
+    if row.is_due(Action::SettleTransaction, origin.now) {
+        settle(app, origin, None, row).await?;
     }
+    Ok(())
 }
 
 /// Finishes a top-up from whatever stage it has reached, and makes the response if a caller waits for one.

@@ -22,7 +22,7 @@ use shared::charging::calendar::CalendarOwner;
 use shared::error::{Error, Result};
 use shared::id::{Id, Kind};
 use shared::models::charge_card::ChargeCard;
-use shared::models::charging_session::{ChargingSession, SessionStatus};
+use shared::models::charging_session::ChargingSession;
 use shared::models::charging_station::{ChargingStation, Connector, StationInternal};
 use shared::models::driver::Driver;
 use shared::models::event::{
@@ -32,8 +32,7 @@ use shared::models::fleet::Fleet;
 use shared::models::invoice::Invoice;
 use shared::models::policy::Policy;
 use shared::models::report::Report;
-use shared::models::reservation::outward::{OutwardReservation, OutwardState};
-use shared::models::reservation::{Reservation, ReservationStatus};
+use shared::models::reservation::Reservation;
 use shared::models::stored::Stored;
 use shared::models::transaction::Transaction;
 use shared::models::vehicle::Vehicle;
@@ -41,12 +40,26 @@ use shared::models::webhook_endpoint::WebhookEndpoint;
 use shared::ocpi::network::NetworkStatus;
 use shared::ocpi::object::Module;
 use shared::origin::{Mode, Origin, Tenant};
+use shared::ports::FailedChange;
 use shared::ports::network::Subject;
-use shared::ports::{FailedChange, Message};
+
+use crate::charge_cards::refresh::RefreshTokens;
+use crate::charging_sessions::received::ApplyReceived;
+use crate::job::Job;
+use crate::networks::apply_tariff::ApplyTariff;
+use crate::networks::push_token::PushToken;
+use crate::networks::results::ApplyResult;
+use crate::reservations::outward::CancelAtNetwork;
+use crate::webhooks::deliver::DeliverWebhook;
+
 use shared::store::deliveries::{Deliveries, delivery_of};
 use shared::store::keys;
+use shared::store::networks::operators;
+use shared::store::row::decode;
 use shared::store::sweep::Waiting;
 use shared::time::Timestamp;
+
+use super::actions::{current_message, next_message};
 
 /// One record of the stream: a row before and after.
 #[derive(Debug, Clone, Default)]
@@ -208,12 +221,12 @@ fn changes_tokens(id: &Id, change: &StreamRecord) -> bool {
 }
 
 async fn refresh_tokens(app: &App, tenant: &Tenant, of: &Id) -> Result<()> {
-    let message = Message::RefreshTokens {
+    let job = RefreshTokens {
         tenant: tenant.clone(),
         of: of.clone(),
         after: None,
     };
-    app.queue.send(&message, 0).await
+    job.send(app).await
 }
 
 /// The status of an account holds in both of its modes.
@@ -428,13 +441,13 @@ async fn send_delivery(
     endpoint: &Id,
     delivery: &Delivery,
 ) -> Result<()> {
-    let message = Message::Deliver {
+    let job = DeliverWebhook {
         tenant: tenant.clone(),
         event: event.clone(),
         endpoint: endpoint.clone(),
         attempt: delivery.attempts + 1,
     };
-    app.send_at(delivery.next_at, &message).await
+    job.send_at(app, delivery.next_at).await
 }
 
 /// What follows from a row of a charging network: the next pull from it, the prices of its tariff, what its sessions and CDRs mean
@@ -446,35 +459,28 @@ fn relay_of_network<'a>(
 ) -> Option<BoxFuture<'a, Result<()>>> {
     if let Some((mode, network)) = keys::parse_network(pk) {
         return Some(Box::pin(async move {
-            let at = |item: &Option<Item>| {
-                let text = text(item.as_ref()?, "next_at")?;
-                Timestamp::parse(text).ok()
-            };
-            match at(&change.new) {
-                Some(due) if at(&change.old) != Some(due) => {
-                    let message = Message::SyncNetwork { mode, network };
-                    app.send_at(due, &message).await
-                }
-                _ => Ok(()),
-            }
+            schedule(app, &operators(mode), &network, change).await
         }));
     }
     if let Some((mode, object)) = keys::parse_ocpi_object(pk) {
         return Some(Box::pin(async move {
             let raw = text_of(&change.new, "raw");
-            let message = match object.module() {
-                Module::Tariffs if raw.is_some() => Message::ApplyTariff {
-                    mode,
-                    tariff: object,
-                    after: None,
-                },
+            match object.module() {
+                Module::Tariffs if raw.is_some() => {
+                    let tariff = object;
+                    let job = ApplyTariff {
+                        mode,
+                        tariff,
+                        after: None,
+                    };
+                    job.send(app).await
+                }
                 // The row is also written when it is known what the object belongs to.
                 Module::Sessions | Module::Cdrs if raw != text_of(&change.old, "raw") => {
-                    Message::ApplyReceived { mode, object }
+                    ApplyReceived { mode, object }.send(app).await
                 }
-                _ => return Ok(()),
-            };
-            app.queue.send(&message, 0).await
+                _ => Ok(()),
+            }
         }));
     }
     if let Some((mode, command)) = keys::parse_network_command(pk) {
@@ -484,8 +490,7 @@ fn relay_of_network<'a>(
             if before.is_none() || before == text_of(&change.new, "state") {
                 return Ok(());
             }
-            let message = Message::ApplyResult { mode, command };
-            app.queue.send(&message, 0).await
+            ApplyResult { mode, command }.send(app).await
         }));
     }
     let (mode, uid) = keys::parse_charge_token(pk)?;
@@ -500,12 +505,12 @@ fn relay_of_network<'a>(
             if network.object.status != NetworkStatus::Connected {
                 continue;
             }
-            let message = Message::PushToken {
+            let job = PushToken {
                 mode,
                 network: network.object.id,
                 uid: uid.clone(),
             };
-            app.queue.send(&message, 0).await?;
+            job.send(app).await?;
         }
         Ok(())
     }))
@@ -590,143 +595,35 @@ async fn request_rematch(
     tx.commit_without_response().await
 }
 
-/// Sends what a row waits for, when that is new or has moved.
+/// Sends the message of an object's next action, when that is new or has moved.
 async fn schedule(app: &App, tenant: &Tenant, id: &Id, change: &StreamRecord) -> Result<()> {
-    let waits = |item: &Option<Item>| match item {
-        Some(item) => awaited(tenant, id, item),
+    let next = |item: &Option<Item>| match item {
+        Some(item) => next_message(tenant, id, item),
         None => Ok(None),
     };
-    match waits(&change.new)? {
-        Some(next) if waits(&change.old)?.as_ref() != Some(&next) => {
-            app.send_at(next.0, &next.1).await
-        }
+    let (before, after) = (next(&change.old)?, next(&change.new)?);
+    match &after {
+        Some((at, message)) if before != after => app.send_at(*at, message).await,
         _ => Ok(()),
     }
 }
 
 /// Ends a reservation at the network of its station, if it is not as it was there.
 async fn cancel_at_network(app: &App, tenant: &Tenant, change: &StreamRecord) -> Result<()> {
-    let row = |item: &Option<Item>| -> Result<Option<Stored<Reservation>>> {
-        let Some(item) = item else {
-            return Ok(None);
-        };
-        let (object, internal) = (read(item, "object")?, read(item, "internal")?);
-        Ok(object
-            .zip(internal)
-            .map(|(object, internal)| Stored::with_internal(object, internal)))
-    };
+    let row = |item: &Option<Item>| item.clone().map(decode::<Reservation>).transpose();
     let (Some(old), Some(new)) = (row(&change.old)?, row(&change.new)?) else {
         return Ok(());
     };
     let Some(ended) = new.to_cancel(&old, app.now()) else {
         return Ok(());
     };
-    let message = Message::CancelAtNetwork {
+    let job = CancelAtNetwork {
         tenant: tenant.clone(),
         reservation: new.object.id.clone(),
         station: ended.station.clone(),
         outward: ended.id.clone(),
     };
-    app.queue.send(&message, 0).await
-}
-
-/// What an invoice, a report, a refund or a fleet waits for, whatever it is by then.
-fn check_message(tenant: &Tenant, id: &Id) -> Option<Message> {
-    let tenant = tenant.clone();
-    match id.kind()? {
-        Kind::Invoice => Some(Message::CheckInvoice {
-            tenant,
-            invoice: id.clone(),
-        }),
-        Kind::Report => Some(Message::GenerateReport {
-            tenant,
-            report: id.clone(),
-        }),
-        Kind::Transaction => Some(Message::SettleTransaction {
-            tenant,
-            transaction: id.clone(),
-        }),
-        Kind::Fleet => Some(Message::BillFleet {
-            tenant,
-            fleet: id.clone(),
-        }),
-        Kind::ChargeCard => Some(Message::RefreshTokens {
-            tenant,
-            of: id.clone(),
-            after: None,
-        }),
-        _ => None,
-    }
-}
-
-/// What a row waits for, and until when.
-fn awaited(tenant: &Tenant, id: &Id, item: &Item) -> Result<Option<(Timestamp, Message)>> {
-    let Some(due) = text(item, "next_at").and_then(|text| Timestamp::parse(text).ok()) else {
-        return Ok(None);
-    };
-    let message = match id.kind() {
-        Some(Kind::Reservation) => match (read(item, "object")?, read(item, "internal")?) {
-            (Some(object), Some(internal)) => {
-                reservation_message(tenant, &Stored::with_internal(object, internal))
-            }
-            _ => None,
-        },
-        Some(Kind::ChargingSession) => match (read(item, "object")?, read(item, "internal")?) {
-            (Some(object), Some(internal)) => {
-                session_message(tenant, id, &Stored::with_internal(object, internal))
-            }
-            _ => None,
-        },
-        _ => check_message(tenant, id),
-    };
-    Ok(message.map(|message| (due, message)))
-}
-
-fn reservation_message(tenant: &Tenant, stored: &Stored<Reservation>) -> Option<Message> {
-    let (tenant, reservation) = (tenant.clone(), stored.object.id.clone());
-    match stored.object.status {
-        ReservationStatus::Confirmed if !stored.internal.awaiting_rematch => {
-            let is_kept = |outward: &OutwardReservation| {
-                matches!(outward.state, OutwardState::Accepted { .. })
-            };
-            Some(match stored.outward().is_none_or(is_kept) {
-                true => Message::Expire {
-                    tenant,
-                    reservation,
-                },
-                false => Message::ReserveAtNetwork {
-                    tenant,
-                    reservation,
-                },
-            })
-        }
-        ReservationStatus::Pending | ReservationStatus::Confirmed => Some(Message::Confirm {
-            tenant,
-            reservation,
-            request: Some(Box::new(stored.request())),
-        }),
-        ReservationStatus::Cancelled
-        | ReservationStatus::Completed
-        | ReservationStatus::Expired => Some(Message::ChargeFee {
-            tenant,
-            reservation,
-        }),
-        ReservationStatus::Failed => None,
-    }
-}
-
-fn session_message(tenant: &Tenant, id: &Id, stored: &Stored<ChargingSession>) -> Option<Message> {
-    let (tenant, session) = (tenant.clone(), id.clone());
-    let network = stored.internal.network.as_ref();
-    let is_priced = network.is_none_or(|network| network.final_at.is_some());
-    match stored.object.status {
-        SessionStatus::Completed if is_priced && stored.internal.next_action_at.is_some() => {
-            Some(Message::SettleSession { tenant, session })
-        }
-        _ if network.is_some() => Some(Message::OperateSession { tenant, session }),
-        SessionStatus::Active => Some(Message::StopSession { tenant, session }),
-        _ => None,
-    }
+    job.send(app).await
 }
 
 /// Sends the message again that a row waits for. Returns whether it waits for one.
@@ -742,39 +639,6 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
     } = waiting;
     let endpoint = endpoint.as_ref();
     match id.kind() {
-        Some(Kind::Reservation) => {
-            let Some(row) = app.store.find::<Reservation>(tenant, id).await? else {
-                return Ok(false);
-            };
-            let Some(message) = reservation_message(tenant, &row) else {
-                return Ok(false);
-            };
-            app.send_at(*due, &message).await?;
-            Ok(true)
-        }
-        Some(Kind::ChargingSession) => {
-            let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
-                return Ok(false);
-            };
-            let Some(message) = session_message(tenant, id, &row) else {
-                return Ok(false);
-            };
-            app.send_at(*due, &message).await?;
-            Ok(true)
-        }
-        Some(Kind::ChargeCard | Kind::Invoice | Kind::Report | Kind::Transaction | Kind::Fleet) => {
-            match check_message(tenant, id) {
-                Some(message) => app.send_at(*due, &message).await.map(|()| true),
-                None => Ok(false),
-            }
-        }
-        Some(Kind::Network) => {
-            let message = Message::SyncNetwork {
-                mode: tenant.mode,
-                network: id.clone(),
-            };
-            app.send_at(*due, &message).await.map(|()| true)
-        }
         Some(Kind::Event) => match endpoint {
             Some(endpoint) => {
                 let delivery = app.store.delivery(tenant, id, endpoint).await?;
@@ -793,6 +657,9 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
                 Ok(true)
             }
         },
-        _ => Ok(false),
+        _ => match current_message(app, tenant, id).await? {
+            Some(message) => app.send_at(*due, &message).await.map(|()| true),
+            None => Ok(false),
+        },
     }
 }

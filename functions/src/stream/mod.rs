@@ -1,3 +1,4 @@
+mod actions;
 pub mod changes;
 pub mod relay;
 pub mod sweep;

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
+use super::action::Action;
 use super::body::RequestBody;
 use super::check_size;
 use super::driver::Driver;
@@ -64,6 +65,11 @@ impl Object for ChargeCard {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.internal.next_action_at;
+        at.map(|at| (at, Action::ExpireCard))
     }
 }
 
@@ -416,8 +422,7 @@ impl Stored<ChargeCard> {
 
     /// Expires the card if its time has passed. Returns whether anything changed. A card that is blocked or lost expires too.
     pub fn expire(&mut self, now: Timestamp) -> bool {
-        let due = self.internal.next_action_at.is_some_and(|due| due <= now);
-        if !due {
+        if !self.is_due(Action::ExpireCard, now) {
             return false;
         }
         self.internal.next_action_at = None;

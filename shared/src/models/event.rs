@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::action::Action;
 pub use super::event_type::EventType;
-use super::stored::Object;
+use super::stored::{Object, Stored};
 use crate::id::{Id, Kind};
 use crate::origin::{Origin, Tenant};
 use crate::size::Size;
@@ -44,6 +45,16 @@ impl Object for Event {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let EventInternal {
+            endpoints,
+            unplanned_since,
+            ..
+        } = &stored.internal;
+        let at = unplanned_since.filter(|_| endpoints.is_none());
+        at.map(|at| (at, Action::PlanDeliveries))
     }
 }
 
@@ -131,11 +142,6 @@ impl EventInternal {
             unplanned_since: None,
             shape: current(),
         }
-    }
-
-    /// When the event has to be processed next: at once if its deliveries are not planned.
-    pub fn next_action_at(&self) -> Option<Timestamp> {
-        self.unplanned_since.filter(|_| self.endpoints.is_none())
     }
 }
 

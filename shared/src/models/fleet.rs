@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::account::Account;
+use super::action::Action;
 use super::body::RequestBody;
 use super::event_type::EventType;
 use super::stored::{Object, Stored};
@@ -58,6 +59,13 @@ impl Object for Fleet {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let FleetInternal { billing, reporting } = &stored.internal;
+        let ends = [billing, reporting].into_iter().flatten();
+        let at = ends.map(|period| period.until.plus(SETTLING)).min();
+        at.map(|at| (at, Action::BillFleet))
     }
 }
 
@@ -131,9 +139,6 @@ pub struct FleetInternal {
     pub billing: Option<Window>,
     /// The same for reports; none while the fleet has none.
     pub reporting: Option<Window>,
-    /// When one of them is over.
-    #[serde(rename = "next")]
-    pub next_action_at: Option<Timestamp>,
 }
 
 /// How long after the end of a period its invoice and its report are made: sessions that ended in time
@@ -141,12 +146,6 @@ pub struct FleetInternal {
 const SETTLING: SignedDuration = minutes(15);
 
 impl FleetInternal {
-    fn wait(&mut self) {
-        let ends = [self.billing, self.reporting].into_iter().flatten();
-        let due = ends.map(|period| period.until.plus(SETTLING));
-        self.next_action_at = due.min();
-    }
-
     /// The billing period that is over and has no invoice yet.
     pub fn to_bill(&self, now: Timestamp) -> Option<Window> {
         self.billing
@@ -412,7 +411,6 @@ impl Stored<Fleet> {
         self.internal.reporting = reports.map(|cycle| plan(cycle, self.internal.reporting));
         let billing = Cycle::of_billing(self.object.preferences.billing_cycle);
         self.internal.billing = Some(plan(billing, self.internal.billing));
-        self.internal.wait();
     }
 
     /// Lets the periods begin that follow those that were over.
@@ -430,7 +428,6 @@ impl Stored<Fleet> {
             let cycle = Cycle::of_reports(self.object.preferences.report_frequency);
             self.internal.reporting = cycle.map(|cycle| next(cycle, over));
         }
-        self.internal.wait();
     }
 }
 
@@ -566,10 +563,7 @@ mod tests {
             fleet.internal.reporting,
             window("2026-03-15T23:00:00Z", "2026-03-22T23:00:00Z")
         );
-        assert_eq!(
-            fleet.internal.next_action_at,
-            Some(at("2026-03-22T23:15:00Z"))
-        );
+        assert_eq!(fleet.next_action_at(), Some(at("2026-03-22T23:15:00Z")));
         fleet.object.preferences.billing_cycle = BillingCycle::Weekly;
         fleet.object.preferences.report_frequency = ReportFrequency::Never;
         fleet.plan(now);
@@ -586,7 +580,7 @@ mod tests {
             (fleet.internal.billing, fleet.internal.to_bill(late)),
             (window(march, sunday), None)
         );
-        let due = fleet.internal.next_action_at.unwrap();
+        let due = fleet.next_action_at().unwrap();
         assert_eq!(fleet.internal.to_bill(due), window(march, sunday));
         fleet.turn_over(due);
         assert_eq!(fleet.internal.billing, window(sunday, april));

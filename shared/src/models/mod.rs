@@ -1,6 +1,7 @@
 //! The resources: one file each, with fields, bodies, validation and state changes. Nothing here speaks HTTP or DynamoDB.
 
 pub mod account;
+pub mod action;
 pub mod adjustment;
 pub mod api_key;
 pub mod body;

@@ -21,6 +21,7 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::MAX_LIST;
+use super::action::Action;
 use super::adjustment::Adjustment;
 use super::body::RequestBody;
 use super::charging_session::{ChargingSession, SessionStatus};
@@ -80,6 +81,11 @@ impl Object for Report {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.internal.next_action_at;
+        at.map(|at| (at, Action::GenerateReport))
     }
 }
 
@@ -498,19 +504,14 @@ impl Report {
 }
 
 impl Stored<Report> {
-    fn is_due(&self, now: Timestamp) -> bool {
-        let due = self.internal.next_action_at.is_some_and(|due| due <= now);
-        self.object.status == ReportStatus::Pending && due
-    }
-
     /// Whether the last attempt was interrupted.
     pub fn is_lost(&self, now: Timestamp) -> bool {
-        self.is_due(now) && self.internal.tries >= TRIES
+        self.is_due(Action::GenerateReport, now) && self.internal.tries >= TRIES
     }
 
     /// Starts an attempt, unless one is running or none is due. Returns whether one was started.
     pub fn begin(&mut self, now: Timestamp) -> bool {
-        if !self.is_due(now) {
+        if !self.is_due(Action::GenerateReport, now) {
             return false;
         }
         self.internal.tries += 1;

@@ -8,8 +8,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::action::Action;
 use super::event_type::EventType;
 use crate::id::{Id, Kind};
+use crate::time::Timestamp;
 
 /// A resource that is stored as an object of its own.
 pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
@@ -19,6 +21,11 @@ pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
     const KIND: Kind;
 
     fn id(&self) -> &Id;
+
+    /// What the service does about the object next without a request, and when.
+    fn next_action(_stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        None
+    }
 }
 
 /// An object, its internal state and version, and the events that its next write stands for.
@@ -77,6 +84,22 @@ impl<T: Object> Stored<T> {
     /// What a newer release has written besides.
     pub fn unknown(&self) -> Option<&Unknown> {
         self.unknown.as_deref()
+    }
+
+    /// What the service does about the object next without a request, and when.
+    pub fn next_action(&self) -> Option<(Timestamp, Action)> {
+        T::next_action(self)
+    }
+
+    /// When the service next acts on the object without a request.
+    pub fn next_action_at(&self) -> Option<Timestamp> {
+        self.next_action().map(|(at, _)| at)
+    }
+
+    /// Whether this action is the next one, and its moment has come.
+    pub fn is_due(&self, action: Action, now: Timestamp) -> bool {
+        self.next_action()
+            .is_some_and(|(at, next)| next == action && at <= now)
     }
 
     /// Records an event: the next write of the object creates it.

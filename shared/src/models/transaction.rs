@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::action::Action;
 use super::body::RequestBody;
 use super::event_type::EventType;
 use super::stored::{Object, Stored};
@@ -38,6 +39,11 @@ impl Object for Transaction {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.internal.next_action_at;
+        at.map(|at| (at, Action::SettleTransaction))
     }
 }
 

@@ -29,6 +29,7 @@ use super::versions::{self, Endpoint, InterfaceRole, OcpiVersion};
 use crate::encryption::{Encrypted, EncryptionKeys};
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::action::Action;
 use crate::models::network::Owner;
 use crate::models::stored::{Object, Stored};
 use crate::origin::Mode;
@@ -150,6 +151,12 @@ impl Object for Network {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.internal.next_pull_at;
+        let at = at.filter(|_| stored.object.status == NetworkStatus::Connected);
+        at.map(|at| (at, Action::PullNetwork))
     }
 }
 
@@ -424,7 +431,7 @@ impl Stored<Network> {
     pub fn ask_for_full_pull(&mut self, now: Timestamp) {
         self.internal.full_pull_asked = Some(now);
         // One that is due already, or under way, is followed by a full one.
-        let is_due = self.internal.next_pull_at.is_some_and(|due| due <= now);
+        let is_due = self.is_due(Action::PullNetwork, now);
         if self.object.status == NetworkStatus::Connected && !is_due {
             self.internal.next_pull_at = Some(now);
         }

@@ -128,7 +128,7 @@ impl UnitOfWork<'_> {
     pub fn save_periods(&mut self, row: &Stored<Fleet>, read: Option<Timestamp>) -> Result<()> {
         let time =
             |moment: Option<Timestamp>| s(moment.map(|at| at.to_string()).unwrap_or_default());
-        let due = row.internal.next_action_at.unwrap_or(self.origin.now);
+        let due = row.next_action_at().unwrap_or(self.origin.now);
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {

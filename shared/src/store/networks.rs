@@ -35,10 +35,6 @@ impl Record for Network {
     fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a NetworkInternal) -> Vec<Partition<'a>> {
         vec![Partition::Networks { mode: tenant.mode }]
     }
-
-    fn next_action_at(internal: &NetworkInternal) -> Option<Timestamp> {
-        internal.next_pull_at
-    }
 }
 
 impl ById for Network {

@@ -14,21 +14,21 @@ use crate::id::{Id, Kind};
 use crate::models::account::{Account, AccountInternal};
 use crate::models::adjustment::{Adjustment, AdjustmentInternal};
 use crate::models::api_key::{ApiKey, ApiKeyInternal};
-use crate::models::charge_card::{ChargeCard, ChargeCardInternal};
+use crate::models::charge_card::ChargeCard;
 use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
 use crate::models::charging_station::{ChargingStation, StationInternal};
 use crate::models::driver::Driver;
 use crate::models::estimation::Estimation;
 use crate::models::event::{self, Cause, Event, EventInternal, EventType};
-use crate::models::fleet::{Fleet, FleetInternal};
-use crate::models::invoice::{Invoice, InvoiceInternal};
+use crate::models::fleet::Fleet;
+use crate::models::invoice::Invoice;
 use crate::models::payment_method::PaymentMethod;
 use crate::models::policy::Policy;
-use crate::models::report::{Report, ReportInternal};
+use crate::models::report::Report;
 use crate::models::reservation::{Reservation, ReservationInternal};
 use crate::models::schema::{Named, named};
 use crate::models::stored::{Object, Stored, Unknown};
-use crate::models::transaction::{Transaction, TransactionInternal};
+use crate::models::transaction::Transaction;
 use crate::models::vehicle::Vehicle;
 use crate::models::vehicle_telemetry::VehicleTelemetry;
 use crate::models::webhook_delivery::WebhookDelivery;
@@ -106,11 +106,6 @@ pub trait Record: Object {
     /// Whether the row is in the indexes of open objects of its driver and vehicle.
     fn is_open(&self) -> bool {
         false
-    }
-
-    /// When the service has to process the object by itself.
-    fn next_action_at(_internal: &Self::Internal) -> Option<Timestamp> {
-        None
     }
 
     /// When the row may be dropped.
@@ -242,7 +237,7 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     if row.object.is_open() {
         item.insert("open_sk".into(), s(T::KIND.prefix()));
     }
-    if let Some(at) = T::next_action_at(&row.internal) {
+    if let Some(at) = row.next_action_at() {
         let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
         item.insert("next_pk".into(), s(partition));
         item.insert("next_at".into(), s(at.to_string()));
@@ -281,6 +276,14 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
 /// A permanent `Internal` if the item is not a row of this kind.
 pub(super) fn from_item<T: Record>(item: Item) -> Result<Stored<T>> {
     read(item, Layout::CURRENT)
+}
+
+/// Reads an object from an item of the stream. Secrets are masked.
+///
+/// # Errors
+/// A permanent `Internal` if the item is not of this kind.
+pub fn decode<T: Record>(item: serde_dynamo::Item) -> Result<Stored<T>> {
+    from_item(item.into())
 }
 
 /// Reads an object from its item, as a release with that layout does.
@@ -445,17 +448,9 @@ macro_rules! records {
 
 records! {
     Driver {}
-    Fleet {
-        fn next_action_at(internal: &FleetInternal) -> Option<Timestamp> {
-            internal.next_action_at
-        }
-    }
+    Fleet {    }
 
-    ChargeCard {
-        fn next_action_at(internal: &ChargeCardInternal) -> Option<Timestamp> {
-            internal.next_action_at
-        }
-    }
+    ChargeCard {    }
 
     PaymentMethod {}
     Policy {}
@@ -506,10 +501,6 @@ records! {
         fn fleet(&self) -> Option<&Id> {
             self.fleet.as_ref()
         }
-
-        fn next_action_at(internal: &TransactionInternal) -> Option<Timestamp> {
-            internal.next_action_at
-        }
     }
 
     ChargingSession {
@@ -529,10 +520,6 @@ records! {
             ];
             let paid_with = method.map(|method| Partition::Payment { tenant, method });
             always.into_iter().chain(paid_with).collect()
-        }
-
-        fn next_action_at(internal: &SessionInternal) -> Option<Timestamp> {
-            internal.next_due()
         }
     }
 
@@ -563,29 +550,13 @@ records! {
         fn is_open(&self) -> bool {
             self.status.is_open()
         }
-
-        fn next_action_at(internal: &ReservationInternal) -> Option<Timestamp> {
-            internal.next_action_at
-        }
     }
 
-    Invoice {
-        fn next_action_at(internal: &InvoiceInternal) -> Option<Timestamp> {
-            internal.next_action_at
-        }
-    }
+    Invoice {    }
 
-    Report {
-        fn next_action_at(internal: &ReportInternal) -> Option<Timestamp> {
-            internal.next_action_at
-        }
-    }
+    Report {    }
 
     Event {
-        fn next_action_at(internal: &EventInternal) -> Option<Timestamp> {
-            internal.next_action_at()
-        }
-
         fn expires(&self) -> Option<Timestamp> {
             Some(self.created.plus(event::KEPT))
         }
@@ -787,7 +758,7 @@ mod tests {
         // Null members are left out, and a whole number is one.
         object.as_object_mut().unwrap().remove("phone");
         object["total_energy_consumed_kwh"] = json!(0);
-        let internal = json!({"billing": null, "reporting": null, "next": null});
+        let internal = json!({"billing": null, "reporting": null});
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
             "schema": 1, "version": 1, "written": "2026-03-01T08:00:00.000Z", "events": ["fleet.created"], "object": object,
             "internal": internal, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});

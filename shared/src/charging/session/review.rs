@@ -224,7 +224,7 @@ mod tests {
             (None, None)
         );
         let repeated = now().plus(HOUR).plus(REPEAT_AFTER);
-        assert_eq!(session.internal.next_due(), Some(repeated));
+        assert_eq!(session.next_action_at(), Some(repeated));
         let mut later = session;
         later.clear_events();
         later.repeat_review(repeated.plus(millis(-1)));
@@ -232,7 +232,7 @@ mod tests {
         later.repeat_review(repeated);
         later.repeat_review(repeated);
         assert_eq!(later.events(), &events[1..]);
-        assert_eq!(later.internal.next_due(), None);
+        assert_eq!(later.next_action_at(), None);
     }
 
     #[test]

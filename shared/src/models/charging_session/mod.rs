@@ -30,6 +30,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::action::Action;
 use super::body::RequestBody;
 use super::charging_station::{Price, PriceType};
 use super::stored::{Object, Stored};
@@ -157,6 +158,29 @@ impl Object for ChargingSession {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.internal.next_action_at;
+        let Some(network) = &stored.internal.network else {
+            let is_over = stored.object.status == SessionStatus::Completed;
+            let action = if is_over {
+                Action::SettleSession
+            } else {
+                Action::StopSession
+            };
+            return at.map(|at| (at, action));
+        };
+        if stored.object.status == SessionStatus::Completed
+            && network.final_at.is_some()
+            && let Some(at) = at
+        {
+            return Some((at, Action::SettleSession));
+        }
+        let pending = network.pending_price.as_ref();
+        let repeat_at = pending.and_then(|pending| pending.repeat_at);
+        let next = at.into_iter().chain(repeat_at).min();
+        next.map(|at| (at, Action::OperateSession))
     }
 }
 
@@ -416,18 +440,6 @@ impl ChargingSession {
     /// What a charge for the session is called.
     pub fn description(&self) -> String {
         format!("Charging session {}", self.id)
-    }
-}
-
-impl SessionInternal {
-    /// When the session has to be processed next, or the event of its review is sent again.
-    pub fn next_due(&self) -> Option<Timestamp> {
-        let pending = self
-            .network
-            .as_ref()
-            .and_then(|one| one.pending_price.as_ref());
-        let repeat_at = pending.and_then(|pending| pending.repeat_at);
-        self.next_action_at.into_iter().chain(repeat_at).min()
     }
 }
 

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 
 pub use self::billing::{Billable, NewInvoice};
 pub use self::line_item::{LineItem, LineType};
+use super::action::Action;
 use super::body::RequestBody;
 use super::condition::Condition;
 use super::event_type::EventType;
@@ -78,6 +79,11 @@ impl Object for Invoice {
     fn id(&self) -> &Id {
         &self.id
     }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.concerns().map(|(at, _)| at).min();
+        at.map(|at| (at, Action::CheckInvoice))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -117,9 +123,6 @@ pub struct InvoiceInternal {
     /// Whether the invoice was paid and its sessions do not say so yet.
     #[serde(default)]
     pub sessions_unpaid: bool,
-    /// When the next [`Concern`] of the invoice is due.
-    #[serde(rename = "next")]
-    pub next_action_at: Option<Timestamp>,
 }
 
 /// What the service has to do about an invoice by itself.

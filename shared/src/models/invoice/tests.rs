@@ -266,19 +266,19 @@ fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
     let now = at("2026-04-03T00:00:00Z");
     let mut invoice = invoice(0);
     assert_eq!(
-        (invoice.internal.next_action_at, invoice.concern(now)),
+        (invoice.next_action_at(), invoice.concern(now)),
         (None, None)
     );
     invoice.finalize(now).unwrap();
     let late = invoice.object.due_date.plus(millis(1));
-    assert_eq!(invoice.internal.next_action_at, Some(late));
+    assert_eq!(invoice.next_action_at(), Some(late));
     assert_eq!(invoice.concern(invoice.object.due_date), None);
     assert_eq!(invoice.concern(late), Some(Concern::Overdue));
     let method = method(json!({}));
     invoice.begin_payment(method, PaymentMethodInternal::default(), now);
     let lost = now.plus(LEASE);
     assert_eq!(
-        (invoice.internal.next_action_at, invoice.concern(now)),
+        (invoice.next_action_at(), invoice.concern(now)),
         (Some(lost), None)
     );
     assert_eq!(invoice.concern(lost), Some(Concern::LostPayment));
@@ -286,7 +286,7 @@ fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
     invoice.end_payment(&attempt, false, now);
     invoice.mark_overdue();
     assert_eq!(
-        (invoice.internal.next_action_at, invoice.concern(late)),
+        (invoice.next_action_at(), invoice.concern(late)),
         (None, None)
     );
     let later = InvoiceChange {
@@ -294,7 +294,7 @@ fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
         ..InvoiceChange::default()
     };
     invoice.update(later).unwrap();
-    assert_eq!(invoice.internal.next_action_at, Some(late.plus(millis(1))));
+    assert_eq!(invoice.next_action_at(), Some(late.plus(millis(1))));
     invoice.void().unwrap();
-    assert_eq!(invoice.internal.next_action_at, None);
+    assert_eq!(invoice.next_action_at(), None);
 }

@@ -1,6 +1,8 @@
 //! The transitions of an invoice: each checks its condition, changes the invoice and its internal state, and records the event.
 
-use super::{Attempt, Concern, Invoice, InvoiceChange, InvoiceStatus, LEASE, LineType};
+use super::{
+    Attempt, Concern, Invoice, InvoiceChange, InvoiceInternal, InvoiceStatus, LEASE, LineType,
+};
 use crate::error::{Code, Result};
 use crate::fields::patch::Change;
 use crate::id::{Id, Kind};
@@ -38,61 +40,66 @@ impl Stored<Invoice> {
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
         check_size(&self.object)
             .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
-        self.schedule();
         Ok(())
     }
 
-    /// Updates the time of the next action.
-    fn schedule(&mut self) {
-        let attempt = self.internal.attempt.as_ref();
-        let lost = attempt.map(|attempt| attempt.begun.plus(LEASE));
+    /// What has to be done about the invoice, and when; the more urgent first.
+    pub(super) fn concerns(&self) -> impl Iterator<Item = (Timestamp, Concern)> {
+        let InvoiceInternal {
+            attempt,
+            finalize_at,
+            overdue_notified,
+            sessions_unpaid,
+            ..
+        } = &self.internal;
+        let is = |status| self.object.status == status;
+        let lost = attempt.as_ref().map(|attempt| attempt.begun.plus(LEASE));
         let overdue = self.object.due_date.plus(millis(1));
-        let overdue = (!self.internal.overdue_notified).then_some(overdue);
-        self.internal.next_action_at = match self.object.status {
-            InvoiceStatus::Draft => self.internal.finalize_at,
-            InvoiceStatus::Open => lost.into_iter().chain(overdue).min(),
-            InvoiceStatus::Paid if self.internal.sessions_unpaid => self.object.paid_at,
-            _ => None,
-        };
+        let overdue = (!overdue_notified).then_some(overdue);
+        let unpaid = self.object.paid_at.filter(|_| *sessions_unpaid);
+        let concern = |at: Option<Timestamp>, concern| at.map(|at| (at, concern));
+        [
+            concern(
+                finalize_at.filter(|_| is(InvoiceStatus::Draft)),
+                Concern::Final,
+            ),
+            concern(
+                lost.filter(|_| is(InvoiceStatus::Open)),
+                Concern::LostPayment,
+            ),
+            concern(
+                overdue.filter(|_| is(InvoiceStatus::Open)),
+                Concern::Overdue,
+            ),
+            concern(
+                unpaid.filter(|_| is(InvoiceStatus::Paid)),
+                Concern::UnpaidSessions,
+            ),
+        ]
+        .into_iter()
+        .flatten()
     }
 
     /// What has to be done about the invoice now.
     pub fn concern(&self, now: Timestamp) -> Option<Concern> {
-        let lost = |attempt: &Attempt| attempt.begun.plus(LEASE) <= now;
-        if self.object.status == InvoiceStatus::Draft {
-            self.internal
-                .finalize_at
-                .filter(|at| *at <= now)
-                .map(|_| Concern::Final)
-        } else if self.object.status == InvoiceStatus::Paid && self.internal.sessions_unpaid {
-            Some(Concern::UnpaidSessions)
-        } else if self.object.status != InvoiceStatus::Open {
-            None
-        } else if self.internal.attempt.as_ref().is_some_and(lost) {
-            Some(Concern::LostPayment)
-        } else {
-            (self.object.due_date < now && !self.internal.overdue_notified)
-                .then_some(Concern::Overdue)
-        }
+        let mut due = self.concerns().filter(|(at, _)| *at <= now);
+        due.next().map(|(_, concern)| concern)
     }
 
     /// Records that the invoice is overdue.
     pub fn mark_overdue(&mut self) {
         self.record(EventType::InvoiceOverdue);
         self.internal.overdue_notified = true;
-        self.schedule();
     }
 
     /// Schedules the finalization of a draft.
     pub fn finalize_later(&mut self, at: Timestamp) {
         self.internal.finalize_at = Some(at);
-        self.schedule();
     }
 
     /// Records that all sessions and fees of the paid invoice are marked as paid.
     pub fn mark_lines_paid(&mut self) {
         self.internal.sessions_unpaid = false;
-        self.schedule();
     }
 
     /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
@@ -108,7 +115,6 @@ impl Stored<Invoice> {
         if self.object.amount_due == 0 {
             self.settle(None, now);
         }
-        self.schedule();
         Ok(())
     }
 
@@ -144,7 +150,6 @@ impl Stored<Invoice> {
         }
         self.object.status = InvoiceStatus::Void;
         self.record(EventType::InvoiceVoided);
-        self.schedule();
         Ok(())
     }
 
@@ -167,7 +172,6 @@ impl Stored<Invoice> {
             .object
             .transaction(&attempt, TransactionStatus::Pending);
         self.internal.attempt = Some(attempt);
-        self.schedule();
         transaction
     }
 
@@ -189,7 +193,6 @@ impl Stored<Invoice> {
         } else {
             self.record(EventType::InvoicePaymentFailed);
         }
-        self.schedule();
         transaction
     }
 }

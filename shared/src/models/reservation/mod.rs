@@ -20,6 +20,7 @@ pub use self::outward::GRACE;
 use self::outward::{OutwardReservation, RefusedEvse, UnusedReservation};
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
 use self::request::{LATEST, check_start, check_types, check_window, coded, invalid};
+use super::action::Action;
 use super::check_size;
 use super::driver::Driver;
 use super::event_type::EventType;
@@ -86,6 +87,22 @@ impl Object for Reservation {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let action = match stored.object.status {
+            ReservationStatus::Confirmed if !stored.internal.awaiting_rematch => {
+                let outward = stored.internal.outward.as_ref();
+                if outward.is_none_or(OutwardReservation::is_accepted) {
+                    Action::ExpireReservation
+                } else {
+                    Action::ReserveAtNetwork
+                }
+            }
+            ReservationStatus::Pending | ReservationStatus::Confirmed => Action::ConfirmReservation,
+            _ => Action::ChargeFee,
+        };
+        stored.internal.next_action_at.map(|at| (at, action))
     }
 }
 

@@ -97,6 +97,11 @@ impl OutwardReservation {
         }
     }
 
+    /// Whether the network has accepted it.
+    pub fn is_accepted(&self) -> bool {
+        matches!(self.state, OutwardState::Accepted { .. })
+    }
+
     /// Whether the network may keep the EVSE free.
     pub(super) fn is_sent(&self) -> bool {
         self.state != OutwardState::Due

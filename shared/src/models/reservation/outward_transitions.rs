@@ -3,6 +3,7 @@
 use super::outward::{OutwardReservation, OutwardState, PATIENCE, RefusedEvse};
 use super::{Reservation, ReservationStatus};
 use crate::id::Id;
+use crate::models::action::Action;
 use crate::models::stored::Stored;
 use crate::time::Timestamp;
 
@@ -35,9 +36,9 @@ impl Stored<Reservation> {
 
     /// Whether RESERVE_NOW is to be sent now.
     pub fn is_outward_due(&self, now: Timestamp) -> bool {
-        let due = self.internal.next_action_at.is_some_and(|due| due <= now);
-        let mut outward = self.outward().into_iter();
-        due && outward.any(|one| one.state == OutwardState::Due)
+        let outward = self.outward();
+        self.is_due(Action::ReserveAtNetwork, now)
+            && outward.is_some_and(|one| one.state == OutwardState::Due)
     }
 
     /// Records that RESERVE_NOW is about to be sent.

@@ -274,17 +274,6 @@ impl Stored<Reservation> {
         due.or(paid)
     }
 
-    /// Whether the charge of the fee is due now.
-    pub fn is_fee_charge_due(&self, now: Timestamp) -> bool {
-        let over = matches!(
-            self.object.status,
-            ReservationStatus::Cancelled
-                | ReservationStatus::Completed
-                | ReservationStatus::Expired
-        );
-        over && self.internal.next_action_at.is_some_and(|due| due <= now)
-    }
-
     /// Records the outcome of the charge of the fee, and returns its transaction. A fee whose charge was declined stays due.
     pub fn settle_fee(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
         let movement = Movement {
