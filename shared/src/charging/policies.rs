@@ -726,8 +726,11 @@ mod tests {
         match breach.refusal() {
             Error::Client(refusal) => {
                 assert_eq!(
-                    (refusal.status, refusal.code),
-                    (403, Some(Code::PolicyBlocked))
+                    (refusal.class, refusal.code),
+                    (
+                        crate::error::ErrorClass::Forbidden,
+                        Some(Code::PolicyBlocked)
+                    )
                 );
                 let want = [
                     ("policy", denying.id.to_string()),

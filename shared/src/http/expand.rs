@@ -566,7 +566,7 @@ mod tests {
         ];
         assert!(read(&one, "expand[]=vehicle", &scopes).is_ok());
         let refused = read(&one, "expand[]=vehicle.fleet", &scopes).unwrap_err();
-        assert_eq!(refused.status(), 403);
+        assert_eq!(refused.class(), crate::error::ErrorClass::Forbidden);
     }
 
     #[test]

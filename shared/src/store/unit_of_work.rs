@@ -24,7 +24,7 @@ use super::idempotency::Claim;
 use super::row::{self, Record};
 use super::{Item, Store, client, n, number};
 use crate::backoff::Backoff;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorClass, Result};
 use crate::id::Id;
 use crate::models::stored::Stored;
 use crate::origin::Origin;
@@ -318,7 +318,7 @@ impl<'a> UnitOfWork<'a> {
         let failed = |index: &usize| reasons[*index].code() == Some("ConditionalCheckFailed");
         let is_of_key = |index: &usize| {
             let write = self.writes.get(*index);
-            write.is_some_and(|(_, refusal)| refusal.status() == 401)
+            write.is_some_and(|(_, refusal)| refusal.class() == ErrorClass::Unauthenticated)
         };
         let mut all = (0..reasons.len()).filter(failed);
         if let Some(index) = all.clone().find(is_of_key) {

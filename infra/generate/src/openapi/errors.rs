@@ -53,7 +53,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     }
     for code in codes {
         refusals
-            .entry(code.status())
+            .entry(shared::http::errors::status(code.class()))
             .or_default()
             .insert(Some(code.as_str()));
     }
