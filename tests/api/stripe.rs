@@ -10,7 +10,6 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use shared::Mode;
-use shared::http::errors::status as status_of;
 use shared::models::transaction::PaymentOutcome;
 use shared::money::{Currency, Money};
 use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
@@ -192,7 +191,7 @@ async fn what_is_no_clear_answer_is_an_error_and_no_decline() {
         let fake = Fake::start(&answers).await;
         let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
         assert_eq!(
-            status_of(outcome.expect_err("unknown").class()),
+            shared::http::errors::status(outcome.expect_err("unknown").class()),
             status,
             "{answers:?}"
         );
