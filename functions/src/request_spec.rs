@@ -76,10 +76,9 @@ impl<T: DeserializeOwned + ToSchema> RequestPart for Query<T> {
 
 impl<T: RequestBody> RequestPart for Body<T> {
     fn describe(spec: &mut RequestSpec) {
-        let mut schemas = vec![(T::name().into_owned(), T::schema())];
-        T::schemas(&mut schemas);
+        let (name, schemas) = named::<T>();
         spec.body = Some(BodyType {
-            name: T::name().into_owned(),
+            name,
             schemas,
             invalid: T::INVALID,
         });

@@ -130,6 +130,7 @@ impl<T: Record> Shown for Deleted<T> {
 }
 
 impl Route {
+    /// `query` and `shows` follow from the handler; they are set where a route gets one.
     const fn new(
         name: &'static str,
         method: Method,
