@@ -41,6 +41,17 @@ pub struct RefreshTokens {
     pub after: Option<Id>,
 }
 
+impl RefreshTokens {
+    /// Those of all cards that depend on an object.
+    pub fn of(tenant: &Tenant, of: &Id) -> Self {
+        Self {
+            tenant: tenant.clone(),
+            of: of.clone(),
+            after: None,
+        }
+    }
+}
+
 impl Job for RefreshTokens {
     const NAME: &'static str = "refresh-tokens";
     const FUNCTION: Function = Function::worker(

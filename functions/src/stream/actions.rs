@@ -1,17 +1,13 @@
 //! The messages of next actions: which one has an action done, and which one an object waits for.
 
-use serde_dynamo::{AttributeValue, Item};
 use shared::App;
-use shared::error::{Error, Result};
+use shared::error::Result;
 use shared::id::{Id, Kind};
 use shared::models::action::Action;
 use shared::models::charging_session::ChargingSession;
 use shared::models::reservation::Reservation;
-use shared::models::stored::Stored;
 use shared::origin::Tenant;
 use shared::ports::Message;
-use shared::store::row::decode;
-use shared::time::Timestamp;
 
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::charging_sessions::operate::OperateSession;
@@ -28,9 +24,11 @@ use crate::reservations::expire::ExpireReservation;
 use crate::reservations::outward::ReserveAtNetwork;
 use crate::transactions::settle::SettleTransaction;
 
+use super::change::OnChange as _;
+
 /// The message that has an action done; none for the deliveries of an event, which the relay plans itself.
 #[rustfmt::skip]
-fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option<Message>> {
+pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option<Message>> {
     let (mode, tenant, id) = (tenant.mode, tenant.clone(), id.clone());
     let message = match action {
         Action::ConfirmReservation => ConfirmReservation { tenant, reservation: id, request: None }.message(),
@@ -51,29 +49,6 @@ fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option<Message>> 
     message.map(Some)
 }
 
-/// The message that a reservation waits for.
-fn of_reservation(tenant: &Tenant, stored: &Stored<Reservation>) -> Result<Option<Message>> {
-    match stored.next_action() {
-        Some((_, Action::ConfirmReservation)) => {
-            let job = ConfirmReservation {
-                tenant: tenant.clone(),
-                reservation: stored.object.id.clone(),
-                request: Some(Box::new(stored.request())),
-            };
-            job.message().map(Some)
-        }
-        Some((_, action)) => message(tenant, &stored.object.id, action),
-        None => Ok(None),
-    }
-}
-
-fn of_session(tenant: &Tenant, stored: &Stored<ChargingSession>) -> Result<Option<Message>> {
-    match stored.next_action() {
-        Some((_, action)) => message(tenant, &stored.object.id, action),
-        None => Ok(None),
-    }
-}
-
 /// The message that an object waits for whose kind has one action only.
 fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
     let Some(kind) = id.kind() else {
@@ -91,24 +66,6 @@ fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
     message(tenant, id, action)
 }
 
-/// The message that the object of an item waits for, and when it is due.
-pub(super) fn next_message(
-    tenant: &Tenant,
-    id: &Id,
-    item: &Item,
-) -> Result<Option<(Timestamp, Message)>> {
-    let Some(AttributeValue::S(at)) = item.get("next_at") else {
-        return Ok(None);
-    };
-    let at = Timestamp::parse(at).map_err(Error::permanent)?;
-    let message = match id.kind() {
-        Some(Kind::Reservation) => of_reservation(tenant, &decode(item.clone())?)?,
-        Some(Kind::ChargingSession) => of_session(tenant, &decode(item.clone())?)?,
-        _ => of_kind(tenant, id)?,
-    };
-    Ok(message.map(|message| (at, message)))
-}
-
 /// The message that an object waits for as it is in the table now.
 pub(super) async fn current_message(
     app: &App,
@@ -117,11 +74,11 @@ pub(super) async fn current_message(
 ) -> Result<Option<Message>> {
     match id.kind() {
         Some(Kind::Reservation) => match app.store.find::<Reservation>(tenant, id).await? {
-            Some(stored) => of_reservation(tenant, &stored),
+            Some(stored) => Reservation::next_message(tenant, &stored),
             None => Ok(None),
         },
         Some(Kind::ChargingSession) => match app.store.find::<ChargingSession>(tenant, id).await? {
-            Some(stored) => of_session(tenant, &stored),
+            Some(stored) => ChargingSession::next_message(tenant, &stored),
             None => Ok(None),
         },
         _ => of_kind(tenant, id),
