@@ -1,18 +1,17 @@
 //! Jobs: what functions do in the background.
 //!
 //! A job is a type. Its fields are what a message of a queue carries, [`Job::FUNCTION`] is the function that does it, and [`Job::run`] is what
-//! is done. [`crate::JOBS`] registers it with one line; the functions, their queues and their permissions are derived from that.
+//! is done. [`crate::jobs::JOBS`] registers it with one line; the functions, their queues and their permissions are derived from that.
 //!
 //! A message arrives at least once, in no order, and possibly late. So a job reads the present state of its subject first, and does nothing
 //! if nothing is left to do.
 
 use std::future::Future;
 
-use futures::future::BoxFuture;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use shared::ports::{JobSubject, Message};
-use shared::{App, Error, Timestamp, function_scope};
+use shared::{App, Error, Timestamp};
 
 use crate::function::Function;
 
@@ -83,29 +82,11 @@ struct Envelope<'a, J> {
     fields: &'a J,
 }
 
-/// A job that is registered.
-#[derive(Debug, Clone, Copy)]
-pub struct RegisteredJob {
-    pub name: &'static str,
-    pub function: Function,
-    read: fn(&str) -> Result<Message, Error>,
-    run: for<'a> fn(&'a App, &'a Message) -> BoxFuture<'a, Result<(), Error>>,
-}
-
-impl RegisteredJob {
-    /// The registration of a job.
-    pub const fn of<J: Job>() -> Self {
-        Self {
-            name: J::NAME,
-            function: J::FUNCTION,
-            read: |body| read::<J>(body)?.message(),
-            // Boxed, so that no job lies on the stack with the others.
-            run: |app, message| Box::pin(async { read::<J>(&message.body)?.run(app).await }),
-        }
-    }
-}
-
-fn read<J: Job>(body: &str) -> Result<J, Error> {
+/// Reads a job from the body of a message.
+///
+/// # Errors
+/// `Internal` if it is none of this type.
+pub fn read<J: Job>(body: &str) -> Result<J, Error> {
     serde_json::from_str(body).map_err(Error::internal)
 }
 
@@ -114,31 +95,4 @@ pub fn job_of<J: Job>(message: &Message) -> Option<J> {
     (message.job == J::NAME)
         .then(|| read(&message.body).ok())
         .flatten()
-}
-
-fn registered(name: &str) -> Result<&'static RegisteredJob, Error> {
-    let job = crate::JOBS.iter().find(|job| job.name == name);
-    job.ok_or_else(|| Error::internal(format!("there is no job {name}")))
-}
-
-/// Reads the body of a queue's message.
-///
-/// # Errors
-/// `Internal` if it is none of a registered job.
-pub fn read_message(body: &str) -> Result<Message, Error> {
-    #[derive(Deserialize)]
-    struct Named {
-        job: String,
-    }
-    let named: Named = serde_json::from_str(body).map_err(Error::internal)?;
-    (registered(&named.job)?.read)(body)
-}
-
-/// Does the job of a message.
-///
-/// # Errors
-/// The message is to be delivered again.
-pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
-    let job = registered(message.job)?;
-    function_scope::within(job.function.name, (job.run)(app, message)).await
 }

@@ -15,6 +15,7 @@ pub mod function;
 pub mod gateway;
 pub mod invoices;
 pub mod job;
+pub mod jobs;
 pub mod networks;
 pub mod ocpi;
 pub mod payment_methods;
@@ -38,7 +39,6 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use function::{Function, Trigger};
-use job::RegisteredJob;
 use request_spec::{Replies, RequestParts};
 use shared::App;
 use shared::deployment::Deployment;
@@ -80,46 +80,9 @@ const TRIGGERED: [Function; 12] = [
     stream::sweep::FUNCTION,
 ];
 
-/// Every job.
-pub const JOBS: [RegisteredJob; 20] = [
-    RegisteredJob::of::<reservations::confirm::ConfirmReservation>(),
-    RegisteredJob::of::<reservations::expire::ExpireReservation>(),
-    RegisteredJob::of::<reservations::charge_fee::ChargeReservationFee>(),
-    RegisteredJob::of::<reservations::outward::ReserveAtNetwork>(),
-    RegisteredJob::of::<reservations::outward::CancelAtNetwork>(),
-    RegisteredJob::of::<charge_cards::refresh::RefreshTokens>(),
-    RegisteredJob::of::<charging_sessions::stop_at_limit::StopSession>(),
-    RegisteredJob::of::<charging_sessions::settle::SettleSession>(),
-    RegisteredJob::of::<charging_sessions::operate::OperateSession>(),
-    RegisteredJob::of::<charging_sessions::received::ApplyReceived>(),
-    RegisteredJob::of::<webhooks::deliver::DeliverWebhook>(),
-    RegisteredJob::of::<reports::generate::GenerateReport>(),
-    RegisteredJob::of::<invoices::check::CheckInvoice>(),
-    RegisteredJob::of::<transactions::settle::SettleTransaction>(),
-    RegisteredJob::of::<fleets::bill::BillFleet>(),
-    RegisteredJob::of::<networks::sync::SyncNetwork>(),
-    RegisteredJob::of::<networks::apply_tariff::ApplyTariff>(),
-    RegisteredJob::of::<networks::push_token::PushToken>(),
-    RegisteredJob::of::<networks::results::ApplyResult>(),
-    RegisteredJob::of::<stream::sweep::SweepPartition>(),
-];
-
-/// The functions that do jobs. Each has a queue.
-pub fn workers() -> impl Iterator<Item = Function> {
-    let is_first = |place: usize, function: &Function| {
-        JOBS[..place]
-            .iter()
-            .all(|job| job.function.name != function.name)
-    };
-    let functions = JOBS.iter().map(|job| job.function).enumerate();
-    functions
-        .filter(move |(place, function)| is_first(*place, function))
-        .map(|(_, function)| function)
-}
-
 /// Every function that is not a route.
 pub fn functions() -> impl Iterator<Item = Function> {
-    TRIGGERED.into_iter().chain(workers())
+    TRIGGERED.into_iter().chain(jobs::workers())
 }
 
 /// A route and what answers on it.

@@ -14,7 +14,7 @@ use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
 use functions::docs;
 use functions::gateway::{self, trace_of};
-use functions::job::{read_message, work};
+use functions::jobs::{self, read_message, work};
 use functions::networks::manage::{self, Manage};
 use functions::ocpi;
 use functions::secrets::reencrypt::{self, Reencrypt};
@@ -112,7 +112,7 @@ async fn serve() -> Result<(), Error> {
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
-        name if functions::workers().any(|worker| worker.name == name) => {
+        name if jobs::workers().any(|worker| worker.name == name) => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_messages(&app, event)))).await
         }
         name => {

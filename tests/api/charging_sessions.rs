@@ -2,7 +2,8 @@
 
 use functions::charging_sessions::settle::SettleSession;
 use functions::charging_sessions::stop_at_limit::StopSession;
-use functions::job::{self, Job as _};
+use functions::job::Job as _;
+use functions::jobs;
 use functions::stream::sweep;
 use serde_json::{Value, json};
 use shared::models::charging_session::{ChargingSession, SessionInternal};
@@ -352,7 +353,7 @@ async fn the_fleets_totals_grow_once_per_session_and_exactly() {
         }
         .message()
         .expect("a message");
-        job::work(app.app(), &message)
+        jobs::work(app.app(), &message)
             .await
             .expect("nothing is left to do");
     }
@@ -1016,7 +1017,7 @@ async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
         }
         .message()
         .expect("a message");
-        job::work(app.app(), &message)
+        jobs::work(app.app(), &message)
             .await
             .expect("nothing is left to do");
         app.drain().await;

@@ -1,7 +1,8 @@
 //! Money over the whole service: what recurs, what sessions show of their invoices, and refunds.
 
 use functions::fleets::bill::BillFleet;
-use functions::job::{self, Job as _};
+use functions::job::Job as _;
+use functions::jobs;
 use std::collections::BTreeMap;
 
 use functions::stream::sweep;
@@ -254,7 +255,9 @@ async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_fi
     }
     .message()
     .expect("a message");
-    job::work(app.app(), &message).await.expect("nothing to do");
+    jobs::work(app.app(), &message)
+        .await
+        .expect("nothing to do");
     app.advance(86_400 + 60).await;
     app.drain().await;
     let opened = list(&app, "/v1/invoices").await;

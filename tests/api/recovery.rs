@@ -1,6 +1,7 @@
 //! Lost triggers: the sweeper finds what is pending all the same.
 
-use functions::job::{self, Job as _};
+use functions::job::Job as _;
+use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use functions::stream::sweep::SweepPartition;
 use std::collections::BTreeSet;
@@ -119,7 +120,7 @@ async fn a_confirmation_is_delivered_once_although_every_trigger_was_lost() {
     }
     .message()
     .expect("a message");
-    job::work(app.app(), &message)
+    jobs::work(app.app(), &message)
         .await
         .expect("a confirmation");
     // The event is in the table, and was not delivered.
@@ -349,7 +350,9 @@ async fn a_partition_with_a_backlog_is_handed_on_and_nothing_of_it_is_lost() {
             break;
         }
         for message in sweeps {
-            job::work(&player.app, &message).await.expect("a partition");
+            jobs::work(&player.app, &message)
+                .await
+                .expect("a partition");
             handed_on.push(message);
         }
     }
@@ -362,7 +365,7 @@ async fn a_partition_with_a_backlog_is_handed_on_and_nothing_of_it_is_lost() {
     );
     assert_eq!(handed_on.len(), 2, "{handed_on:?}");
     // A message that comes twice sends nothing that was not sent before.
-    job::work(&player.app, &handed_on[0])
+    jobs::work(&player.app, &handed_on[0])
         .await
         .expect("a partition");
     for message in player.take_messages() {

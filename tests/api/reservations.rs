@@ -1,6 +1,7 @@
 //! `/v1/reservations`, from creation to confirmation.
 
-use functions::job::{self, Job as _};
+use functions::job::Job as _;
+use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use std::sync::Arc;
 
@@ -707,7 +708,7 @@ async fn an_attempt_that_comes_too_late_leaves_what_the_one_before_found() {
     }
     .message()
     .expect("a message");
-    job::work(&late, &message).await.expect("an attempt");
+    jobs::work(&late, &message).await.expect("an attempt");
     let failed = app.alice.get(&path).await.body;
     assert_eq!(failed["failed_reason"], "no_available_connectors");
     assert_eq!(failed["match_summary"], waiting["match_summary"]);
@@ -920,7 +921,7 @@ async fn confirming_asks_the_table_three_times_in_a_row_before_it_writes() {
     let meter = Meter::default();
     let store = meter.store(&app.running().store_url, &app.running().table);
     let metered = app.app_with(store, app.app().clock.clone());
-    job::work(&metered, &message).await.expect("an attempt");
+    jobs::work(&metered, &message).await.expect("an attempt");
     let calls = meter.take();
     let booked = |call: &Call| call.operation == "TransactWriteItems";
     let before = calls.iter().position(booked).expect("it is booked");

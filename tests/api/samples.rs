@@ -1,7 +1,7 @@
 //! The sample events in `events/`: each names its route and is answered by it.
 
 use functions::function::Trigger;
-use functions::job::{read_message, work};
+use functions::jobs::{read_message, work};
 use serde_json::Value;
 use tests::samples::{Sample, text};
 use tests::{Receiver, TestApp};
@@ -27,7 +27,7 @@ async fn every_route_answers_its_sample_event() {
 #[tokio::test]
 async fn every_queue_has_a_sample_message_that_can_be_worked_on() {
     let app = TestApp::start().await;
-    for worker in functions::workers() {
+    for worker in functions::jobs::workers() {
         let event: Value = serde_json::from_str(&text(worker.name)).expect("JSON");
         let body = event["Records"][0]["body"].as_str().expect("a body");
         let message = read_message(body).expect("a message");

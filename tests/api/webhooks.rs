@@ -1,6 +1,7 @@
 //! Deliveries: signed, retried, claimed once, and given up in the end.
 
-use functions::job::{self, Job as _};
+use functions::job::Job as _;
+use functions::jobs;
 use functions::webhooks::deliver::DeliverWebhook;
 use serde_json::{Value, json};
 use shared::aws::SystemClock;
@@ -364,7 +365,9 @@ async fn a_duplicate_trigger_sends_nothing() {
         }
         .message()
         .expect("a message");
-        job::work(app.app(), &message).await.expect("nothing to do");
+        jobs::work(app.app(), &message)
+            .await
+            .expect("nothing to do");
     }
     assert_eq!(receiver.received().len(), 1);
 }
@@ -396,7 +399,7 @@ async fn many_triggers_at_once_make_one_attempt() {
     .expect("a message");
     let rivals = (0..8).map(|_| {
         let (app, message) = (app.app().clone(), message.clone());
-        tokio::spawn(async move { job::work(&app, &message).await })
+        tokio::spawn(async move { jobs::work(&app, &message).await })
     });
     for rival in rivals.collect::<Vec<_>>() {
         rival.await.expect("an end").expect("success");

@@ -5,7 +5,8 @@
 //! `RUSH_SEED` draws another day.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
-use functions::job::{self, Job as _};
+use functions::job::Job as _;
+use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use std::path::Path;
 use std::sync::Arc;
@@ -167,7 +168,7 @@ impl<'a> Rush<'a> {
                 }
                 .message()
                 .expect("a message");
-                job::work(&app, &message).await.expect("an attempt");
+                jobs::work(&app, &message).await.expect("an attempt");
             }
         }
     }

@@ -5,7 +5,8 @@
 //! `STATIONS` takes another number of stations.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
-use functions::job::{self, Job as _};
+use functions::job::Job as _;
+use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use std::time::{Duration, Instant};
 
@@ -184,7 +185,7 @@ impl Bench<'_> {
             .expect("a message");
             self.meter.take();
             let started = Instant::now();
-            job::work(&self.app, &message).await.expect("an attempt");
+            jobs::work(&self.app, &message).await.expect("an attempt");
             samples.add(started.elapsed(), &self.meter.take());
         }
         samples.print(&format!("confirmation, {radius} m"));

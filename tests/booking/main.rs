@@ -7,7 +7,8 @@
 mod checker;
 mod simulation;
 
-use functions::job::{self, Job as _};
+use functions::job::Job as _;
+use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -232,7 +233,7 @@ impl Round {
         .message()
         .expect("a message");
         for _ in 0..DELIVERIES {
-            let work = job::work(&self.app, &message);
+            let work = jobs::work(&self.app, &message);
             if let Some(Ok(())) = under_faults(self.dice.below(u64::MAX), work).await {
                 return;
             }

@@ -8,7 +8,8 @@
 mod cities;
 mod oracle;
 
-use functions::job::{self, Job as _};
+use functions::job::Job as _;
+use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -249,7 +250,7 @@ impl City {
         }
         .message()
         .expect("a message");
-        job::work(&self.app, &message).await.expect("an attempt");
+        jobs::work(&self.app, &message).await.expect("an attempt");
     }
 
     fn count(&self, got: &Value, tally: &mut Tally) {

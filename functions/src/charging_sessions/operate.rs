@@ -33,7 +33,7 @@ use shared::{App, Error, Id};
 use super::end::fulfilled;
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::results;
+use crate::networks::workers;
 use crate::networks::{operator, tokens};
 
 /// How often a session is read again after a concurrent change.
@@ -48,7 +48,7 @@ pub struct OperateSession {
 
 impl Job for OperateSession {
     const NAME: &'static str = "operate-session";
-    const FUNCTION: Function = results::FUNCTION;
+    const FUNCTION: Function = workers::OPERATE;
 
     fn subject(&self) -> JobSubject {
         JobSubject::of(&self.tenant, &self.session)

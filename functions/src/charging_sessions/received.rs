@@ -37,8 +37,8 @@ use super::operate::change_price;
 use crate::charge_cards::tap;
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::results;
 use crate::networks::tokens::{self, Holder};
+use crate::networks::workers;
 use crate::references;
 use crate::reservations::unused;
 
@@ -102,7 +102,7 @@ pub struct ApplyReceived {
 
 impl Job for ApplyReceived {
     const NAME: &'static str = "apply-received";
-    const FUNCTION: Function = results::FUNCTION;
+    const FUNCTION: Function = workers::OPERATE;
 
     fn subject(&self) -> JobSubject {
         JobSubject::default()

@@ -10,7 +10,7 @@ use shared::{App, Error};
 use crate::function::Function;
 use crate::job::Job;
 
-use super::{stations, sync};
+use super::{stations, workers};
 
 /// How many locations one message is for.
 const AT_A_TIME: usize = 100;
@@ -26,7 +26,7 @@ pub struct ApplyTariff {
 
 impl Job for ApplyTariff {
     const NAME: &'static str = "apply-tariff";
-    const FUNCTION: Function = sync::FUNCTION;
+    const FUNCTION: Function = workers::SYNC;
 
     fn subject(&self) -> JobSubject {
         JobSubject::default()

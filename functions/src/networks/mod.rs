@@ -21,3 +21,4 @@ pub mod results;
 pub mod stations;
 pub mod sync;
 pub mod tokens;
+pub mod workers;

@@ -13,7 +13,7 @@ use shared::ports::{JobSubject, digest_of};
 use shared::store::networks::operators;
 use shared::{App, Error, Id};
 
-use super::sync;
+use super::workers;
 use crate::function::Function;
 use crate::job::Job;
 
@@ -27,7 +27,7 @@ pub struct PushToken {
 
 impl Job for PushToken {
     const NAME: &'static str = "push-token";
-    const FUNCTION: Function = sync::FUNCTION;
+    const FUNCTION: Function = workers::SYNC;
 
     fn subject(&self) -> JobSubject {
         JobSubject::shared(&self.network)

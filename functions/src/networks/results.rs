@@ -5,30 +5,15 @@
 //! has by then, so that a message may come late or twice.
 
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
 use shared::origin::Mode;
 use shared::ports::JobSubject;
-use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
+use super::workers;
 use crate::charging_sessions::operate;
 use crate::function::Function;
 use crate::job::Job;
 use crate::reservations::outward;
-
-pub const FUNCTION: Function = Function::worker(
-    "operate-network",
-    Deployment::in_background()
-        .writing(&[
-            Rows::Of(Kind::Adjustment),
-            Rows::Of(Kind::ChargingSession),
-            Rows::Of(Kind::Reservation),
-            Rows::Of(Kind::Fleet),
-            Rows::Calendars,
-            Rows::OcpiObjects,
-        ])
-        .needing(&[Need::EncryptionKeys, Need::Messages]),
-);
 
 /// Works on the response to a command to a network, or on the station's result.
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,7 +24,7 @@ pub struct ApplyResult {
 
 impl Job for ApplyResult {
     const NAME: &'static str = "apply-result";
-    const FUNCTION: Function = FUNCTION;
+    const FUNCTION: Function = workers::OPERATE;
 
     fn subject(&self) -> JobSubject {
         JobSubject::shared(&self.command)

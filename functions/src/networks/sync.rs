@@ -29,7 +29,6 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use shared::deployment::{Deployment, Need};
 use shared::models::action::Action;
 use shared::models::network::{Module, ObjectId, PartyId};
 use shared::models::stored::Stored;
@@ -45,29 +44,14 @@ use shared::ocpi::versions::InterfaceRole;
 use shared::ocpi_client::{Failure, MAX_PAGE, PageStream, Platform};
 use shared::origin::Mode;
 use shared::ports::JobSubject;
-use shared::store::access::Rows;
 use shared::store::networks::{Pull, operators, shared_origin};
 use shared::time::{DAY, HOUR, MINUTE, SignedDuration, hours, minutes, seconds};
-use shared::{App, Error, Id, Kind, Timestamp};
+use shared::{App, Error, Id, Timestamp};
 use tokio::time::{Instant, timeout_at};
 
-use super::{hubs, objects, stations};
+use super::{hubs, objects, stations, workers};
 use crate::function::Function;
 use crate::job::Job;
-
-pub const FUNCTION: Function = Function::worker(
-    "sync-network",
-    Deployment::in_background()
-        .memory(512)
-        .timeout(120)
-        .writing(&[
-            Rows::Of(Kind::ChargingStation),
-            Rows::Of(Kind::Network),
-            Rows::OcpiCredentials,
-            Rows::OcpiObjects,
-        ])
-        .needing(&[Need::EncryptionKeys, Need::Messages]),
-);
 
 /// How much a pull may read, and how long it may take. What a large network has fits in: half a million locations.
 #[derive(Debug, Clone)]
@@ -140,7 +124,7 @@ pub struct SyncNetwork {
 
 impl Job for SyncNetwork {
     const NAME: &'static str = "sync-network";
-    const FUNCTION: Function = FUNCTION;
+    const FUNCTION: Function = workers::SYNC;
 
     fn subject(&self) -> JobSubject {
         JobSubject::shared(&self.network).waiting_for(&self.network)

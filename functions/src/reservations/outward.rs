@@ -21,7 +21,7 @@ use crate::charge_cards;
 use crate::function::Function;
 use crate::job::Job;
 use crate::networks::operator;
-use crate::networks::results;
+use crate::networks::workers;
 
 /// How often a reservation is read again after a concurrent change.
 const TRIES: usize = 8;
@@ -35,7 +35,7 @@ pub struct ReserveAtNetwork {
 
 impl Job for ReserveAtNetwork {
     const NAME: &'static str = "reserve-at-network";
-    const FUNCTION: Function = results::FUNCTION;
+    const FUNCTION: Function = workers::OPERATE;
 
     fn subject(&self) -> JobSubject {
         JobSubject::of(&self.tenant, &self.reservation)
@@ -232,7 +232,7 @@ pub struct CancelAtNetwork {
 
 impl Job for CancelAtNetwork {
     const NAME: &'static str = "cancel-at-network";
-    const FUNCTION: Function = results::FUNCTION;
+    const FUNCTION: Function = workers::OPERATE;
 
     fn subject(&self) -> JobSubject {
         JobSubject::of(&self.tenant, &self.reservation)

@@ -1,11 +1,8 @@
 //! The messages of next actions: which one has an action done, and which one an object waits for.
 
-use shared::App;
 use shared::error::Result;
-use shared::id::{Id, Kind};
+use shared::id::Id;
 use shared::models::action::Action;
-use shared::models::charging_session::ChargingSession;
-use shared::models::reservation::Reservation;
 use shared::origin::Tenant;
 use shared::ports::Message;
 
@@ -23,8 +20,6 @@ use crate::reservations::confirm::ConfirmReservation;
 use crate::reservations::expire::ExpireReservation;
 use crate::reservations::outward::ReserveAtNetwork;
 use crate::transactions::settle::SettleTransaction;
-
-use super::change::OnChange as _;
 
 /// The message that has an action done; none for the deliveries of an event, which the relay plans itself.
 #[rustfmt::skip]
@@ -47,40 +42,4 @@ pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option
         Action::PlanDeliveries => return Ok(None),
     };
     message.map(Some)
-}
-
-/// The message that an object waits for whose kind has one action only.
-fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
-    let Some(kind) = id.kind() else {
-        return Ok(None);
-    };
-    let action = match kind {
-        Kind::ChargeCard => Action::ExpireCard,
-        Kind::Fleet => Action::BillFleet,
-        Kind::Invoice => Action::CheckInvoice,
-        Kind::Network => Action::PullNetwork,
-        Kind::Report => Action::GenerateReport,
-        Kind::Transaction => Action::SettleTransaction,
-        _ => return Ok(None),
-    };
-    message(tenant, id, action)
-}
-
-/// The message that an object waits for as it is in the table now.
-pub(super) async fn current_message(
-    app: &App,
-    tenant: &Tenant,
-    id: &Id,
-) -> Result<Option<Message>> {
-    match id.kind() {
-        Some(Kind::Reservation) => match app.store.find::<Reservation>(tenant, id).await? {
-            Some(stored) => Reservation::next_message(tenant, &stored),
-            None => Ok(None),
-        },
-        Some(Kind::ChargingSession) => match app.store.find::<ChargingSession>(tenant, id).await? {
-            Some(stored) => ChargingSession::next_message(tenant, &stored),
-            None => Ok(None),
-        },
-        _ => of_kind(tenant, id),
-    }
 }

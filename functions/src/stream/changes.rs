@@ -16,6 +16,7 @@
 use shared::App;
 use shared::error::{Error, Result};
 use shared::id::{Id, Kind};
+use shared::models::action::Action;
 use shared::models::charge_card::ChargeCard;
 use shared::models::charging_session::ChargingSession;
 use shared::models::driver::Driver;
@@ -28,12 +29,13 @@ use shared::models::reservation::Reservation;
 use shared::models::transaction::Transaction;
 use shared::models::vehicle::Vehicle;
 use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::ports::FailedChange;
+use shared::origin::Tenant;
+use shared::ports::{FailedChange, Message};
 use shared::store::keys;
 use shared::store::sweep::Waiting;
 
-use super::actions::current_message;
-use super::change::Followers;
+use super::actions;
+use super::change::{Followers, OnChange as _};
 use super::record::{StreamRecord, read, text};
 use crate::webhooks::plan;
 use crate::{accounts, charge_cards, charging_stations, networks};
@@ -157,5 +159,37 @@ pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
             Some(message) => app.send_at(*due, &message).await.map(|()| true),
             None => Ok(false),
         },
+    }
+}
+
+/// The message that an object waits for whose kind has one action only.
+fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
+    let Some(kind) = id.kind() else {
+        return Ok(None);
+    };
+    let action = match kind {
+        Kind::ChargeCard => Action::ExpireCard,
+        Kind::Fleet => Action::BillFleet,
+        Kind::Invoice => Action::CheckInvoice,
+        Kind::Network => Action::PullNetwork,
+        Kind::Report => Action::GenerateReport,
+        Kind::Transaction => Action::SettleTransaction,
+        _ => return Ok(None),
+    };
+    actions::message(tenant, id, action)
+}
+
+/// The message that an object waits for as it is in the table now.
+async fn current_message(app: &App, tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
+    match id.kind() {
+        Some(Kind::Reservation) => match app.store.find::<Reservation>(tenant, id).await? {
+            Some(stored) => Reservation::next_message(tenant, &stored),
+            None => Ok(None),
+        },
+        Some(Kind::ChargingSession) => match app.store.find::<ChargingSession>(tenant, id).await? {
+            Some(stored) => ChargingSession::next_message(tenant, &stored),
+            None => Ok(None),
+        },
+        _ => of_kind(tenant, id),
     }
 }

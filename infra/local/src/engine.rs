@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use functions::job;
+use functions::jobs;
 use functions::stream::{relay, sweep};
 use serde::Serialize;
 use shared::error::{Error, Result};
@@ -345,7 +345,7 @@ impl Engine {
 
 /// Works on a message; one that fails comes again, a few times.
 async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
-    let Err(error) = job::work(app, &parcel.message).await else {
+    let Err(error) = jobs::work(app, &parcel.message).await else {
         return;
     };
     let tries = parcel.tries + 1;

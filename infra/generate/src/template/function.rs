@@ -75,7 +75,7 @@ fn variables(one: &Function) -> String {
         match need {
             Need::EncryptionKeys => out += "ENCRYPTION_KEYS: !Ref EncryptionKeys\n",
             Need::Messages => {
-                for worker in functions::workers() {
+                for worker in functions::jobs::workers() {
                     let variable = worker.name.replace('-', "_").to_uppercase();
                     let queue = format!("{}Queue", pascal(worker.name));
                     out += &format!("{variable}_QUEUE_URL: !Ref {queue}Url\n");

@@ -100,7 +100,7 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
         add("FilesBucket", TEXT, "!Ref Files");
     }
     let sends = needs(Need::Messages);
-    for worker in functions::workers() {
+    for worker in functions::jobs::workers() {
         let queue = format!("{}Queue", pascal(worker.name));
         if sends {
             add(&format!("{queue}Url"), TEXT, &format!("!Ref {queue}"));

@@ -202,7 +202,7 @@ fn list_of_files() -> String {
 const SCHEDULES: &str = "!Sub arn:${AWS::Partition}:scheduler:${AWS::Region}:${AWS::AccountId}:schedule/${ScheduleGroup}/*";
 
 fn messages_access() -> String {
-    let queues: String = functions::workers()
+    let queues: String = functions::jobs::workers()
         .map(|worker| format!("    - !Ref {}QueueArn\n", pascal(worker.name)))
         .collect();
     let send = format!("- Effect: Allow\n  Action: sqs:SendMessage\n  Resource:\n{queues}");
