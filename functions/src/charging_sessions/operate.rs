@@ -218,7 +218,7 @@ async fn send_stop(
 /// Works on the response to a command, or on its result.
 ///
 /// # Errors
-/// As [`handle`].
+/// DynamoDB or the network cannot be reached, or the session changes in the meantime: the message comes again.
 pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error> {
     if command.command != CommandType::StartSession {
         // A session ends when the network reports its end.

@@ -1,7 +1,7 @@
 //! `operate-network`: commands to networks, their results, and what follows from the sessions and CDRs that networks send.
 //!
 //! A row of a command changes when the network responds to it and when the station's result arrives. The relay then sends a message,
-//! and [`apply`] passes the command on to what it is about. What follows from a result is decided there, by the state that the object
+//! and [`ApplyResult`] passes the command on to what it is about. What follows from a result is decided there, by the state that the object
 //! has by then, so that a message may come late or twice.
 
 use serde::{Deserialize, Serialize};

@@ -141,10 +141,10 @@ impl Job for SyncNetwork {
     }
 }
 
-/// The same with limits of its own.
+/// Goes on with the pull of a network, or begins one, within the limits of one run.
 ///
 /// # Errors
-/// As [`handle`].
+/// The table cannot be reached: the message comes again, and the pull goes on where it was.
 pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Result<(), Error> {
     let Some(network) = app.store.find::<Network>(&operators(mode), id).await? else {
         return Ok(());
