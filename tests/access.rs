@@ -136,7 +136,7 @@ pub fn render(recorded: &Recorded) -> String {
 pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
     let of_scope = |scope: &str| recorded.get(scope).cloned();
     let endpoint = functions::endpoint_named(name);
-    let other = functions::FUNCTIONS.iter().find(|one| one.name == name);
+    let other = functions::functions().find(|one| one.name == name);
     match (endpoint, other.map(|one| one.trigger)) {
         (Some(endpoint), _) => {
             let mut granted = of_scope(name)?;

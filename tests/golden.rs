@@ -94,15 +94,15 @@ async fn of_network() -> BTreeMap<String, Value> {
         fixture("location"),
         json!({"id": "AMS-2", "coordinates": place}),
     );
-    let connected = Connected::with(&app, |behaviour| {
+    let connected = Connected::with(&app, |script| {
         let locations = vec![fixture("location"), other];
-        behaviour.lists.insert("locations", locations);
+        script.lists.insert("locations", locations);
         for (module, one) in [
             ("tariffs", "tariff"),
             ("sessions", "session"),
             ("cdrs", "cdr"),
         ] {
-            behaviour.lists.insert(module, vec![fixture(one)]);
+            script.lists.insert(module, vec![fixture(one)]);
         }
     });
     let network = connected.await;
@@ -155,17 +155,17 @@ async fn of_network() -> BTreeMap<String, Value> {
 
 /// The network reports the session of its last START_SESSION, bills it, and takes the bill back, which makes an adjustment.
 async fn adjust_session(app: &TestApp, network: &Connected) {
-    let commands = network.platform.received("POST", START_SESSION);
+    let commands = network.received("POST", START_SESSION);
     let asked = &commands.last().expect("a command").body;
     let session = with(session_of(asked, app.now()), json!({"id": "S9"}));
-    network.put(app, "/sessions/NL/EXA/S9", &session).await;
+    network.put("/sessions/NL/EXA/S9", &session).await;
     app.advance(3600).await;
     let cdr = with(cdr_of(&session, app.now()), json!({"id": "C9"}));
     let credit = json!({"id": "C9-X", "credit": true, "credit_reference_id": "C9",
         "total_cost": {"excl_vat": -8.0, "incl_vat": -9.68}});
     let credit = with(cdr.clone(), credit);
     for one in [cdr, credit] {
-        let answer = network.send(app, "POST", "/cdrs", Some(&one)).await;
+        let answer = network.send("POST", "/cdrs", Some(&one)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         app.drain().await;
         app.advance(60).await;

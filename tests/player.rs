@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
+use functions::job::job_of;
+use functions::jobs::work;
 use functions::stream::relay::StreamRecord;
+use functions::webhooks::deliver::DeliverWebhook;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use shared::error::Result;
@@ -188,15 +191,15 @@ impl Player {
 
     /// Remembers the webhook endpoint that a message is about.
     async fn remember_endpoint(&self, message: &Message) {
-        let Message::Deliver {
+        let Some(DeliverWebhook {
             tenant, endpoint, ..
-        } = message
+        }) = job_of(message)
         else {
             return;
         };
         if let Some(store) = &self.unmetered {
-            let known = store.load::<WebhookEndpoint>(tenant, endpoint).await;
-            let place = (tenant.clone(), endpoint.clone());
+            let known = store.load::<WebhookEndpoint>(&tenant, &endpoint).await;
+            let place = (tenant, endpoint);
             let endpoints = &self.app.webhook_endpoints;
             endpoints.insert(place, known.expect("an endpoint"), self.app.now());
         }
@@ -253,9 +256,9 @@ impl Player {
             }
             for message in due {
                 self.remember_endpoint(&message).await;
-                let done = functions::work(&self.app, &message).await;
+                let done = work(&self.app, &message).await;
                 done.expect("a message is worked on");
-                self.note(message.work().function());
+                self.note(message.function);
             }
         }
     }

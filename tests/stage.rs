@@ -8,7 +8,14 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use functions::charging_sessions::received::ApplyReceived;
+use functions::job::Job as _;
+use functions::jobs::work;
+use functions::networks::apply_tariff::ApplyTariff;
 use functions::networks::manage;
+use functions::networks::push_token::PushToken;
+use functions::networks::results::ApplyResult;
+use functions::reservations::outward::CancelAtNetwork;
 use functions::stream::{relay, sweep};
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -38,14 +45,14 @@ pub fn setting(name: &str, otherwise: u64) -> u64 {
 /// Whether the sweep sends a message again that was lost. What networks send, and what becomes of commands to them, waits for no moment:
 /// nothing but the queue keeps those messages.
 fn is_found_again(message: &Message) -> bool {
-    !matches!(
-        message,
-        Message::ApplyReceived { .. }
-            | Message::ApplyResult { .. }
-            | Message::ApplyTariff { .. }
-            | Message::CancelAtNetwork { .. }
-            | Message::PushToken { .. }
-    )
+    let lost = [
+        ApplyReceived::NAME,
+        ApplyResult::NAME,
+        ApplyTariff::NAME,
+        CancelAtNetwork::NAME,
+        PushToken::NAME,
+    ];
+    !lost.contains(&message.job)
 }
 
 /// Messages on their way, each with the moment at which it arrives.
@@ -292,7 +299,7 @@ impl Stage {
                     _ => 1,
                 };
                 for _ in 0..copies {
-                    self.until_done(async || functions::work(&self.app, &message).await)
+                    self.until_done(async || work(&self.app, &message).await)
                         .await;
                 }
             }
@@ -310,7 +317,7 @@ impl Stage {
             sweep::handle(&self.app).await.map(drop)
         })
         .await;
-        mail()[before..].sort_by_key(|(_, message)| message.subject().1.cloned());
+        mail()[before..].sort_by_key(|(_, message)| message.subject.object.clone());
     }
 
     /// In every other simulation messages get lost, and only what waits for a moment is found again.

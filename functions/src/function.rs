@@ -1,7 +1,6 @@
 //! Functions that are not routes: workers of queues, triggers and pages.
 
 use shared::deployment::Deployment;
-use shared::ports::Work;
 
 /// A function and what starts it.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +22,8 @@ pub enum Trigger {
     Otherwise,
     /// Requests of charging networks, at these paths of API Gateway and with any method, so that the function refuses a wrong one. A network authenticates with a token of OCPI.
     Ocpi(&'static [&'static str]),
-    /// Messages of a queue, at most so many at a time.
-    Queue { work: Work, batch: u32 },
+    /// Messages of the function's queue, at most this many at a time.
+    Queue { batch: u32 },
     /// Changes of the table.
     Stream,
     /// A schedule: `rate(1 minute)`.
@@ -35,20 +34,20 @@ pub enum Trigger {
 
 impl Function {
     /// A function that takes messages from a queue, one at a time, so that no message waits for a slow one.
-    pub const fn worker(work: Work, deployment: Deployment) -> Self {
+    pub const fn worker(name: &'static str, deployment: Deployment) -> Self {
         Self {
-            name: work.function(),
+            name,
             description: "Works on the messages of its queue",
-            trigger: Trigger::Queue { work, batch: 1 },
+            trigger: Trigger::Queue { batch: 1 },
             deployment,
         }
     }
 
     /// A worker that takes several messages at a time, because each of them is quick.
-    pub const fn quick_worker(work: Work, deployment: Deployment) -> Self {
+    pub const fn quick_worker(name: &'static str, deployment: Deployment) -> Self {
         Self {
-            trigger: Trigger::Queue { work, batch: 10 },
-            ..Self::worker(work, deployment)
+            trigger: Trigger::Queue { batch: 10 },
+            ..Self::worker(name, deployment)
         }
     }
 }

@@ -14,9 +14,10 @@ pub mod fleets;
 pub mod function;
 pub mod gateway;
 pub mod invoices;
+pub mod job;
+pub mod jobs;
 pub mod networks;
 pub mod ocpi;
-mod page;
 pub mod payment_methods;
 pub mod payments;
 pub mod policies;
@@ -24,6 +25,7 @@ mod references;
 pub mod reports;
 pub mod request_spec;
 pub mod reservations;
+mod retrieve;
 pub mod secrets;
 pub mod stream;
 pub mod transactions;
@@ -37,13 +39,20 @@ use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use function::{Function, Trigger};
-use futures::future::BoxFuture;
-use request_spec::RequestParts;
+use request_spec::{Replies, RequestParts};
+use shared::App;
 use shared::deployment::Deployment;
-use shared::function_scope;
 use shared::http::{Method, Route, edge};
-use shared::ports::Message;
-use shared::{App, Error};
+use shared::models::charge_card::ChargeCard;
+use shared::models::driver::Driver;
+use shared::models::estimation::Estimation;
+use shared::models::fleet::Fleet;
+use shared::models::invoice::Invoice;
+use shared::models::payment_method::PaymentMethod;
+use shared::models::policy::Policy;
+use shared::models::reservation::Reservation;
+use shared::models::transaction::Transaction;
+use shared::models::vehicle::Vehicle;
 use tower::{ServiceExt as _, service_fn};
 
 /// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
@@ -55,20 +64,10 @@ pub const UNKNOWN: Function = Function {
     deployment: Deployment::of_request(),
 };
 
-/// Every function that is not a route.
-pub const FUNCTIONS: [Function; 25] = [
+/// Every function that is neither a route nor does jobs.
+const TRIGGERED: [Function; 12] = [
     docs::FUNCTION,
     UNKNOWN,
-    reservations::confirm::FUNCTION,
-    reservations::expire::FUNCTION,
-    charge_cards::refresh::FUNCTION,
-    charging_sessions::stop_at_limit::FUNCTION,
-    charging_sessions::settle::FUNCTION,
-    webhooks::deliver::FUNCTION,
-    reports::generate::FUNCTION,
-    invoices::check::FUNCTION,
-    transactions::settle::FUNCTION,
-    fleets::bill::FUNCTION,
     accounts::bootstrap::FUNCTION,
     accounts::set_status::FUNCTION,
     accounts::export::FUNCTION,
@@ -76,13 +75,15 @@ pub const FUNCTIONS: [Function; 25] = [
     secrets::reencrypt::FUNCTION,
     charging_stations::import::FUNCTION,
     networks::manage::FUNCTION,
-    networks::sync::FUNCTION,
-    networks::results::FUNCTION,
     ocpi::FUNCTION,
     stream::relay::FUNCTION,
     stream::sweep::FUNCTION,
-    stream::sweep::PARTITION,
 ];
+
+/// Every function that is not a route.
+pub fn functions() -> impl Iterator<Item = Function> {
+    TRIGGERED.into_iter().chain(jobs::workers())
+}
 
 /// A route and what answers on it.
 pub struct Endpoint {
@@ -93,7 +94,16 @@ pub struct Endpoint {
     handler: MethodRouter<App>,
 }
 
-fn endpoint<H: Handler<T, App>, T: RequestParts + 'static>(route: Route, handler: H) -> Endpoint {
+fn endpoint<H, T>(route: Route, handler: H) -> Endpoint
+where
+    H: Handler<T, App> + Replies<T>,
+    T: RequestParts + 'static,
+{
+    let route = Route {
+        query: T::query_names,
+        shows: H::SHOWS,
+        ..route
+    };
     let filter = match route.method {
         Method::Get => MethodFilter::GET,
         Method::Post => MethodFilter::POST,
@@ -107,10 +117,13 @@ fn endpoint<H: Handler<T, App>, T: RequestParts + 'static>(route: Route, handler
     }
 }
 
-/// The endpoint of a route's file.
+/// The endpoint of a route's file. Routes that do the same with different objects share a handler, which is named as they are.
 macro_rules! route {
     ($resource:ident::$verb:ident) => {
         endpoint($resource::$verb::ROUTE, $resource::$verb::handle)
+    };
+    ($resource:ident::$verb:ident, $object:ty) => {
+        endpoint($resource::$verb::ROUTE, $verb::handle::<$object>)
     };
 }
 
@@ -128,7 +141,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(charge_cards::create),
         route!(charge_cards::delete),
         route!(charge_cards::list),
-        route!(charge_cards::retrieve),
+        route!(charge_cards::retrieve, ChargeCard),
         route!(charge_cards::update),
         route!(charging_sessions::create),
         route!(charging_sessions::end_stalled),
@@ -143,29 +156,29 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(drivers::detach),
         route!(drivers::delete),
         route!(drivers::list),
-        route!(drivers::retrieve),
+        route!(drivers::retrieve, Driver),
         route!(drivers::topup),
         route!(drivers::update),
         route!(estimations::create),
-        route!(estimations::retrieve),
+        route!(estimations::retrieve, Estimation),
         route!(events::list),
         route!(events::redeliver),
         route!(events::retrieve),
         route!(fleets::create),
         route!(fleets::delete),
         route!(fleets::list),
-        route!(fleets::retrieve),
+        route!(fleets::retrieve, Fleet),
         route!(fleets::topup),
         route!(fleets::update),
         route!(payment_methods::create),
         route!(payment_methods::delete),
         route!(payment_methods::list),
-        route!(payment_methods::retrieve),
+        route!(payment_methods::retrieve, PaymentMethod),
         route!(payment_methods::update),
         route!(policies::create),
         route!(policies::delete),
         route!(policies::list),
-        route!(policies::retrieve),
+        route!(policies::retrieve, Policy),
         route!(policies::update),
         route!(invoices::create),
         route!(invoices::delete),
@@ -173,7 +186,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(invoices::list),
         route!(invoices::list_line_items),
         route!(invoices::pay),
-        route!(invoices::retrieve),
+        route!(invoices::retrieve, Invoice),
         route!(invoices::update),
         route!(invoices::void),
         route!(reports::create),
@@ -183,15 +196,15 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(reservations::create),
         route!(reservations::find),
         route!(reservations::list),
-        route!(reservations::retrieve),
+        route!(reservations::retrieve, Reservation),
         route!(reservations::update),
         route!(transactions::list),
         route!(transactions::refund),
-        route!(transactions::retrieve),
+        route!(transactions::retrieve, Transaction),
         route!(vehicles::create),
         route!(vehicles::delete),
         route!(vehicles::list),
-        route!(vehicles::retrieve),
+        route!(vehicles::retrieve, Vehicle),
         route!(vehicles::retrieve_telemetry),
         route!(vehicles::update),
         route!(vehicles::update_telemetry),
@@ -230,7 +243,7 @@ pub fn router_of(app: App, endpoint: Endpoint) -> Router {
 
 /// What a function is given that is not a route.
 pub fn deployment_named(name: &str) -> Option<Deployment> {
-    let function = FUNCTIONS.iter().find(|function| function.name == name)?;
+    let function = functions().find(|function| function.name == name)?;
     Some(function.deployment)
 }
 
@@ -244,115 +257,4 @@ fn serve(app: App, endpoints: Vec<Endpoint>) -> Router {
     router
         .with_state(app.clone())
         .layer(from_fn_with_state(app.edge.clone(), edge::around))
-}
-
-/// Works on a message.
-///
-/// # Errors
-/// The message is to be delivered again.
-pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
-    // Boxed, so that none of them lies on the stack with the others.
-    let done: BoxFuture<'_, Result<(), Error>> = match message {
-        Message::Confirm {
-            tenant,
-            reservation,
-            request,
-        } => Box::pin(reservations::confirm::handle(
-            app,
-            tenant,
-            reservation,
-            request.as_deref(),
-        )),
-        Message::Expire {
-            tenant,
-            reservation,
-        } => Box::pin(reservations::expire::handle(app, tenant, reservation)),
-        Message::StopSession { tenant, session } => Box::pin(
-            charging_sessions::stop_at_limit::handle(app, tenant, session),
-        ),
-        Message::ChargeFee {
-            tenant,
-            reservation,
-        } => Box::pin(reservations::charge_fee::handle(app, tenant, reservation)),
-        Message::SettleSession { tenant, session } => {
-            Box::pin(charging_sessions::settle::handle(app, tenant, session))
-        }
-        Message::Deliver {
-            tenant,
-            event,
-            endpoint,
-            attempt,
-        } => Box::pin(webhooks::deliver::handle(
-            app, tenant, event, endpoint, *attempt,
-        )),
-        Message::CheckInvoice { tenant, invoice } => {
-            Box::pin(invoices::check::handle(app, tenant, invoice))
-        }
-        Message::SettleTransaction {
-            tenant,
-            transaction,
-        } => Box::pin(transactions::settle::handle(app, tenant, transaction)),
-        Message::SyncNetwork { mode, network } => {
-            Box::pin(networks::sync::handle(app, *mode, network))
-        }
-        Message::ApplyTariff {
-            mode,
-            tariff,
-            after,
-        } => Box::pin(networks::apply_tariff::handle(
-            app,
-            *mode,
-            tariff,
-            after.as_ref(),
-        )),
-        Message::OperateSession { tenant, session } => {
-            Box::pin(charging_sessions::operate::handle(app, tenant, session))
-        }
-        Message::ApplyReceived { mode, object } => {
-            Box::pin(charging_sessions::received::handle(app, *mode, object))
-        }
-        Message::ApplyResult { mode, command } => {
-            Box::pin(networks::results::apply(app, *mode, command))
-        }
-        Message::PushToken { mode, network, uid } => {
-            Box::pin(networks::push_token::handle(app, *mode, network, uid))
-        }
-        Message::ReserveAtNetwork {
-            tenant,
-            reservation,
-        } => Box::pin(reservations::outward::handle(app, tenant, reservation)),
-        Message::CancelAtNetwork {
-            tenant,
-            reservation,
-            station,
-            outward,
-        } => Box::pin(reservations::outward::cancel(
-            app,
-            tenant,
-            reservation,
-            station,
-            outward,
-        )),
-        Message::RefreshTokens { tenant, of, after } => Box::pin(charge_cards::refresh::handle(
-            app,
-            tenant,
-            of,
-            after.as_ref(),
-        )),
-        Message::Sweep {
-            partition,
-            moment,
-            after,
-        } => Box::pin(stream::sweep::partition(
-            app,
-            *partition,
-            *moment,
-            after.clone(),
-        )),
-        Message::BillFleet { tenant, fleet } => Box::pin(fleets::bill::handle(app, tenant, fleet)),
-        Message::GenerateReport { tenant, report } => {
-            Box::pin(reports::generate::handle(app, tenant, report))
-        }
-    };
-    function_scope::within(message.work().function(), done).await
 }

@@ -14,6 +14,7 @@ use functions::accounts::set_status::{self, SetStatus};
 use functions::charging_stations::import::{self, Import};
 use functions::docs;
 use functions::gateway::{self, trace_of};
+use functions::jobs::{self, read_message, work};
 use functions::networks::manage::{self, Manage};
 use functions::ocpi;
 use functions::secrets::reencrypt::{self, Reencrypt};
@@ -22,7 +23,6 @@ use functions::stream::{relay, sweep};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use shared::App;
-use shared::ports::{Message, Work};
 use tracing::Instrument as _;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -112,7 +112,7 @@ async fn serve() -> Result<(), Error> {
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
-        name if Work::ALL.iter().any(|work| work.function() == name) => {
+        name if jobs::workers().any(|worker| worker.name == name) => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_messages(&app, event)))).await
         }
         name => {
@@ -171,8 +171,7 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
         let SqsMessage {
             message_id, body, ..
         } = message;
-        let read = serde_json::from_str(body.as_deref().unwrap_or_default())
-            .map_err(shared::Error::internal);
+        let read = read_message(body.as_deref().unwrap_or_default());
         let span = tracing::error_span!(
             "message",
             message.id = message_id,
@@ -182,16 +181,13 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
         );
         let done = match read {
             Ok(message) => {
-                let (tenant, object) = Message::subject(&message);
-                if let Some(tenant) = tenant {
+                if let Some(tenant) = &message.subject.tenant {
                     span.record("account.id", tracing::field::display(&tenant.account));
                 }
-                if let Some(object) = object {
+                if let Some(object) = &message.subject.object {
                     span.record("object.id", tracing::field::display(object));
                 }
-                functions::work(app, &message)
-                    .instrument(span.clone())
-                    .await
+                work(app, &message).instrument(span.clone()).await
             }
             Err(error) => Err(error),
         };

@@ -142,7 +142,7 @@ pub async fn unused_payment_method(
         let message = "The payment method is the account's default.";
         return Err(Error::conflict(message, param));
     }
-    let is_default = Condition::equals("preferences.default_payment_method", method.id.to_string());
+    let is_default = Condition::equals("preferences.default_payment_method", &method.id);
     let named = newest_that(app, tenant, &[Kind::Driver, Kind::Fleet], &is_default).await?;
     if let Some(named) = named {
         let message = format!("The payment method is the default of {named}.");
@@ -323,7 +323,7 @@ pub async fn charging(
         member: "status",
         values: &open,
     };
-    let filter = fleet.map(|fleet| Condition::equals(Kind::Fleet.name(), fleet.to_string()));
+    let filter = Condition::given(Kind::Fleet.name(), fleet);
     let filter = filter.into_iter().collect();
     let found = app
         .store

@@ -1,10 +1,15 @@
-//! The request that a handler expects, derived from its signature: the part of the OpenAPI document that is not in its route.
+//! The request that a handler expects and what its reply shows, derived from its signature: the part of the OpenAPI document that
+//! is not in its route.
 
 use axum::extract::State;
-use shared::App;
+use serde::de::DeserializeOwned;
 use shared::error::Code;
-use shared::http::{Body, ListQuery, PathId, RequestContext};
+use shared::http::list::Paging;
+use shared::http::{Body, ListQuery, PathId, Query, RequestContext, Shown, Shows, query};
 use shared::models::body::RequestBody;
+use shared::models::schema::{Named, named};
+use shared::{App, Error, Reply};
+use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
@@ -16,8 +21,8 @@ pub type Schemas = Vec<(String, RefOr<Schema>)>;
 pub struct RequestSpec {
     /// The `{id}` of the path.
     pub id: bool,
-    /// A page of a list.
-    pub page: bool,
+    /// The structs that the query is read as.
+    pub query: Vec<Named>,
     pub body: Option<BodyType>,
 }
 
@@ -33,6 +38,9 @@ pub struct BodyType {
 
 /// An argument of a handler.
 pub trait RequestPart {
+    /// Adds the query names that it reads.
+    fn query_names(_names: &mut Vec<&'static str>) {}
+
     fn describe(_spec: &mut RequestSpec) {}
 }
 
@@ -47,31 +55,68 @@ impl RequestPart for PathId {
 }
 
 impl RequestPart for ListQuery {
+    fn query_names(names: &mut Vec<&'static str>) {
+        Query::<Paging>::query_names(names);
+    }
+
     fn describe(spec: &mut RequestSpec) {
-        spec.page = true;
+        Query::<Paging>::describe(spec);
+    }
+}
+
+impl<T: DeserializeOwned + ToSchema> RequestPart for Query<T> {
+    fn query_names(names: &mut Vec<&'static str>) {
+        names.extend(query::names::<T>());
+    }
+
+    fn describe(spec: &mut RequestSpec) {
+        spec.query.push(named::<T>());
     }
 }
 
 impl<T: RequestBody> RequestPart for Body<T> {
     fn describe(spec: &mut RequestSpec) {
-        let mut schemas = vec![(T::name().into_owned(), T::schema())];
-        T::schemas(&mut schemas);
+        let (name, schemas) = named::<T>();
         spec.body = Some(BodyType {
-            name: T::name().into_owned(),
+            name,
             schemas,
             invalid: T::INVALID,
         });
     }
 }
 
+/// A handler with these arguments, behind axum's own marker.
+pub trait Replies<T> {
+    /// What its reply shows.
+    const SHOWS: Shows;
+}
+
 /// The arguments of a handler, behind axum's own marker.
 pub trait RequestParts {
+    /// The query names that they read.
+    fn query_names() -> Vec<&'static str>;
+
     fn request_spec() -> RequestSpec;
 }
 
 macro_rules! arguments {
     ($($part:ident)*) => {
+        impl<F, Fut, R, M, $($part,)*> Replies<(M, $($part,)*)> for F
+        where
+            F: Fn($($part),*) -> Fut,
+            Fut: Future<Output = Result<Reply<R>, Error>>,
+            R: Shown,
+        {
+            const SHOWS: Shows = R::SHOWS;
+        }
+
         impl<M, $($part: RequestPart,)*> RequestParts for (M, $($part,)*) {
+            fn query_names() -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $($part::query_names(&mut names);)*
+                names
+            }
+
             fn request_spec() -> RequestSpec {
                 let mut spec = RequestSpec::default();
                 $($part::describe(&mut spec);)*
@@ -84,3 +129,4 @@ macro_rules! arguments {
 arguments!(A B);
 arguments!(A B C);
 arguments!(A B C D);
+arguments!(A B C D E);

@@ -18,7 +18,7 @@ def free_port():
 
 
 class Network:
-    """The demo network, registered with the service. Its stations are those of infra/local/cpo."""
+    """The demo network, registered with the service. Its stations are those of infra/cpo."""
 
     def __init__(self, executable, invoke, until):
         self.until, self.invoke = until, invoke

@@ -26,7 +26,7 @@ pub enum Error {
     /// A row was changed between our read and our write: the whole request can be run again.
     #[error("a concurrent change won")]
     Contended,
-    /// The table or another port is out of reach or throttles: 503 with `Retry-After`.
+    /// The table or another port is out of reach or throttles.
     #[error("a dependency is unavailable: {0}")]
     Unavailable(#[source] Source),
     /// A request that charges could not be finished. Without a transaction nothing was charged. With one, the charge may have
@@ -39,6 +39,29 @@ pub enum Error {
     /// A fault of ours. The client sees "internal error"; the source is in the log under the request id.
     #[error("internal error: {0}")]
     Internal(#[source] Source),
+}
+
+/// What kind of failure an error is. The edge has an HTTP status for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The request has the wrong shape or breaks a rule.
+    Invalid,
+    /// The key is missing or not accepted.
+    Unauthenticated,
+    PaymentDeclined,
+    /// The key is good, and what it asks for is not allowed.
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    /// The request did not arrive completely in time.
+    TimedOut,
+    /// The request does not fit the present state.
+    Conflict,
+    RateLimited,
+    /// A fault of the service.
+    Internal,
+    /// The service, or something that it needs, cannot be reached.
+    Unavailable,
 }
 
 /// The `type` of an error object.
@@ -62,10 +85,10 @@ impl ErrorType {
     }
 }
 
-/// An error that is shown to the client: a status, a type, a code if there is one, a message and the parameter at fault.
+/// An error that is shown to the client: a class, a type, a code if there is one, a message and the parameter at fault.
 #[derive(Debug, Clone)]
 pub struct ClientError {
-    pub status: u16,
+    pub class: ErrorClass,
     pub kind: ErrorType,
     pub code: Option<Code>,
     pub message: Cow<'static, str>,
@@ -90,138 +113,118 @@ pub fn excerpt(sent: &str) -> Cow<'_, str> {
 }
 
 impl Error {
-    fn refused(
-        status: u16,
-        kind: ErrorType,
-        code: Option<Code>,
-        message: impl Into<Cow<'static, str>>,
-        param: Option<String>,
-    ) -> Self {
+    fn refused(class: ErrorClass, message: impl Into<Cow<'static, str>>) -> Self {
+        let kind = match class {
+            ErrorClass::Unauthenticated | ErrorClass::Forbidden => ErrorType::Authentication,
+            ErrorClass::RateLimited => ErrorType::RateLimit,
+            ErrorClass::Internal | ErrorClass::Unavailable => ErrorType::Api,
+            _ => ErrorType::InvalidRequest,
+        };
         Self::Client(Box::new(ClientError {
-            status,
+            class,
             kind,
-            code,
+            code: None,
             message: message.into(),
-            param,
+            param: None,
             details: Vec::new(),
         }))
     }
 
-    /// 400: a parameter has the wrong shape or meaning.
+    /// A parameter has the wrong shape or meaning.
     pub fn invalid(param: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
-        Self::refused(
-            400,
-            ErrorType::InvalidRequest,
-            None,
-            message,
-            Some(param.into()),
-        )
+        Self::malformed(message).at(param)
     }
 
-    /// 400 that no single parameter is to blame for.
+    /// An invalid request for which no single parameter is to blame.
     pub fn malformed(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::refused(400, ErrorType::InvalidRequest, None, message, None)
+        Self::refused(ErrorClass::Invalid, message)
     }
 
-    /// 404: no such object for this tenant and mode. `param` names its kind.
+    /// No such object for this tenant and mode. `param` names its kind.
     pub fn not_found(kind: Kind) -> Self {
         let message = format!("No such {}.", kind.name().replace('_', " "));
-        Self::refused(
-            404,
-            ErrorType::InvalidRequest,
-            Code::not_found(kind),
-            message,
-            Some(kind.name().into()),
-        )
+        let error = match Code::not_found(kind) {
+            Some(code) => code.because(message),
+            None => Self::refused(ErrorClass::NotFound, message),
+        };
+        error.at(kind.name())
     }
 
-    /// 404: no such path.
+    /// No such path.
     pub fn unknown_path() -> Self {
-        Self::refused(
-            404,
-            ErrorType::InvalidRequest,
-            None,
-            "There is nothing at this path.",
-            None,
-        )
+        Self::refused(ErrorClass::NotFound, "There is nothing at this path.")
     }
 
-    /// 405: the path exists, the method does not; `Allow` lists those that do.
+    /// The path exists, the method does not.
     pub fn method_not_allowed() -> Self {
         let message =
             "This path does not answer to this method; the header Allow lists those it does.";
-        Self::refused(405, ErrorType::InvalidRequest, None, message, None)
+        Self::refused(ErrorClass::MethodNotAllowed, message)
     }
 
-    /// 401: the key is missing, invalid, expired or revoked.
+    /// The key is missing, invalid, expired or revoked.
     pub fn unauthenticated(message: &'static str) -> Self {
-        Self::refused(401, ErrorType::Authentication, None, message, None)
+        Self::refused(ErrorClass::Unauthenticated, message)
     }
 
-    /// 403: the key is good and lacks the scope.
+    /// The key is good and lacks the scope.
     pub fn missing_scope(scope: &str) -> Self {
         let message = format!("This key lacks the scope {scope}.");
-        Self::refused(403, ErrorType::Authentication, None, message, None)
+        Self::refused(ErrorClass::Forbidden, message)
     }
 
-    /// 403: the account is suspended, or one above it.
+    /// The account is suspended, or one above it.
     pub fn suspended() -> Self {
         let message = "The account is suspended, or an account above it: requests that only read are answered, all others are \
              refused.";
-        Self::refused(403, ErrorType::Authentication, None, message, None)
+        Self::refused(ErrorClass::Forbidden, message)
     }
 
-    /// 403: the key is good and may not do this.
+    /// The key is good and may not do this.
     pub fn not_permitted(message: &'static str) -> Self {
-        Self::refused(403, ErrorType::Authentication, None, message, None)
+        Self::refused(ErrorClass::Forbidden, message)
     }
 
-    /// 400: the idempotency key was used with other parameters.
+    /// The idempotency key was used with other parameters.
     pub fn idempotency_mismatch() -> Self {
         let message =
             "This Idempotency-Key was first used with another method, path, body or version.";
-        Self::refused(
-            400,
-            ErrorType::Idempotency,
-            None,
-            message,
-            Some("Idempotency-Key".into()),
-        )
+        Self::about_idempotency(ErrorClass::Invalid, message)
     }
 
-    /// 409: the first request with this idempotency key is still in flight.
+    /// The first request with this idempotency key is still in flight.
     pub fn idempotency_in_flight() -> Self {
         let message =
             "The first request with this Idempotency-Key is still in flight; try again shortly.";
-        Self::refused(
-            409,
-            ErrorType::Idempotency,
-            None,
-            message,
-            Some("Idempotency-Key".into()),
-        )
+        Self::about_idempotency(ErrorClass::Conflict, message)
     }
 
-    /// 408: the client did not send the whole body in the time that it has.
+    fn about_idempotency(class: ErrorClass, message: &'static str) -> Self {
+        let mut error = Self::refused(class, message).at("Idempotency-Key");
+        if let Self::Client(refusal) = &mut error {
+            refusal.kind = ErrorType::Idempotency;
+        }
+        error
+    }
+
+    /// The client did not send the whole body in the time that it has.
     pub fn request_timeout() -> Self {
         let message = "The body of the request did not arrive completely in time.";
-        Self::refused(408, ErrorType::InvalidRequest, None, message, None)
+        Self::refused(ErrorClass::TimedOut, message)
     }
 
-    /// 409 without a code of its own.
+    /// A conflict without a code of its own.
     pub fn conflict(message: impl Into<Cow<'static, str>>, param: Option<&str>) -> Self {
-        Self::refused(
-            409,
-            ErrorType::InvalidRequest,
-            None,
-            message,
-            param.map(Into::into),
-        )
+        let error = Self::refused(ErrorClass::Conflict, message);
+        match param {
+            Some(param) => error.at(param),
+            None => error,
+        }
     }
 
-    /// 503: something this deployment has not been given. Trying again soon does not help.
+    /// Something this deployment has not been given. Trying again soon does not help.
     pub fn not_set_up(message: &'static str) -> Self {
-        Self::refused(503, ErrorType::Api, None, message, None)
+        Self::refused(ErrorClass::Unavailable, message)
     }
 
     pub fn internal(source: impl Into<Source>) -> Self {
@@ -239,7 +242,7 @@ impl Error {
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Internal(source) => source.is::<Permanent>(),
-            Self::Client(refusal) => refusal.status < 500,
+            Self::Client(refusal) => refusal.class != ErrorClass::Unavailable,
             Self::RateLimited { .. } | Self::Contended | Self::Unavailable(_) => false,
             Self::PaymentInterrupted { cause, .. } => cause.is_permanent(),
         }
@@ -267,11 +270,11 @@ impl Error {
         self
     }
 
-    /// Gives a 400 without a code the code of the resource whose body it is about.
+    /// Gives an invalid request without a code the code of the resource whose body it is about.
     #[must_use]
     pub fn coded(mut self, code: Option<Code>) -> Self {
         if let Self::Client(refusal) = &mut self
-            && refusal.status == 400
+            && refusal.class == ErrorClass::Invalid
             && refusal.kind == ErrorType::InvalidRequest
             && refusal.code.is_none()
         {
@@ -280,14 +283,14 @@ impl Error {
         self
     }
 
-    /// The HTTP status this error is answered with.
-    pub fn status(&self) -> u16 {
+    /// What kind of failure this is.
+    pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Client(refusal) => refusal.status,
-            Self::RateLimited { .. } => 429,
-            Self::Contended | Self::Unavailable(_) => 503,
-            Self::Internal(_) => 500,
-            Self::PaymentInterrupted { cause, .. } => cause.status(),
+            Self::Client(refusal) => refusal.class,
+            Self::RateLimited { .. } => ErrorClass::RateLimited,
+            Self::Contended | Self::Unavailable(_) => ErrorClass::Unavailable,
+            Self::Internal(_) => ErrorClass::Internal,
+            Self::PaymentInterrupted { cause, .. } => cause.class(),
         }
     }
 
@@ -318,13 +321,13 @@ impl Error {
 }
 
 macro_rules! codes {
-    ($($variant:ident $name:literal $status:literal $meaning:literal,)*) => {
-        /// The specific condition behind an error. Every code with its status and meaning: the only table of them.
+    ($($variant:ident $name:literal $class:ident $meaning:literal,)*) => {
+        /// The specific condition behind an error. Every code with its class and meaning: the only table of them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant,)* }
 
         impl Code {
-    /// The code of a 404 about this kind of object, if the specification names one.
+    /// The code of an absent object of this kind, if the specification names one.
     pub fn not_found(kind: Kind) -> Option<Self> {
         let name = kind.name();
         let is_about = |code: &&Self| code.as_str().strip_suffix("_not_found") == Some(name);
@@ -338,9 +341,9 @@ macro_rules! codes {
                 match self { $(Code::$variant => $name,)* }
             }
 
-            /// The HTTP status the code is always answered with.
-            pub fn status(self) -> u16 {
-                match self { $(Code::$variant => $status,)* }
+            /// The class of every error with the code.
+            pub fn class(self) -> ErrorClass {
+                match self { $(Code::$variant => ErrorClass::$class,)* }
             }
 
             /// When it is raised, for a reader.
@@ -352,102 +355,106 @@ macro_rules! codes {
 }
 
 codes! {
-    AccountNotFound "account_not_found" 404
+    AccountNotFound "account_not_found" NotFound
         "The account in the path, in Service-Account or of a report does not exist, or is neither your own nor your child.",
-    OwnerScopeInvalid "owner_scope_invalid" 400
+    OwnerScopeInvalid "owner_scope_invalid" Invalid
         "The owner named is of the wrong kind, or driver, vehicle and fleet do not belong together.",
-    ChargeCardConflict "charge_card_conflict" 409
+    ChargeCardConflict "charge_card_conflict" Conflict
         "A charge card with this uid exists, or the change is not possible for the card that the service has made for a driver.",
-    ChargeCardNotFound "charge_card_not_found" 404
+    ChargeCardNotFound "charge_card_not_found" NotFound
         "No such charge card.",
-    ChargingSessionConflict "charging_session_conflict" 409
+    ChargingSessionConflict "charging_session_conflict" Conflict
         "The connector is busy, out of order or reserved for another vehicle; the station is closed, not active or, in live mode, not connected to a charging network; or the vehicle is charging already.",
-    ChargingSessionDependencyNotFound "charging_session_dependency_not_found" 404
+    ChargingSessionDependencyNotFound "charging_session_dependency_not_found" NotFound
         "The station, connector, driver, vehicle or payment method of a start does not exist; param names which.",
-    ChargingSessionNotFound "charging_session_not_found" 404
+    ChargingSessionNotFound "charging_session_not_found" NotFound
         "No such charging session.",
-    ChargingSessionStateConflict "charging_session_state_conflict" 409
+    ChargingSessionStateConflict "charging_session_state_conflict" Conflict
         "The charging session is not active.",
-    ChargingStationNotFound "charging_station_not_found" 404
+    ChargingStationNotFound "charging_station_not_found" NotFound
         "No such charging station.",
-    DriverFleetConflict "driver_fleet_conflict" 409
+    DriverFleetConflict "driver_fleet_conflict" Conflict
         "The driver is attached to the fleet already, or is not attached to it, or has an active session there.",
-    DriverNotFound "driver_not_found" 404
+    DriverNotFound "driver_not_found" NotFound
         "No such driver.",
-    DriverOrFleetNotFound "driver_or_fleet_not_found" 404
+    DriverOrFleetNotFound "driver_or_fleet_not_found" NotFound
         "The list is limited to a driver and a fleet that do not belong together.",
-    FleetNotFound "fleet_not_found" 404
+    FleetNotFound "fleet_not_found" NotFound
         "No such fleet.",
-    EstimationNotFound "estimation_not_found" 404
+    EstimationNotFound "estimation_not_found" NotFound
         "No such estimation.",
-    EstimationValidationError "estimation_validation_error" 400
+    EstimationValidationError "estimation_validation_error" Invalid
         "The body of the estimation is not valid; param names the field.",
-    InvoiceFinalizeInvalidState "invoice_finalize_invalid_state" 409
+    InvoiceFinalizeInvalidState "invoice_finalize_invalid_state" Conflict
         "Only a draft can be finalized.",
-    InvoiceNotFound "invoice_not_found" 404
+    InvoiceNotFound "invoice_not_found" NotFound
         "No such invoice.",
-    InvoicePaymentInvalidState "invoice_payment_invalid_state" 409
+    InvoicePaymentInvalidState "invoice_payment_invalid_state" Conflict
         "Only an open invoice can be paid.",
-    InvoiceUpdateInvalidState "invoice_update_invalid_state" 409
+    InvoiceUpdateInvalidState "invoice_update_invalid_state" Conflict
         "Only a draft or open invoice can be updated.",
-    InvoiceValidationError "invoice_validation_error" 400
+    InvoiceValidationError "invoice_validation_error" Invalid
         "The body of the invoice is not valid; param names the field.",
-    InvoiceVoidInvalidState "invoice_void_invalid_state" 409
+    InvoiceVoidInvalidState "invoice_void_invalid_state" Conflict
         "Only an open or uncollectible invoice can be voided.",
-    PaymentAuthorizationFailed "payment_authorization_failed" 402
+    PaymentAuthorizationFailed "payment_authorization_failed" PaymentDeclined
         "The payment was declined; decline_code says why.",
-    PaymentMethodInvalidInput "payment_method_invalid_input" 400
+    PaymentMethodInvalidInput "payment_method_invalid_input" Invalid
         "The body of the payment method is not valid; param names the field.",
-    PaymentMethodNotFound "payment_method_not_found" 404
+    PaymentMethodNotFound "payment_method_not_found" NotFound
         "No such payment method.",
-    PaymentMethodOwnerNotFound "payment_method_owner_not_found" 404
+    PaymentMethodOwnerNotFound "payment_method_owner_not_found" NotFound
         "The driver or fleet that is to own the payment method does not exist.",
-    PaymentMethodScopeInvalid "payment_method_scope_invalid" 400
+    PaymentMethodScopeInvalid "payment_method_scope_invalid" Invalid
         "Two owners are named, or the payment method belongs to another owner.",
-    PaymentMethodScopeNotFound "payment_method_scope_not_found" 404
+    PaymentMethodScopeNotFound "payment_method_scope_not_found" NotFound
         "The driver or fleet that the list is limited to does not exist.",
-    PolicyBlocked "policy_blocked" 403
+    PolicyBlocked "policy_blocked" Forbidden
         "A policy in enforcement forbids it; policy and rule say which.",
-    PolicyNotFound "policy_not_found" 404
+    PolicyNotFound "policy_not_found" NotFound
         "No such policy.",
-    RateLimitExceeded "rate_limit_exceeded" 429
+    RateLimitExceeded "rate_limit_exceeded" RateLimited
         "Requests come too quickly; wait as long as Retry-After says.",
-    ReportNotFound "report_not_found" 404
+    ReportNotFound "report_not_found" NotFound
         "No such report.",
-    ReportValidationError "report_validation_error" 400
+    ReportValidationError "report_validation_error" Invalid
         "The body of the report is not valid; param names the field.",
-    ReservationCancelInvalidState "reservation_cancel_invalid_state" 409
+    ReservationCancelInvalidState "reservation_cancel_invalid_state" Conflict
         "Only a pending or confirmed reservation can be cancelled.",
-    ReservationInvalidInput "reservation_invalid_input" 400
+    ReservationInvalidInput "reservation_invalid_input" Invalid
         "The body of the reservation is not valid; param names the field.",
-    ReservationInvalidState "reservation_invalid_state" 409
+    ReservationInvalidState "reservation_invalid_state" Conflict
         "The reservation is not in a state that allows this.",
-    ReservationNotFound "reservation_not_found" 404
+    ReservationNotFound "reservation_not_found" NotFound
         "No such reservation.",
-    ReservationUpdateInvalidState "reservation_update_invalid_state" 409
+    ReservationUpdateInvalidState "reservation_update_invalid_state" Conflict
         "Only a pending reservation can be updated.",
-    TransactionNotFound "transaction_not_found" 404
+    TransactionNotFound "transaction_not_found" NotFound
         "No such transaction.",
-    UnsupportedExpandValue "unsupported_expand_value" 400
+    UnsupportedExpandValue "unsupported_expand_value" Invalid
         "A path of expand[] names no member that holds an id, is too deep, or there are too many.",
-    VehicleNotFound "vehicle_not_found" 404
+    VehicleNotFound "vehicle_not_found" NotFound
         "No such vehicle.",
-    VehicleOwnerNotFound "vehicle_owner_not_found" 404
+    VehicleOwnerNotFound "vehicle_owner_not_found" NotFound
         "The fleet or a driver of the vehicle does not exist, or the fleet is not active.",
-    VehicleTelemetryNotFound "vehicle_telemetry_not_found" 404
+    VehicleTelemetryNotFound "vehicle_telemetry_not_found" NotFound
         "The vehicle exists and has sent no reading yet.",
-    WebhookEndpointNotFound "webhook_endpoint_not_found" 404
+    WebhookEndpointNotFound "webhook_endpoint_not_found" NotFound
         "No such webhook endpoint.",
 }
 
 impl Code {
     /// A refusal with this code: `Code::DriverFleetConflict.because("The driver is attached already.")`.
     pub fn because(self, message: impl Into<Cow<'static, str>>) -> Error {
-        let kind = match self {
-            Self::RateLimitExceeded => ErrorType::RateLimit,
-            _ => ErrorType::InvalidRequest,
-        };
-        Error::refused(self.status(), kind, Some(self), message, None)
+        let mut error = Error::refused(self.class(), message);
+        if let Error::Client(refusal) = &mut error {
+            refusal.code = Some(self);
+            // A refusal with a code is never about the key.
+            if self != Self::RateLimitExceeded {
+                refusal.kind = ErrorType::InvalidRequest;
+            }
+        }
+        error
     }
 }
 
@@ -472,13 +479,13 @@ mod tests {
     }
 
     #[test]
-    fn absent_is_404_and_state_is_409() {
+    fn codes_of_absent_objects_and_of_states_have_their_class() {
         for code in Code::ALL {
             if code.as_str().ends_with("_not_found") {
-                assert_eq!(code.status(), 404, "{}", code.as_str());
+                assert_eq!(code.class(), ErrorClass::NotFound, "{}", code.as_str());
             }
             if code.as_str().ends_with("_invalid_state") {
-                assert_eq!(code.status(), 409, "{}", code.as_str());
+                assert_eq!(code.class(), ErrorClass::Conflict, "{}", code.as_str());
             }
         }
     }

@@ -114,7 +114,7 @@ resources! {
 
 /// An identifier as a client sent or receives it. It may be malformed: [`Id::is`] checks it before anything is read. Text that
 /// cannot be an identifier, because it is too long or has other characters than letters, digits and underscores, is replaced by
-/// [`Id::IMPOSSIBLE`], so that no key of the table, message or log line holds it.
+/// a text that names nothing, so that no key of the table, message or log line holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(from = "String")]
 pub struct Id(String);

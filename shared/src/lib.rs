@@ -52,5 +52,5 @@ pub use app::App;
 pub use error::{Code, Error};
 pub use id::{Id, Kind};
 pub use origin::{Mode, Origin, Tenant};
-pub use response::Response;
+pub use response::{Deleted, Reply, Response};
 pub use time::Timestamp;

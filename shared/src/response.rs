@@ -1,5 +1,7 @@
 //! The response of an operation, before it becomes an HTTP response.
 
+use std::marker::PhantomData;
+
 /// The response to a request: a status and a JSON body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
@@ -32,3 +34,56 @@ impl Response {
         self
     }
 }
+
+/// The response of a handler that shows a `T`.
+#[derive(Debug)]
+pub struct Reply<T> {
+    response: Response,
+    shows: PhantomData<fn() -> T>,
+}
+
+impl<T> Reply<T> {
+    /// The same response, which shows a secret.
+    #[must_use]
+    pub fn confidential(self) -> Self {
+        self.response.confidential().into()
+    }
+
+    /// The same response, which is stored as another one for repeated requests.
+    #[must_use]
+    pub fn remembered_as(mut self, other: Self) -> Self {
+        self.response.remembered = Some(other.response.body);
+        self
+    }
+}
+
+impl<T> From<Response> for Reply<T> {
+    fn from(response: Response) -> Self {
+        Self {
+            response,
+            shows: PhantomData,
+        }
+    }
+}
+
+impl<T> From<Reply<T>> for Response {
+    fn from(reply: Reply<T>) -> Self {
+        reply.response
+    }
+}
+
+impl<T> AsRef<Response> for Reply<T> {
+    fn as_ref(&self) -> &Response {
+        &self.response
+    }
+}
+
+impl AsRef<Self> for Response {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// What stands for a `T` that was deleted.
+#[derive(Debug)]
+pub struct Deleted<T>(PhantomData<T>);

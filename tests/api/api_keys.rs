@@ -221,7 +221,7 @@ async fn an_operator_gives_an_account_its_first_live_key() {
         handle(app.app(), stranger)
             .await
             .expect_err("nobody")
-            .status(),
-        404
+            .class(),
+        shared::error::ErrorClass::NotFound
     );
 }

@@ -1,5 +1,9 @@
 //! `/v1/charging_sessions`, from plug-in to the end of the charge.
 
+use functions::charging_sessions::settle::SettleSession;
+use functions::charging_sessions::stop_at_limit::StopSession;
+use functions::job::Job as _;
+use functions::jobs;
 use functions::stream::sweep;
 use serde_json::{Value, json};
 use shared::models::charging_session::{ChargingSession, SessionInternal};
@@ -343,11 +347,13 @@ async fn the_fleets_totals_grow_once_per_session_and_exactly() {
         app.advance(120).await;
         let id = shared::Id::from(session["id"].as_str().expect("an id"));
         let tenant = app.alice.tenant();
-        let message = shared::ports::Message::StopSession {
+        let message = StopSession {
             tenant,
             session: id,
-        };
-        functions::work(app.app(), &message)
+        }
+        .message()
+        .expect("a message");
+        jobs::work(app.app(), &message)
             .await
             .expect("nothing is left to do");
     }
@@ -1005,11 +1011,13 @@ async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
         );
         let id = shared::Id::from(session["id"].as_str().expect("an id"));
         let tenant = app.alice.tenant();
-        let message = shared::ports::Message::SettleSession {
+        let message = SettleSession {
             tenant,
             session: id,
-        };
-        functions::work(app.app(), &message)
+        }
+        .message()
+        .expect("a message");
+        jobs::work(app.app(), &message)
             .await
             .expect("nothing is left to do");
         app.drain().await;

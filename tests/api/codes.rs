@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::error::Code;
+use shared::http::errors::status as status_of;
 use shared::http::{Method, Route, Shows};
 use tests::{Crew, TestApp, TestResponse, with};
 
@@ -18,10 +19,10 @@ macro_rules! codes {
                 let answer = reach(&app).await;
                 let code = Code::$code;
                 let (status, kind, found, _) = answer.error();
-                assert_eq!((status, found), (code.status(), Some(code.as_str())));
+                assert_eq!((status, found), (status_of(code.class()), Some(code.as_str())));
                 assert_eq!(stringify!($name), code.as_str());
                 assert_eq!(kind == "rate_limit_error", code == Code::RateLimitExceeded);
-                assert_eq!(answer.body["status"], json!(code.status()));
+                assert_eq!(answer.body["status"], json!(status_of(code.class())));
                 let anchor = format!("/docs/errors#{}", code.as_str().replace('_', "-"));
                 assert!(answer.body["doc_url"].as_str().is_some_and(|url| url.ends_with(&anchor)));
                 app.drain().await;

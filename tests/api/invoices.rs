@@ -861,7 +861,10 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
         },
     );
     let in_flight = store.collect(&another, &new, Currency::USD).await;
-    assert_eq!(in_flight.expect_err("in flight").status(), 409);
+    assert_eq!(
+        in_flight.expect_err("in flight").class(),
+        shared::error::ErrorClass::Conflict
+    );
     app.advance(41).await;
     let later = Origin {
         now: app.now(),

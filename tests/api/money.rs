@@ -1,5 +1,8 @@
 //! Money over the whole service: what recurs, what sessions show of their invoices, and refunds.
 
+use functions::fleets::bill::BillFleet;
+use functions::job::Job as _;
+use functions::jobs;
 use std::collections::BTreeMap;
 
 use functions::stream::sweep;
@@ -246,11 +249,13 @@ async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_fi
     }
     // The message may come twice, and the next period brings nothing new.
     let tenant = app.alice.tenant();
-    let message = shared::ports::Message::BillFleet {
+    let message = BillFleet {
         tenant,
         fleet: crew.fleet.as_str().into(),
-    };
-    functions::work(app.app(), &message)
+    }
+    .message()
+    .expect("a message");
+    jobs::work(app.app(), &message)
         .await
         .expect("nothing to do");
     app.advance(86_400 + 60).await;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use shared::time::days;
 use tests::TestApp;
-use tests::platform::{Connected, Reaction, Received, send};
+use tests::platform::{Behaviour, Connected, Received, send};
 
 use crate::network_reservations::{CANCEL, RESERVE, reserved};
 use crate::network_sessions::{Scene, energy, failed, is};
@@ -40,13 +40,13 @@ const FAULTS: [Fault; 9] = [
 /// What the network does when the next command reaches it.
 fn prepare(cpo: &Connected, fault: Fault) {
     let reaction = match fault {
-        Lost => Reaction::Closes,
-        Fails(status) => Reaction::Fails(status),
-        Hangs => Reaction::Hangs,
-        Malformed(text) => Reaction::Says(text),
+        Lost => Behaviour::Close,
+        Fails(status) => Behaviour::Status { http: status },
+        Hangs => Behaviour::Hang,
+        Malformed(text) => Behaviour::Say { text: text.into() },
         Late | Twice | Reordered => return,
     };
-    cpo.platform.behaviour().reactions.push_back(reaction);
+    cpo.script().next_commands.push_back(reaction);
 }
 
 /// The network sends the result of a command.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::time::{HOUR, MINUTE, days};
-use tests::platform::{Connected, Platform, client_info, fixture, hub_role, manage, send};
+use tests::platform::{
+    Connected, client_info, codes, fixture, hub_role, manage, platform, send, send_expecting,
+};
 use tests::{Crew, TestApp, TestResponse, with};
 
 const NEAR: &str = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=100";
@@ -28,12 +30,12 @@ impl Scene {
     /// A hub with these parties and their locations, which has been pulled from.
     async fn with(parties: &[Value]) -> Self {
         let app = TestApp::start().await;
-        let hub = Connected::with(&app, |behaviour| {
-            behaviour.roles = json!([hub_role()]);
-            behaviour.lists.insert("hubclientinfo", parties.to_vec());
+        let hub = Connected::with(&app, |script| {
+            script.roles = json!([hub_role()]);
+            script.lists.insert("hubclientinfo", parties.to_vec());
             let owners = parties.iter().filter_map(|one| one["party_id"].as_str());
             let locations = owners.map(location).collect();
-            behaviour.lists.insert("locations", locations);
+            script.lists.insert("locations", locations);
         })
         .await;
         app.drain().await;
@@ -48,8 +50,8 @@ impl Scene {
 
     /// Adds an object to a list of the hub.
     fn list(&self, module: &'static str, object: Value) {
-        let mut behaviour = self.hub.platform.behaviour();
-        behaviour.lists.entry(module).or_default().push(object);
+        let mut script = self.hub.script();
+        script.lists.entry(module).or_default().push(object);
     }
 
     async fn network(&self) -> Value {
@@ -91,7 +93,7 @@ impl Scene {
     async fn report(&self, party: &str, status: &str) -> TestResponse {
         let info = client_info(party, "CPO", status, self.app.now());
         let path = format!("/hubclientinfo/NL/{party}");
-        self.hub.put(&self.app, &path, &info).await
+        self.hub.put(&path, &info).await
     }
 
     /// The parties whose stations there are.
@@ -130,11 +132,6 @@ fn tests_began() -> shared::Timestamp {
     shared::Timestamp::parse("2026-01-05T08:00:00Z").expect("a time")
 }
 
-fn code(answer: &TestResponse) -> (u16, i64) {
-    let code = answer.body["status_code"].as_i64();
-    (answer.status, code.expect("a status code"))
-}
-
 #[tokio::test]
 async fn parties_known_by_get_have_stations_once_approved() {
     let info = |party, role| client_info(party, role, "CONNECTED", tests_began());
@@ -159,8 +156,8 @@ async fn parties_known_by_get_have_stations_once_approved() {
     let push = async || {
         let tariff = fixture("tariff");
         let path = "/tariffs/NL/EXA/DAY";
-        let answer = scene.hub.send(&scene.app, "PUT", path, Some(&tariff)).await;
-        (code(&answer), answer.text)
+        let answer = scene.hub.send("PUT", path, Some(&tariff)).await;
+        (codes(&answer), answer.text)
     };
     let (refused, text) = push().await;
     assert_eq!(refused, (200, 2000));
@@ -175,7 +172,7 @@ async fn parties_known_by_get_have_stations_once_approved() {
     ];
     let path = "/ocpi/2.2.1/tokens";
     let answer = send(&scene.app, &scene.hub.token, "GET", path, None, &headers).await;
-    assert_eq!(code(&answer), (200, 1000));
+    assert_eq!(codes(&answer), (200, 1000));
     // The operator takes it back.
     let parties = json!({"parties": [{"country_code": "NL", "party_id": "EXA"}]});
     let crew = scene.app.crew(&scene.app.alice).await;
@@ -206,7 +203,7 @@ async fn a_trusted_hub_has_its_parties_approved() {
     let info = client_info("DAY", "CPO", "CONNECTED", tests_began());
     scene.list("hubclientinfo", info);
     scene.list("locations", location("DAY"));
-    scene.app.advance(86_400 + 3_600).await;
+    scene.app.advance(86_400 + 2 * 3_600).await;
     let all = [r#""DAY""#, r#""EXA""#, r#""NEW""#, r#""OTH""#];
     assert_eq!(scene.stations().await, all);
     let doubted = scene.act("trust_hub", json!({"trusted": false})).await;
@@ -221,7 +218,7 @@ async fn a_trusted_hub_has_its_parties_approved() {
 async fn a_party_that_is_not_connected_is_not_used() {
     let scene = Scene::new().await;
     scene.approve("EXA").await;
-    let posted = async || scene.hub.platform.received("POST", "/2.2.1/commands").len();
+    let posted = async || scene.hub.received("POST", "/2.2.1/commands").len();
     for status in ["OFFLINE", "SUSPENDED", "PLANNED", "SOMETHING"] {
         scene.app.advance(1).await;
         scene.report("EXA", status).await;
@@ -230,18 +227,12 @@ async fn a_party_that_is_not_connected_is_not_used() {
         assert_eq!(posted().await, before, "{status}");
         // What it sends is taken.
         let path = "/tariffs/NL/EXA/DAY";
-        scene.hub.put(&scene.app, path, &fixture("tariff")).await;
+        scene.hub.put(path, &fixture("tariff")).await;
     }
     // An older report changes nothing.
     let late = client_info("EXA", "CPO", "CONNECTED", tests_began());
-    scene
-        .hub
-        .put(&scene.app, "/hubclientinfo/NL/EXA", &late)
-        .await;
-    let shown = scene
-        .hub
-        .send(&scene.app, "GET", "/hubclientinfo/NL/EXA", None)
-        .await;
+    scene.hub.put("/hubclientinfo/NL/EXA", &late).await;
+    let shown = scene.hub.send("GET", "/hubclientinfo/NL/EXA", None).await;
     assert_eq!(shown.body["data"]["status"], "OFFLINE");
     scene.app.advance(1).await;
     scene.report("EXA", "CONNECTED").await;
@@ -254,7 +245,7 @@ async fn a_party_that_is_not_connected_is_not_used() {
 async fn a_hub_is_asked_for_its_parties_once_a_day() {
     let scene = Scene::new().await;
     scene.approve("EXA").await;
-    let asked = || scene.hub.platform.received("GET", "/2.2.1/hubclientinfo");
+    let asked = || scene.hub.received("GET", "/2.2.1/hubclientinfo");
     let before = asked().len();
     scene.app.advance(2 * 3_600).await;
     assert_eq!(asked().len(), before, "by full pulls only");
@@ -262,7 +253,7 @@ async fn a_hub_is_asked_for_its_parties_once_a_day() {
     let gone = client_info("EXA", "CPO", "OFFLINE", now);
     // The hub leaves out the locations of a party that it does not reach.
     let lists = BTreeMap::from([("hubclientinfo", vec![gone]), ("locations", Vec::new())]);
-    scene.hub.platform.behaviour().lists = lists;
+    scene.hub.script().lists = lists;
     scene.app.advance(86_400).await;
     assert_eq!(asked().len(), before + 1);
     let offline = Some((false, "OFFLINE".to_owned()));
@@ -279,21 +270,19 @@ async fn parties_of_others_and_our_own_are_refused() {
         json!({"country_code": "GB"}),
     );
     let path = "/hubclientinfo/GB/FCS";
-    let answer = hub.send(app, "PUT", path, Some(&own)).await;
-    assert_eq!(code(&answer), (200, 2001));
+    let answer = hub.expect("PUT", path, Some(&own), (200, 2001)).await;
     assert!(
         answer.text.contains("GB*FCS is the party of this service"),
         "{}",
         answer.text
     );
-    let cpo = Connected::with(app, |behaviour| {
-        behaviour.roles[0]["party_id"] = json!("OTH");
+    let cpo = Connected::with(app, |script| {
+        script.roles[0]["party_id"] = json!("OTH");
     })
     .await;
     let info = client_info("OTH", "CPO", "CONNECTED", app.now());
     let path = "/hubclientinfo/NL/OTH";
-    let answer = hub.send(app, "PUT", path, Some(&info)).await;
-    assert_eq!(code(&answer), (200, 2001));
+    let answer = hub.expect("PUT", path, Some(&info), (200, 2001)).await;
     assert!(
         answer.text.contains("NL*OTH belongs to another network"),
         "{}",
@@ -311,7 +300,6 @@ async fn parties_of_others_and_our_own_are_refused() {
     let awaits = Some((true, "CONNECTED".to_owned()));
     assert_eq!(scene.party("OTH").await, awaits);
     cpo.put(
-        app,
         "/locations/NL/OTH/OTH-1",
         &with(location("OTH"), json!({"last_updated": app.now()})),
     )
@@ -329,10 +317,17 @@ async fn a_hub_that_renews_or_ends_keeps_or_frees_its_parties() {
     scene.approve("EXA").await;
     let (app, hub) = (&scene.app, &scene.hub);
     let approved = Some((false, "CONNECTED".to_owned()));
-    let credentials = hub.platform.credentials();
+    let credentials = hub.credentials();
     let path = "/ocpi/2.2.1/credentials";
-    let renewed = send(app, &hub.token, "PUT", path, Some(&credentials), &[]).await;
-    assert_eq!(code(&renewed), (200, 1000));
+    send_expecting(
+        app,
+        &hub.token,
+        "PUT",
+        path,
+        Some(&credentials),
+        (200, 1000),
+    )
+    .await;
     assert_eq!(scene.party("EXA").await, approved);
     for _ in 0..2 {
         scene.act("revoke", json!({})).await.expect("revoked");
@@ -341,30 +336,29 @@ async fn a_hub_that_renews_or_ends_keeps_or_frees_its_parties() {
     let cpo = Connected::to(app).await;
     scene.act("revoke", json!({})).await.expect("revoked");
     assert_eq!(
-        cpo.send(app, "GET", "/tokens", None).await.status,
+        cpo.send("GET", "/tokens", None).await.status,
         200,
         "it is connected"
     );
     app.drain().await;
-    cpo.put(app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
-        .await;
+    cpo.put("/tariffs/NL/EXA/DAY", &fixture("tariff")).await;
 }
 
 #[tokio::test]
 async fn a_hub_approves_no_party_by_its_credentials() {
     let app = TestApp::start().await;
-    let hub = Connected::with(&app, |behaviour| {
-        let cpo = behaviour.roles[0].clone();
+    let hub = Connected::with(&app, |script| {
+        let cpo = script.roles[0].clone();
         let emsp = with(cpo.clone(), json!({"role": "EMSP"}));
-        behaviour.roles = json!([emsp, cpo, hub_role()]);
+        script.roles = json!([emsp, cpo, hub_role()]);
     })
     .await;
     let scene = Scene { app, hub };
     let path = "/tariffs/NL/EXA/DAY";
     let tariff = fixture("tariff");
     let push = async || {
-        let answer = scene.hub.send(&scene.app, "PUT", path, Some(&tariff)).await;
-        code(&answer)
+        let answer = scene.hub.send("PUT", path, Some(&tariff)).await;
+        codes(&answer)
     };
     assert_eq!(push().await, (200, 2000));
     scene.approve("EXA").await;
@@ -372,14 +366,13 @@ async fn a_hub_approves_no_party_by_its_credentials() {
     // The hub operates no charging stations itself.
     let own = with(tariff.clone(), json!({"party_id": "HUB"}));
     let path = "/tariffs/NL/HUB/DAY";
-    let answer = scene.hub.send(&scene.app, "PUT", path, Some(&own)).await;
-    assert_eq!(code(&answer), (404, 2000));
+    scene.hub.expect("PUT", path, Some(&own), (404, 2000)).await;
 }
 
 #[tokio::test]
 async fn credentials_with_roles_that_cannot_be_are_refused() {
     let app = TestApp::start().await;
-    let platform = Platform::start().await;
+    let platform = platform().await;
     let issue = json!({"action": "issue_token", "name": "Example"});
     let issued = manage(&app, issue).await.expect("a token");
     let token_a = issued["token"].as_str().expect("a token");
@@ -399,14 +392,14 @@ async fn credentials_with_roles_that_cannot_be_are_refused() {
         (vec![own], "GB*FCS is the party of this service"),
     ] {
         let answer = register(roles).await;
-        assert_eq!(code(&answer), (200, 2001));
+        assert_eq!(codes(&answer), (200, 2001));
         assert!(answer.text.contains(why), "{}", answer.text);
     }
     let listed = manage(&app, json!({"action": "list"})).await;
     let listed = listed.expect("networks");
     assert_eq!(listed["data"][0]["status"], "pending");
     assert_eq!(
-        code(&register((0..90).map(number).collect()).await),
+        codes(&register((0..90).map(number).collect()).await),
         (200, 1000)
     );
     let revoke = json!({"action": "revoke", "network": issued["network"]["id"]});
@@ -419,7 +412,7 @@ async fn a_report_about_the_future_is_taken_as_of_now() {
     scene.approve("EXA").await;
     let wild = client_info("EXA", "CPO", "OFFLINE", scene.app.now().plus(days(30_000)));
     let path = "/hubclientinfo/NL/EXA";
-    scene.hub.put(&scene.app, path, &wild).await;
+    scene.hub.put(path, &wild).await;
     scene.app.advance(1).await;
     scene.report("EXA", "CONNECTED").await;
     let approved = Some((false, "CONNECTED".to_owned()));
@@ -427,9 +420,9 @@ async fn a_report_about_the_future_is_taken_as_of_now() {
     // A clock that is a little ahead keeps its order.
     let ahead = scene.app.now().plus(HOUR - MINUTE);
     let offline = client_info("EXA", "CPO", "OFFLINE", ahead);
-    scene.hub.put(&scene.app, path, &offline).await;
+    scene.hub.put(path, &offline).await;
     let before = client_info("EXA", "CPO", "CONNECTED", ahead.plus(-MINUTE));
-    scene.hub.put(&scene.app, path, &before).await;
+    scene.hub.put(path, &before).await;
     let status = scene.party("EXA").await.expect("the party").1;
     assert_eq!(status, "OFFLINE");
 }

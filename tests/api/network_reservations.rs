@@ -42,8 +42,8 @@ async fn reserved_for(fee: i64) -> Stage {
     app.drain().await;
     // The pull after a day would remove the station of a location that is not listed.
     let listed = vec![location()];
-    cpo.platform.behaviour().lists.insert("locations", listed);
-    cpo.put(&app, LOCATION, &location()).await;
+    cpo.script().lists.insert("locations", listed);
+    cpo.put(LOCATION, &location()).await;
     let mut stage = Stage {
         app,
         cpo,
@@ -91,11 +91,11 @@ impl Stage {
     }
 
     pub fn sent(&self, command: &str) -> Vec<Received> {
-        self.cpo.platform.received("POST", command)
+        self.cpo.received("POST", command)
     }
 
     fn respond(&self, result: &str) {
-        self.cpo.platform.behaviour().command = json!({"result": result, "timeout": 30});
+        self.cpo.script().commands = Some(json!({"result": result, "timeout": 30}));
     }
 
     /// The network sends the result of a command.
@@ -289,10 +289,7 @@ async fn the_network_of_an_evse_that_breaks_or_is_removed_is_asked_to_cancel_and
         let evse = first.body["evse_uid"].as_str().expect("an EVSE");
         let path = format!("{LOCATION}/{evse}");
         let change = json!({"status": status, "last_updated": "2030-01-01T00:00:00Z"});
-        let answer = stage
-            .cpo
-            .send(&stage.app, "PATCH", &path, Some(&change))
-            .await;
+        let answer = stage.cpo.send("PATCH", &path, Some(&change)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         stage.app.drain().await;
         let sent = stage.sent(RESERVE);
@@ -317,7 +314,7 @@ async fn a_station_that_its_network_removes_stays_readable_and_its_reservations_
         evse["status"] = json!("REMOVED");
     }
     removed["last_updated"] = json!("2030-01-01T00:00:00Z");
-    stage.cpo.put(&stage.app, LOCATION, &removed).await;
+    stage.cpo.put(LOCATION, &removed).await;
     stage.app.advance(60 * 60).await;
     let path = format!("/v1/charging_stations/{}", station.as_str().expect("an id"));
     assert_eq!(
@@ -373,7 +370,7 @@ mod unused {
     }
 
     async fn send_cdr(stage: &Stage, cdr: &Value) {
-        let answer = stage.cpo.send(&stage.app, "POST", "/cdrs", Some(cdr)).await;
+        let answer = stage.cpo.send("POST", "/cdrs", Some(cdr)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         stage.app.drain().await;
     }
@@ -504,10 +501,7 @@ mod unused {
             .await;
         stage.app.advance(40 * 60).await;
         assert_eq!(stage.reservation().await["status"], "failed");
-        let answer = stage
-            .cpo
-            .send(&stage.app, "POST", "/cdrs", Some(&first))
-            .await;
+        let answer = stage.cpo.send("POST", "/cdrs", Some(&first)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         stage.app.drain().await;
         assert_eq!(
@@ -517,15 +511,13 @@ mod unused {
 
         // Another network names the command, and another currency is billed.
         let stage = kept(300).await;
-        let other = Connected::with(&stage.app, |behaviour| {
-            behaviour.roles[0]["party_id"] = json!("RIV");
+        let other = Connected::with(&stage.app, |script| {
+            script.roles[0]["party_id"] = json!("RIV");
         });
         let other = other.await;
         stage.app.advance(31 * 60).await;
         let foreign = cdr(&stage, json!({"party_id": "RIV"})).await;
-        let answer = other
-            .send(&stage.app, "POST", "/cdrs", Some(&foreign))
-            .await;
+        let answer = other.send("POST", "/cdrs", Some(&foreign)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         bill(&stage, json!({"id": "R2", "currency": "CHF"})).await;
         bill(

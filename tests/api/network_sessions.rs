@@ -21,11 +21,9 @@ pub struct Scene {
 impl Scene {
     pub async fn new() -> Self {
         let app = TestApp::start().await;
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
-            behaviour
-                .lists
-                .insert("locations", vec![fixture("location")]);
+        let cpo = Connected::with(&app, |script| {
+            script.lists.insert("tariffs", vec![fixture("tariff")]);
+            script.lists.insert("locations", vec![fixture("location")]);
         });
         let cpo = cpo.await;
         // Everything is pulled from it.
@@ -109,7 +107,7 @@ impl Scene {
 
     pub fn commands(&self, name: &str) -> Vec<Received> {
         let path = format!("/2.2.1/commands/{name}");
-        self.cpo.platform.received("POST", &path)
+        self.cpo.received("POST", &path)
     }
 
     /// The last START_SESSION.
@@ -151,7 +149,7 @@ impl Scene {
             "/sessions/NL/EXA/{}",
             session["id"].as_str().expect("an id")
         );
-        self.cpo.put(&self.app, &path, session).await;
+        self.cpo.put(&path, session).await;
         self.app.drain().await;
     }
 
@@ -172,7 +170,7 @@ impl Scene {
 
     /// Sends a CDR.
     pub async fn bill(&self, cdr: &Value) {
-        let answer = self.cpo.send(&self.app, "POST", "/cdrs", Some(cdr)).await;
+        let answer = self.cpo.send("POST", "/cdrs", Some(cdr)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         self.app.drain().await;
     }
@@ -304,10 +302,7 @@ mod start {
         let patch = json!({"kwh": 10, "charging_periods": [period, parked], "last_updated": now});
         for _ in 0..2 {
             let path = "/sessions/NL/EXA/S1";
-            let answer = scene
-                .cpo
-                .send(&scene.app, "PATCH", path, Some(&patch))
-                .await;
+            let answer = scene.cpo.send("PATCH", path, Some(&patch)).await;
             assert_eq!(answer.body["status_code"], 1000);
             scene.app.drain().await;
         }
@@ -390,13 +385,13 @@ mod start {
             ),
         ] {
             let scene = Scene::new().await;
-            scene.cpo.platform.behaviour().command = answer;
+            scene.cpo.script().commands = Some(answer);
             let session = scene.start().await;
             assert_eq!(scene.status(&session).await, failed(reason));
             assert_eq!(scene.events().await, ["failed"]);
         }
         let scene = Scene::new().await;
-        scene.cpo.platform.behaviour().fail = vec![500];
+        scene.cpo.script().fail = vec![500];
         let session = scene.start().await;
         assert_eq!(scene.status(&session).await, failed("other"));
         // The command was not repeated, nothing is billed, and the connector is free again.
@@ -719,7 +714,7 @@ mod billing {
     async fn a_time_far_ahead_freezes_neither_a_session_nor_its_price() {
         let scene = Scene::new().await;
         let (session, theirs) = scene.active().await;
-        scene.app.advance(1800).await;
+        scene.app.advance(3600).await;
         let far = json!("2099-01-01T00:00:00Z");
         let ahead = json!({"kwh": 5, "last_updated": far});
         scene.report(&with(theirs.clone(), ahead)).await;
@@ -1543,10 +1538,7 @@ mod stations {
             let mut tariff = fixture("tariff");
             tariff["elements"][0]["restrictions"] = restrictions;
             tariff["last_updated"] = Scene::text(scene.app.now());
-            scene
-                .cpo
-                .put(&scene.app, "/tariffs/NL/EXA/DAY", &tariff)
-                .await;
+            scene.cpo.put("/tariffs/NL/EXA/DAY", &tariff).await;
             scene.app.advance(60).await;
             let station = scene.app.alice.get(&path).await.expect(200).body;
             let prices = station["connectors"][0]["pricing"].as_array();
@@ -1579,9 +1571,9 @@ mod preferences {
         let sent = send(&session, &preferences).await.expect("an answer");
         assert_eq!(sent, json!({"answer": "ACCEPTED"}));
         let path = "/2.2.1/sessions/S1/charging_preferences";
-        let received = scene.cpo.platform.received("PUT", path).remove(0);
+        let received = scene.cpo.received("PUT", path).remove(0);
         assert_eq!(received.body, preferences);
-        scene.cpo.platform.behaviour().fail = vec![404];
+        scene.cpo.script().fail = vec![404];
         let refused = send(&session, &preferences).await.expect_err("refused");
         assert!(refused.contains("HTTP 404"), "{refused}");
         scene.complete(&theirs).await;
@@ -1618,7 +1610,7 @@ mod cards {
     async fn authorized(scene: &Scene) -> Value {
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
         let path = format!("/tokens/{UID}/authorize");
-        let answer = scene.cpo.send(&scene.app, "POST", &path, Some(&place));
+        let answer = scene.cpo.send("POST", &path, Some(&place));
         answer.await.body["data"]["allowed"].clone()
     }
 
@@ -1684,12 +1676,7 @@ mod cards {
         card(&scene, json!({})).await;
         let theirs = tapped(&scene);
         let reported = vec![theirs.clone()];
-        scene
-            .cpo
-            .platform
-            .behaviour()
-            .lists
-            .insert("sessions", reported);
+        scene.cpo.script().lists.insert("sessions", reported);
         let pull = json!({"action": "pull", "network": scene.cpo.network});
         manage(&scene.app, pull).await.expect("a pull");
         scene.app.drain().await;

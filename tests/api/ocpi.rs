@@ -2,17 +2,13 @@
 
 use serde_json::{Value, json};
 use shared::time::{MINUTE, seconds};
-use tests::platform::{Connected, Platform, fixture, hub_role, manage, send};
+use tests::platform::{
+    Connected, codes, fixture, hub_role, manage, platform, send, send_expecting,
+};
 use tests::{TestApp, TestResponse, with};
 
-/// The HTTP status and the status code of an answer in the envelope of OCPI.
-#[track_caller]
-fn codes(answer: &TestResponse) -> (u16, i64) {
-    assert!(answer.body["timestamp"].is_string(), "{}", answer.text);
-    (
-        answer.status,
-        answer.body["status_code"].as_i64().expect("a status code"),
-    )
+async fn get_expecting(app: &TestApp, token: &str, path: &str, code: (u16, i64)) -> TestResponse {
+    send_expecting(app, token, "GET", path, None, code).await
 }
 
 /// The station that the location of the fixture becomes.
@@ -31,8 +27,7 @@ mod edge {
 
     #[tokio::test]
     async fn every_answer_repeats_the_message_ids_and_names_the_parties() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let headers = [
             ("x-request-id", "request-1"),
             ("x-correlation-id", "correlation-1"),
@@ -67,13 +62,11 @@ mod edge {
 
     #[tokio::test]
     async fn without_a_valid_token_nothing_is_answered_but_401() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let mistyped = cpo.token.replace("test", "live");
         for token in ["", "x", "ocpi_test_0", mistyped.as_str()] {
             for path in ["/ocpi/versions", "/ocpi/2.2.1/tokens", "/ocpi/nothing/here"] {
-                let answer = send(&app, token, "GET", path, None, &[]).await;
-                assert_eq!(codes(&answer), (401, 2000), "{token} {path}");
+                let answer = get_expecting(&app, token, path, (401, 2000)).await;
                 assert_eq!(answer.header("www-authenticate"), "Token");
             }
         }
@@ -95,50 +88,41 @@ mod edge {
 
     #[tokio::test]
     async fn unknown_paths_methods_and_versions_are_refused_in_the_envelope() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        let answer = cpo.send(&app, "GET", "/nothing", None).await;
-        assert_eq!(codes(&answer), (404, 2000));
+        let (app, cpo) = Connected::start().await;
+        cpo.expect("GET", "/nothing", None, (404, 2000)).await;
         let answer = cpo
-            .send(&app, "POST", "/tariffs/NL/EXA/DAY", Some(&json!({})))
+            .expect("POST", "/tariffs/NL/EXA/DAY", Some(&json!({})), (405, 2000))
             .await;
-        assert_eq!(codes(&answer), (405, 2000));
         assert!(answer.header("allow").contains("PUT"));
-        let answer = send(&app, &cpo.token, "GET", "/ocpi/2.1.1/tokens", None, &[]).await;
-        assert_eq!(codes(&answer), (404, 3002));
+        get_expecting(&app, &cpo.token, "/ocpi/2.1.1/tokens", (404, 3002)).await;
     }
 
     #[tokio::test]
     async fn a_platform_touches_nothing_of_another_party() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        let other = Connected::with(&app, |behaviour| {
-            behaviour.roles[0]["party_id"] = json!("OTH");
+        let (app, cpo) = Connected::start().await;
+        let other = Connected::with(&app, |script| {
+            script.roles[0]["party_id"] = json!("OTH");
         })
         .await;
-        cpo.put(&app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
-            .await;
+        cpo.put("/tariffs/NL/EXA/DAY", &fixture("tariff")).await;
         let path = "/tariffs/NL/EXA/DAY";
         for (method, body) in [
             ("GET", None),
             ("PUT", Some(fixture("tariff"))),
             ("DELETE", None),
         ] {
-            let answer = other.send(&app, method, path, body.as_ref()).await;
-            assert_eq!(codes(&answer), (404, 2000), "{method}");
+            other.expect(method, path, body.as_ref(), (404, 2000)).await;
         }
-        let answer = other
-            .send(&app, "POST", "/cdrs", Some(&fixture("cdr")))
+        other
+            .expect("POST", "/cdrs", Some(&fixture("cdr")), (404, 2000))
             .await;
-        assert_eq!(codes(&answer), (404, 2000));
-        let shown = cpo.send(&app, "GET", path, None).await;
+        let shown = cpo.send("GET", path, None).await;
         assert_eq!(shown.body["data"], fixture("tariff"));
     }
 
     #[tokio::test]
     async fn a_body_that_is_no_json_or_too_large_is_refused_by_the_transport() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let authorization = cpo.token.clone();
         let path = "/ocpi/2.2.1/tariffs/NL/EXA/DAY";
         let send = async |body: String| {
@@ -159,8 +143,8 @@ mod edge {
         let app = TestApp::start().await;
         let (cpo, other) = (
             Connected::to(&app).await,
-            Connected::with(&app, |behaviour| {
-                behaviour.roles[0]["party_id"] = json!("OTH");
+            Connected::with(&app, |script| {
+                script.roles[0]["party_id"] = json!("OTH");
             })
             .await,
         );
@@ -170,7 +154,7 @@ mod edge {
             mode: shared::Mode::Test,
         };
         // The bucket refills by one request each millisecond, so it is emptied until a request finds it empty.
-        let mut answer = cpo.send(&app, "GET", "/tokens", None).await;
+        let mut answer = cpo.send("GET", "/tokens", None).await;
         for _ in 0..100 {
             if answer.status == 429 {
                 break;
@@ -180,13 +164,10 @@ mod edge {
                 .await
                 .is_ok()
             {}
-            answer = cpo.send(&app, "GET", "/tokens", None).await;
+            answer = cpo.send("GET", "/tokens", None).await;
         }
         assert_eq!((answer.status, answer.header("retry-after")), (429, "1"));
-        assert_eq!(
-            codes(&other.send(&app, "GET", "/tokens", None).await),
-            (200, 1000)
-        );
+        other.expect("GET", "/tokens", None, (200, 1000)).await;
     }
 }
 
@@ -195,10 +176,8 @@ mod versions {
 
     #[tokio::test]
     async fn both_versions_and_their_endpoints_are_listed() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        let list = send(&app, &cpo.token, "GET", "/ocpi/versions", None, &[]).await;
-        assert_eq!(codes(&list), (200, 1000));
+        let (app, cpo) = Connected::start().await;
+        let list = get_expecting(&app, &cpo.token, "/ocpi/versions", (200, 1000)).await;
         let base = &app.running().base_url;
         let want = json!([{"version": "2.2.1", "url": format!("{base}/ocpi/2.2.1")},
             {"version": "2.3.0", "url": format!("{base}/ocpi/2.3.0")}]);
@@ -253,6 +232,18 @@ mod credentials {
         (text(&issued["token"]), text(&issued["network"]["id"]))
     }
 
+    /// Sends the credentials of a platform.
+    async fn exchange(
+        app: &TestApp,
+        token: &str,
+        method: &str,
+        platform: &cpo::Cpo,
+        expected: (u16, i64),
+    ) -> TestResponse {
+        let credentials = platform.credentials();
+        send_expecting(app, token, method, PATH, Some(&credentials), expected).await
+    }
+
     async fn networks(app: &TestApp) -> Vec<Value> {
         let listed = manage(app, json!({"action": "list"}))
             .await
@@ -263,44 +254,16 @@ mod credentials {
     #[tokio::test]
     async fn a_platform_registers_with_token_a_and_goes_on_with_token_c() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
+        let platform = platform().await;
         let (token_a, network) = issued(&app).await;
         assert_eq!(networks(&app).await[0]["status"], "pending");
         let path = "/ocpi/2.2.1/tokens";
-        assert_eq!(
-            codes(&send(&app, &token_a, "GET", path, None, &[]).await),
-            (401, 2000)
-        );
-        assert_eq!(
-            codes(&send(&app, &token_a, "GET", "/ocpi/versions", None, &[]).await),
-            (200, 1000)
-        );
+        get_expecting(&app, &token_a, path, (401, 2000)).await;
+        get_expecting(&app, &token_a, "/ocpi/versions", (200, 1000)).await;
         for method in ["PUT", "DELETE"] {
-            let answer = send(
-                &app,
-                &token_a,
-                method,
-                PATH,
-                Some(&platform.credentials()),
-                &[],
-            )
-            .await;
-            assert_eq!(
-                codes(&answer),
-                (405, 2000),
-                "{method} before the registration"
-            );
+            exchange(&app, &token_a, method, &platform, (405, 2000)).await;
         }
-        let answer = send(
-            &app,
-            &token_a,
-            "POST",
-            PATH,
-            Some(&platform.credentials()),
-            &[],
-        )
-        .await;
-        assert_eq!(codes(&answer), (200, 1000));
+        let answer = exchange(&app, &token_a, "POST", &platform, (200, 1000)).await;
         let own = &answer.body["data"];
         let token_c = own["token"].as_str().expect("a token");
         assert_eq!(
@@ -317,43 +280,24 @@ mod credentials {
             (&json!(network), &json!("connected"))
         );
         assert_eq!(connected["version"], "2.2.1");
-        assert!(!connected.to_string().contains("token-of-the-platform"));
-        assert_eq!(
-            codes(&send(&app, token_c, "GET", path, None, &[]).await),
-            (200, 1000)
-        );
+        let credentials = platform.credentials();
+        let token_b = credentials["token"].as_str().expect("a token");
+        assert!(!connected.to_string().contains(token_b));
+        get_expecting(&app, token_c, path, (200, 1000)).await;
         // Token C is in use: token A is worth nothing any more.
-        let answer = send(&app, &token_a, "GET", "/ocpi/versions", None, &[]).await;
-        assert_eq!(codes(&answer), (401, 2000));
-        let answer = send(
-            &app,
-            token_c,
-            "POST",
-            PATH,
-            Some(&platform.credentials()),
-            &[],
-        )
-        .await;
-        assert_eq!(codes(&answer), (405, 2000), "it is registered already");
+        get_expecting(&app, &token_a, "/ocpi/versions", (401, 2000)).await;
+        // It is registered already.
+        exchange(&app, token_c, "POST", &platform, (405, 2000)).await;
     }
 
     #[tokio::test]
     async fn a_registration_whose_answer_was_lost_can_be_repeated() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
+        let platform = platform().await;
         let (token_a, _) = issued(&app).await;
         let mut tokens = Vec::new();
         for _ in 0..3 {
-            let answer = send(
-                &app,
-                &token_a,
-                "POST",
-                PATH,
-                Some(&platform.credentials()),
-                &[],
-            )
-            .await;
-            assert_eq!(codes(&answer), (200, 1000));
+            let answer = exchange(&app, &token_a, "POST", &platform, (200, 1000)).await;
             tokens.push(
                 answer.body["data"]["token"]
                     .as_str()
@@ -362,13 +306,9 @@ mod credentials {
             );
         }
         let path = "/ocpi/2.2.1/tokens";
-        assert_eq!(
-            codes(&send(&app, &tokens[2], "GET", path, None, &[]).await),
-            (200, 1000)
-        );
+        get_expecting(&app, &tokens[2], path, (200, 1000)).await;
         for lost in [&tokens[0], &tokens[1], &token_a] {
-            let answer = send(&app, lost, "GET", "/ocpi/versions", None, &[]).await;
-            assert_eq!(codes(&answer), (401, 2000));
+            get_expecting(&app, lost, "/ocpi/versions", (401, 2000)).await;
         }
         assert_eq!(networks(&app).await.len(), 1);
     }
@@ -376,7 +316,7 @@ mod credentials {
     #[tokio::test]
     async fn a_platform_that_cannot_be_used_stays_unregistered() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
+        let platform = platform().await;
         let (token_a, _) = issued(&app).await;
         let register = async |body: Value| {
             let answer = send(&app, &token_a, "POST", PATH, Some(&body), &[]).await;
@@ -403,13 +343,13 @@ mod credentials {
             );
         }
         assert_eq!(register(json!({"token": "t"})).await, (200, 2001));
-        platform.behaviour().versions = vec!["2.1.1", "2.3.0"];
+        platform.script().versions = vec!["2.1.1", "2.3.0"];
         assert_eq!(register(credentials.clone()).await, (200, 3002));
-        platform.behaviour().versions = vec!["2.2.1"];
-        platform.behaviour().missing = vec!["locations"];
+        platform.script().versions = vec!["2.2.1"];
+        platform.script().missing = vec!["locations"];
         assert_eq!(register(credentials.clone()).await, (200, 3003));
-        platform.behaviour().missing.clear();
-        platform.behaviour().fail = vec![500; 3];
+        platform.script().missing.clear();
+        platform.script().fail = vec![500; 3];
         assert_eq!(register(credentials.clone()).await, (200, 3001));
         assert_eq!(networks(&app).await[0]["status"], "pending");
         assert_eq!(
@@ -424,20 +364,10 @@ mod credentials {
 
     #[tokio::test]
     async fn a_party_belongs_to_one_network() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let (token_a, _) = issued(&app).await;
-        let second = Platform::start().await;
-        let answer = send(
-            &app,
-            &token_a,
-            "POST",
-            PATH,
-            Some(&second.credentials()),
-            &[],
-        )
-        .await;
-        assert_eq!(codes(&answer), (200, 2001));
+        let second = platform().await;
+        let answer = exchange(&app, &token_a, "POST", &second, (200, 2001)).await;
         assert!(
             answer.body["status_message"]
                 .as_str()
@@ -448,56 +378,37 @@ mod credentials {
         manage(&app, json!({"action": "revoke", "network": cpo.network}))
             .await
             .expect("revoked");
-        let answer = send(
-            &app,
-            &token_a,
-            "POST",
-            PATH,
-            Some(&second.credentials()),
-            &[],
-        )
-        .await;
-        assert_eq!(codes(&answer), (200, 1000));
+        exchange(&app, &token_a, "POST", &second, (200, 1000)).await;
     }
 
     #[tokio::test]
     async fn a_platform_renews_its_token_and_moves_to_another_version() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        let shown = cpo.send(&app, "GET", "/credentials", None).await;
+        let (app, cpo) = Connected::start().await;
+        let shown = cpo.send("GET", "/credentials", None).await;
         assert_eq!(shown.body["data"]["token"], cpo.token.as_str());
-        cpo.platform.behaviour().versions = vec!["2.2.1", "2.3.0"];
+        cpo.script().versions = vec!["2.2.1", "2.3.0"];
         let path = "/ocpi/2.3.0/credentials";
-        let answer = send(
+        let answer = send_expecting(
             &app,
             &cpo.token,
             "PUT",
             path,
-            Some(&cpo.platform.credentials()),
-            &[],
+            Some(&cpo.credentials()),
+            (200, 1000),
         )
         .await;
-        assert_eq!(codes(&answer), (200, 1000));
         let token = answer.body["data"]["token"].as_str().expect("a token");
         assert_eq!(networks(&app).await[0]["version"], "2.3.0");
-        let answer = send(&app, token, "GET", "/ocpi/2.3.0/tokens", None, &[]).await;
-        assert_eq!(codes(&answer), (200, 1000));
-        let answer = send(&app, &cpo.token, "GET", "/ocpi/versions", None, &[]).await;
-        assert_eq!(codes(&answer), (401, 2000));
+        get_expecting(&app, token, "/ocpi/2.3.0/tokens", (200, 1000)).await;
+        get_expecting(&app, &cpo.token, "/ocpi/versions", (401, 2000)).await;
     }
 
     #[tokio::test]
     async fn a_platform_ends_the_connection() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        assert_eq!(
-            codes(&cpo.send(&app, "DELETE", "/credentials", None).await),
-            (200, 1000)
-        );
-        assert_eq!(
-            codes(&cpo.send(&app, "GET", "/credentials", None).await),
-            (401, 2000)
-        );
+        let (app, cpo) = Connected::start().await;
+        cpo.expect("DELETE", "/credentials", None, (200, 1000))
+            .await;
+        cpo.expect("GET", "/credentials", None, (401, 2000)).await;
         assert_eq!(networks(&app).await[0]["status"], "revoked");
     }
 }
@@ -507,11 +418,16 @@ mod locations {
 
     const PATH: &str = "/locations/NL/EXA/AMS-1";
 
-    async fn connected(app: &TestApp) -> Connected {
+    async fn connected() -> (TestApp, Connected) {
+        let app = TestApp::start().await;
+        let cpo = connected_to(&app).await;
+        (app, cpo)
+    }
+
+    async fn connected_to(app: &TestApp) -> Connected {
         let cpo = Connected::to(app).await;
-        cpo.put(app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
-            .await;
-        let answer = cpo.put(app, PATH, &fixture("location")).await;
+        cpo.put("/tariffs/NL/EXA/DAY", &fixture("tariff")).await;
+        let answer = cpo.put(PATH, &fixture("location")).await;
         assert_eq!(
             (answer.status, &answer.body["status_message"]),
             (201, &Value::Null)
@@ -521,8 +437,7 @@ mod locations {
 
     #[tokio::test]
     async fn a_location_becomes_a_station_of_its_network_with_the_prices_of_its_tariffs() {
-        let app = TestApp::start().await;
-        let cpo = connected(&app).await;
+        let (app, cpo) = connected().await;
         let station = station(&app).await;
         let network = json!({"country_code": "NL", "party_id": "EXA", "name": "Example Operator"});
         assert_eq!(station["network"], network);
@@ -543,9 +458,9 @@ mod locations {
             (&json!(40), &json!("eur"), &json!("21"))
         );
         // It is shown as it was received, members that nobody knows included.
-        let shown = cpo.send(&app, "GET", PATH, None).await;
+        let shown = cpo.send("GET", PATH, None).await;
         assert_eq!(shown.body["data"], fixture("location"));
-        let again = cpo.put(&app, PATH, &fixture("location")).await;
+        let again = cpo.put(PATH, &fixture("location")).await;
         assert_eq!(again.status, 200);
         // A station that was loaded from a file has no network.
         let other = app
@@ -557,51 +472,40 @@ mod locations {
 
     #[tokio::test]
     async fn an_older_update_changes_nothing_and_succeeds() {
-        let app = TestApp::start().await;
-        let cpo = connected(&app).await;
+        let (app, cpo) = connected().await;
         let before = station(&app).await;
         let older = with(
             fixture("location"),
             json!({"name": "Old", "last_updated": "2026-01-05T07:59:59Z"}),
         );
-        assert_eq!(
-            codes(&cpo.send(&app, "PUT", PATH, Some(&older)).await),
-            (200, 1000)
-        );
+        cpo.expect("PUT", PATH, Some(&older), (200, 1000)).await;
         let late = json!({"status": "CHARGING", "last_updated": "2026-01-05T07:00:00Z"});
-        assert_eq!(
-            codes(
-                &cpo.send(&app, "PATCH", &format!("{PATH}/E1"), Some(&late))
-                    .await
-            ),
-            (200, 1000)
-        );
+        cpo.expect("PATCH", &format!("{PATH}/E1"), Some(&late), (200, 1000))
+            .await;
         assert_eq!(station(&app).await, before);
         assert_eq!(
-            cpo.send(&app, "GET", PATH, None).await.body["data"],
+            cpo.send("GET", PATH, None).await.body["data"],
             fixture("location")
         );
     }
 
     #[tokio::test]
     async fn a_time_far_ahead_does_not_freeze_an_evse() {
-        let app = TestApp::start().await;
-        let cpo = connected(&app).await;
+        let (app, cpo) = connected().await;
         // The pull would remove the station of a location that is not listed.
         let listed = vec![fixture("location")];
-        cpo.platform.behaviour().lists.insert("locations", listed);
+        cpo.script().lists.insert("locations", listed);
         app.drain().await;
         let path = format!("{PATH}/E1");
         let far = "2099-01-01T00:00:00Z";
         let status = async |status: &str, updated: Value| {
             let body = json!({"status": status, "last_updated": updated});
-            let answer = cpo.send(&app, "PATCH", &path, Some(&body)).await;
-            assert_eq!(codes(&answer), (200, 1000));
+            cpo.expect("PATCH", &path, Some(&body), (200, 1000)).await;
             station(&app).await["connectors"][0]["status"].clone()
         };
         assert_eq!(status("CHARGING", json!(far)).await, "occupied");
         // It is shown as it was received.
-        let shown = cpo.send(&app, "GET", &path, None).await.body["data"].clone();
+        let shown = cpo.send("GET", &path, None).await.body["data"].clone();
         let want = with(
             fixture("location")["evses"][0].clone(),
             json!({"status": "CHARGING", "last_updated": far}),
@@ -617,14 +521,14 @@ mod locations {
             fixture("location"),
             json!({"name": "Then", "last_updated": far}),
         );
-        cpo.put(&app, PATH, &ahead).await;
-        assert_eq!(cpo.send(&app, "GET", PATH, None).await.body["data"], ahead);
+        cpo.put(PATH, &ahead).await;
+        assert_eq!(cpo.send("GET", PATH, None).await.body["data"], ahead);
         app.advance(60).await;
         let now = with(
             fixture("location"),
             json!({"name": "Now", "last_updated": app.now()}),
         );
-        cpo.put(&app, PATH, &now).await;
+        cpo.put(PATH, &now).await;
         assert_eq!(station(&app).await["name"], "Now");
     }
 
@@ -633,7 +537,7 @@ mod locations {
         let table = TestApp::start().await;
         let (url, recorder) = tests::recorder::Recorder::start(&table.running().store_url).await;
         let app = TestApp::start_with(|options| options.store = Some(url)).await;
-        let cpo = connected(&app).await;
+        let cpo = connected_to(&app).await;
         recorder.take();
         let path = format!("{PATH}/E1");
         for (n, (status, shown)) in [
@@ -645,8 +549,7 @@ mod locations {
         .enumerate()
         {
             let sent = json!({"status": status, "last_updated": format!("2026-01-05T09:0{n}:00Z")});
-            let answer = cpo.send(&app, "PATCH", &path, Some(&sent)).await;
-            assert_eq!(codes(&answer), (200, 1000));
+            cpo.expect("PATCH", &path, Some(&sent), (200, 1000)).await;
             assert_eq!(recorder.take().len(), 2, "{status}");
             let station = station(&app).await;
             assert_eq!(station["connectors"][0]["status"], shown);
@@ -656,45 +559,42 @@ mod locations {
             );
             recorder.take();
         }
-        let shown = cpo.send(&app, "GET", &path, None).await.body["data"].clone();
+        let shown = cpo.send("GET", &path, None).await.body["data"].clone();
         assert_eq!(
             (&shown["status"], &shown["last_updated"]),
             (&json!("RESERVED"), &json!("2026-01-05T09:02:00Z"))
         );
-        let location = cpo.send(&app, "GET", PATH, None).await.body["data"].clone();
+        let location = cpo.send("GET", PATH, None).await.body["data"].clone();
         assert_eq!(location["last_updated"], "2026-01-05T09:02:00Z");
     }
 
     #[tokio::test]
     async fn a_report_counts_also_when_it_is_what_the_network_said_before() {
-        let app = TestApp::start().await;
-        let cpo = connected(&app).await;
+        let (app, cpo) = connected().await;
         let at = |status: &str, minute: u8| json!({"status": status, "last_updated": format!("2026-01-05T09:{minute:02}:00Z")});
         let path = format!("{PATH}/E1");
-        cpo.send(&app, "PATCH", &path, Some(&at("CHARGING", 1)))
-            .await;
+        cpo.send("PATCH", &path, Some(&at("CHARGING", 1))).await;
         let mut whole = fixture("location");
         whole["last_updated"] = json!("2026-01-05T10:00:00Z");
-        cpo.put(&app, PATH, &whole).await;
+        cpo.put(PATH, &whole).await;
         assert_eq!(station(&app).await["connectors"][0]["status"], "available");
     }
 
     #[tokio::test]
     async fn parts_are_added_changed_and_removed() {
-        let app = TestApp::start().await;
-        let cpo = connected(&app).await;
+        let (app, cpo) = connected().await;
         let mut evse = fixture("location")["evses"][0].clone();
         evse["uid"] = json!("E3");
         evse["last_updated"] = json!("2026-01-06T08:00:00Z");
         let path = format!("{PATH}/E3");
-        assert_eq!(cpo.put(&app, &path, &evse).await.status, 201);
-        assert_eq!(cpo.send(&app, "GET", &path, None).await.body["data"], evse);
+        assert_eq!(cpo.put(&path, &evse).await.status, 201);
+        assert_eq!(cpo.send("GET", &path, None).await.body["data"], evse);
         let mut connector = evse["connectors"][0].clone();
         connector["id"] = json!("2");
         connector["max_electric_power"] = json!(11000);
         connector["last_updated"] = json!("2026-01-06T09:00:00Z");
         let path = format!("{path}/2");
-        assert_eq!(cpo.put(&app, &path, &connector).await.status, 201);
+        assert_eq!(cpo.put(&path, &connector).await.status, 201);
         let ids = |station: &Value| -> Vec<String> {
             let connectors = station["connectors"].as_array().expect("connectors").iter();
             connectors
@@ -703,21 +603,16 @@ mod locations {
         };
         assert_eq!(ids(&station(&app).await), ["E1-1", "E2-1", "E3-1", "E3-2"]);
         let sent = json!({"max_electric_power": 7400, "last_updated": "2026-01-06T10:00:00Z"});
-        assert_eq!(
-            codes(&cpo.send(&app, "PATCH", &path, Some(&sent)).await),
-            (200, 1000)
-        );
+        cpo.expect("PATCH", &path, Some(&sent), (200, 1000)).await;
         assert_eq!(station(&app).await["connectors"][3]["power"], 7.4);
         let removed = json!({"status": "REMOVED", "last_updated": "2026-01-06T11:00:00Z"});
         for evse in ["E1", "E2"] {
             let path = format!("{PATH}/{evse}");
-            assert_eq!(
-                codes(&cpo.send(&app, "PATCH", &path, Some(&removed)).await),
-                (200, 1000)
-            );
+            cpo.expect("PATCH", &path, Some(&removed), (200, 1000))
+                .await;
         }
         assert_eq!(ids(&station(&app).await), ["E3-1", "E3-2"]);
-        cpo.send(&app, "PATCH", &format!("{PATH}/E3"), Some(&removed))
+        cpo.send("PATCH", &format!("{PATH}/E3"), Some(&removed))
             .await;
         let station = station(&app).await;
         assert_eq!(
@@ -731,8 +626,7 @@ mod locations {
 
     #[tokio::test]
     async fn what_is_wrong_is_refused_and_changes_nothing() {
-        let app = TestApp::start().await;
-        let cpo = connected(&app).await;
+        let (app, cpo) = connected().await;
         let before = station(&app).await;
         let newer = "2026-02-01T00:00:00Z";
         for (method, path, body, code) in [
@@ -802,43 +696,30 @@ mod locations {
                 (404, 2000),
             ),
         ] {
-            let answer = cpo.send(&app, method, path, Some(&body)).await;
-            assert_eq!(
-                codes(&answer),
-                code,
-                "{method} {path} {body}: {}",
-                answer.text
-            );
+            cpo.expect(method, path, Some(&body), code).await;
         }
-        assert_eq!(
-            codes(&cpo.send(&app, "GET", "/locations/NL/EXA/AMS-9", None).await),
-            (404, 2003)
-        );
+        cpo.expect("GET", "/locations/NL/EXA/AMS-9", None, (404, 2003))
+            .await;
         assert_eq!(station(&app).await, before);
     }
 
     #[tokio::test]
     async fn a_location_that_cannot_be_a_station_is_stored_and_its_station_stays() {
-        let app = TestApp::start().await;
-        let cpo = connected(&app).await;
+        let (app, cpo) = connected().await;
         let before = station(&app).await;
         let mut location = fixture("location");
         location["country"] = json!("XXX");
         location["last_updated"] = json!("2026-02-01T00:00:00Z");
-        let answer = cpo.put(&app, PATH, &location).await;
+        let answer = cpo.put(PATH, &location).await;
         let message = answer.body["status_message"].as_str().expect("a message");
         assert!(message.contains("country"), "{message}");
-        assert_eq!(
-            cpo.send(&app, "GET", PATH, None).await.body["data"],
-            location
-        );
+        assert_eq!(cpo.send("GET", PATH, None).await.body["data"], location);
         assert_eq!(station(&app).await, before);
     }
 
     #[tokio::test]
     async fn a_reservation_at_a_connector_that_breaks_is_matched_again() {
-        let app = TestApp::start().await;
-        let cpo = connected(&app).await;
+        let (app, cpo) = connected().await;
         let crew = app.crew(&app.alice).await;
         let body = with(
             app.reservation(&crew, 20),
@@ -850,8 +731,7 @@ mod locations {
         let confirmed = app.alice.get(&path).await.body;
         assert_eq!(confirmed["status"], "confirmed", "{confirmed}");
         let sent = json!({"status": "OUTOFORDER", "last_updated": "2026-01-05T09:00:00Z"});
-        cpo.send(&app, "PATCH", &format!("{PATH}/E1"), Some(&sent))
-            .await;
+        cpo.send("PATCH", &format!("{PATH}/E1"), Some(&sent)).await;
         app.advance(1800).await;
         let after = app.alice.get(&path).await.body;
         assert_ne!(
@@ -869,52 +749,43 @@ mod tariffs {
 
     #[tokio::test]
     async fn a_tariff_that_changes_gives_new_prices_to_the_connectors_that_name_it() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         // The full pull that follows the handshake would remove a location that the platform does not list.
         app.drain().await;
         // The location comes first: its prices are unknown until the tariff arrives.
-        cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
         assert_eq!(station(&app).await["connectors"][0]["pricing"], json!([]));
-        assert_eq!(cpo.put(&app, PATH, &fixture("tariff")).await.status, 201);
+        assert_eq!(cpo.put(PATH, &fixture("tariff")).await.status, 201);
         app.drain().await;
         let price = async || station(&app).await["connectors"][1]["pricing"][0]["price"].clone();
         assert_eq!(price().await, 40);
         let mut dearer = fixture("tariff");
         dearer["elements"][0]["price_components"][0]["price"] = json!(0.55);
         dearer["last_updated"] = json!("2026-01-06T08:00:00Z");
-        assert_eq!(cpo.put(&app, PATH, &dearer).await.status, 200);
+        assert_eq!(cpo.put(PATH, &dearer).await.status, 200);
         app.drain().await;
         assert_eq!(price().await, 55);
         // An older tariff arrives late.
-        cpo.put(&app, PATH, &fixture("tariff")).await;
+        cpo.put(PATH, &fixture("tariff")).await;
         app.drain().await;
         assert_eq!(price().await, 55);
-        assert_eq!(cpo.send(&app, "GET", PATH, None).await.body["data"], dearer);
+        assert_eq!(cpo.send("GET", PATH, None).await.body["data"], dearer);
     }
 
     #[tokio::test]
     async fn a_tariff_is_removed_once() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        cpo.put(&app, PATH, &fixture("tariff")).await;
-        assert_eq!(
-            codes(&cpo.send(&app, "DELETE", PATH, None).await),
-            (200, 1000)
-        );
-        assert_eq!(
-            codes(&cpo.send(&app, "DELETE", PATH, None).await),
-            (404, 2000)
-        );
-        assert_eq!(codes(&cpo.send(&app, "GET", PATH, None).await), (404, 2000));
+        let (app, cpo) = Connected::start().await;
+        cpo.put(PATH, &fixture("tariff")).await;
+        cpo.expect("DELETE", PATH, None, (200, 1000)).await;
+        cpo.expect("DELETE", PATH, None, (404, 2000)).await;
+        cpo.expect("GET", PATH, None, (404, 2000)).await;
         app.drain().await;
     }
 
     #[tokio::test]
     async fn a_tariff_that_cannot_be_read_is_refused() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         for change in [
             json!({"id": "NIGHT"}),
             json!({"elements": 1}),
@@ -922,15 +793,11 @@ mod tariffs {
             json!({"currency": null}),
         ] {
             let body = with(fixture("tariff"), change.clone());
-            assert_eq!(
-                codes(&cpo.send(&app, "PUT", PATH, Some(&body)).await),
-                (200, 2001),
-                "{change}"
-            );
+            cpo.expect("PUT", PATH, Some(&body), (200, 2001)).await;
         }
-        assert_eq!(codes(&cpo.send(&app, "GET", PATH, None).await), (404, 2000));
+        cpo.expect("GET", PATH, None, (404, 2000)).await;
         let body = with(fixture("tariff"), json!({"currency": "XXX"}));
-        let answer = cpo.put(&app, PATH, &body).await;
+        let answer = cpo.put(PATH, &body).await;
         assert!(
             answer.body["status_message"]
                 .as_str()
@@ -948,23 +815,16 @@ mod sessions {
 
     #[tokio::test]
     async fn a_session_grows_by_updates_that_may_arrive_twice_and_late() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        assert_eq!(cpo.put(&app, PATH, &fixture("session")).await.status, 201);
+        let (_app, cpo) = Connected::start().await;
+        assert_eq!(cpo.put(PATH, &fixture("session")).await.status, 201);
         let period = json!({"start_date_time": "2026-02-01T09:10:00Z", "dimensions": [{"type": "ENERGY", "volume": 2.5}]});
         let update = json!({"kwh": 4.0, "charging_periods": [period], "last_updated": "2026-02-01T09:20:00Z"});
         for _ in 0..2 {
-            assert_eq!(
-                codes(&cpo.send(&app, "PATCH", PATH, Some(&update)).await),
-                (200, 1000)
-            );
+            cpo.expect("PATCH", PATH, Some(&update), (200, 1000)).await;
         }
         let late = json!({"kwh": 2.0, "last_updated": "2026-02-01T09:15:00Z"});
-        assert_eq!(
-            codes(&cpo.send(&app, "PATCH", PATH, Some(&late)).await),
-            (200, 1000)
-        );
-        let shown = cpo.send(&app, "GET", PATH, None).await.body["data"].clone();
+        cpo.expect("PATCH", PATH, Some(&late), (200, 1000)).await;
+        let shown = cpo.send("GET", PATH, None).await.body["data"].clone();
         assert_eq!(
             (
                 &shown["kwh"],
@@ -977,15 +837,14 @@ mod sessions {
             fixture("session"),
             json!({"charging_periods": [], "last_updated": "2026-02-01T10:00:00Z"}),
         );
-        assert_eq!(cpo.put(&app, PATH, &whole).await.status, 200);
-        assert_eq!(cpo.send(&app, "GET", PATH, None).await.body["data"], whole);
+        assert_eq!(cpo.put(PATH, &whole).await.status, 200);
+        assert_eq!(cpo.send("GET", PATH, None).await.body["data"], whole);
     }
 
     #[tokio::test]
     async fn a_session_that_belongs_to_none_of_ours_is_listed_for_operators() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        cpo.put(&app, PATH, &fixture("session")).await;
+        let (app, cpo) = Connected::start().await;
+        cpo.put(PATH, &fixture("session")).await;
         let listed = manage(&app, json!({"action": "list_unmatched"}))
             .await
             .expect("a list");
@@ -1000,10 +859,9 @@ mod sessions {
 
     #[tokio::test]
     async fn a_session_that_cannot_be_read_is_refused() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (_app, cpo) = Connected::start().await;
         let update = json!({"kwh": 4.0, "last_updated": "2026-02-01T09:20:00Z"});
-        let answer = cpo.send(&app, "PATCH", PATH, Some(&update)).await;
+        let answer = cpo.send("PATCH", PATH, Some(&update)).await;
         assert_eq!(answer.status, 404);
         for change in [
             json!({"kwh": "much"}),
@@ -1012,23 +870,18 @@ mod sessions {
             json!({"country_code": "BE"}),
         ] {
             let body = with(fixture("session"), change.clone());
-            assert_eq!(
-                codes(&cpo.send(&app, "PUT", PATH, Some(&body)).await),
-                (200, 2001),
-                "{change}"
-            );
+            cpo.expect("PUT", PATH, Some(&body), (200, 2001)).await;
         }
-        cpo.put(&app, PATH, &fixture("session")).await;
+        cpo.put(PATH, &fixture("session")).await;
         for wrong in [
             json!({"kwh": "much", "last_updated": "2026-03-01T00:00:00Z"}),
             json!({"kwh": 5}),
             json!({"charging_periods": 1, "last_updated": "2026-03-01T00:00:00Z"}),
         ] {
-            let answer = cpo.send(&app, "PATCH", PATH, Some(&wrong)).await;
-            assert_eq!(codes(&answer), (200, 2001), "{wrong}");
+            cpo.expect("PATCH", PATH, Some(&wrong), (200, 2001)).await;
         }
         assert_eq!(
-            cpo.send(&app, "GET", PATH, None).await.body["data"],
+            cpo.send("GET", PATH, None).await.body["data"],
             fixture("session")
         );
     }
@@ -1039,16 +892,16 @@ mod cdrs {
 
     #[tokio::test]
     async fn a_cdr_is_stored_once_and_found_at_its_location() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        let answer = cpo.send(&app, "POST", "/cdrs", Some(&fixture("cdr"))).await;
-        assert_eq!(codes(&answer), (201, 1000));
+        let (app, cpo) = Connected::start().await;
+        let answer = cpo
+            .expect("POST", "/cdrs", Some(&fixture("cdr")), (201, 1000))
+            .await;
         let url = answer.header("location").to_owned();
         assert_eq!(
             url,
             format!("{}/ocpi/2.2.1/cdrs/NL/EXA/C-1001", app.running().base_url)
         );
-        let again = cpo.send(&app, "POST", "/cdrs", Some(&fixture("cdr"))).await;
+        let again = cpo.send("POST", "/cdrs", Some(&fixture("cdr"))).await;
         assert_eq!(
             (codes(&again), again.header("location")),
             ((200, 1000), url.as_str())
@@ -1056,14 +909,9 @@ mod cdrs {
         let shown = send(&app, &cpo.token, "GET", &url, None, &[]).await;
         assert_eq!(shown.body["data"], fixture("cdr"));
         let other = with(fixture("cdr"), json!({"total_energy": 21}));
+        cpo.expect("POST", "/cdrs", Some(&other), (200, 2001)).await;
         assert_eq!(
-            codes(&cpo.send(&app, "POST", "/cdrs", Some(&other)).await),
-            (200, 2001)
-        );
-        assert_eq!(
-            cpo.send(&app, "GET", "/cdrs/NL/EXA/C-1001", None)
-                .await
-                .body["data"],
+            cpo.send("GET", "/cdrs/NL/EXA/C-1001", None).await.body["data"],
             fixture("cdr")
         );
         let listed = manage(&app, json!({"action": "list_unmatched"}))
@@ -1074,32 +922,26 @@ mod cdrs {
 
     #[tokio::test]
     async fn the_id_of_a_cdr_has_up_to_39_characters() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (_app, cpo) = Connected::start().await;
         let longest = format!("{}-CC", "8f14e45f-ceea-467f-a0ca-5d4a1c2b3d4e");
         let credit = json!({"id": longest, "credit": true, "credit_reference_id": longest});
         let credit = with(fixture("cdr"), credit);
-        let answer = cpo.send(&app, "POST", "/cdrs", Some(&credit)).await;
+        let answer = cpo.send("POST", "/cdrs", Some(&credit)).await;
         assert_eq!((longest.len(), codes(&answer)), (39, (201, 1000)));
         let path = format!("/cdrs/NL/EXA/{longest}");
-        assert_eq!(
-            cpo.send(&app, "GET", &path, None).await.body["data"],
-            credit
-        );
+        assert_eq!(cpo.send("GET", &path, None).await.body["data"], credit);
         let longer = with(credit, json!({"id": format!("{longest}C")}));
-        let answer = cpo.send(&app, "POST", "/cdrs", Some(&longer)).await;
-        assert_eq!(codes(&answer), (200, 2001));
+        cpo.expect("POST", "/cdrs", Some(&longer), (200, 2001))
+            .await;
         // All other ids have 36.
         let session = with(fixture("session"), json!({"id": &longest[..37]}));
         let path = format!("/sessions/NL/EXA/{}", &longest[..37]);
-        let answer = cpo.send(&app, "PUT", &path, Some(&session)).await;
-        assert_eq!(codes(&answer), (404, 2000));
+        cpo.expect("PUT", &path, Some(&session), (404, 2000)).await;
     }
 
     #[tokio::test]
     async fn a_cdr_that_cannot_be_read_is_refused() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (_app, cpo) = Connected::start().await;
         for (change, code) in [
             (json!({"total_cost": {}}), (200, 2001)),
             (json!({"id": null}), (200, 2001)),
@@ -1108,16 +950,10 @@ mod cdrs {
             (json!({"last_updated": null}), (200, 2001)),
         ] {
             let body = with(fixture("cdr"), change.clone());
-            assert_eq!(
-                codes(&cpo.send(&app, "POST", "/cdrs", Some(&body)).await),
-                code,
-                "{change}"
-            );
+            cpo.expect("POST", "/cdrs", Some(&body), code).await;
         }
-        assert_eq!(
-            codes(&cpo.send(&app, "GET", "/cdrs/NL/EXA/C-1001", None).await),
-            (404, 2000)
-        );
+        cpo.expect("GET", "/cdrs/NL/EXA/C-1001", None, (404, 2000))
+            .await;
     }
 }
 
@@ -1165,12 +1001,10 @@ mod commands {
 
     #[tokio::test]
     async fn a_command_names_where_its_result_belongs() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let (id, response) = stop(&app, &cpo).await;
         assert_eq!(response, Response::Accepted);
         let sent = cpo
-            .platform
             .received("POST", "/2.2.1/commands/STOP_SESSION")
             .remove(0);
         let path = format!("/ocpi/2.2.1/commands/STOP_SESSION/{id}");
@@ -1191,16 +1025,15 @@ mod commands {
             Some(ResponseType::Accepted)
         );
         for result in ["TIMEOUT", "ACCEPTED", "ACCEPTED"] {
-            let answer = send(
+            send_expecting(
                 &app,
                 &cpo.token,
                 "POST",
                 &url,
                 Some(&json!({"result": result})),
-                &[],
+                (200, 1000),
             )
             .await;
-            assert_eq!(codes(&answer), (200, 1000));
         }
         let results: Vec<ResultType> = stored(&app, &id)
             .await
@@ -1220,55 +1053,45 @@ mod commands {
 
     #[tokio::test]
     async fn a_result_belongs_to_the_network_that_the_command_was_sent_to() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        let other = Connected::with(&app, |behaviour| {
-            behaviour.roles[0]["party_id"] = json!("OTH");
+        let (app, cpo) = Connected::start().await;
+        let other = Connected::with(&app, |script| {
+            script.roles[0]["party_id"] = json!("OTH");
         })
         .await;
         let (id, _) = stop(&app, &cpo).await;
         let body = json!({"result": "ACCEPTED"});
         let path = format!("/commands/STOP_SESSION/{id}");
-        assert_eq!(
-            codes(&other.send(&app, "POST", &path, Some(&body)).await),
-            (404, 2000)
-        );
+        other.expect("POST", &path, Some(&body), (404, 2000)).await;
         for path in [
             format!("/commands/START_SESSION/{id}"),
             "/commands/STOP_SESSION/1".into(),
         ] {
-            assert_eq!(
-                codes(&cpo.send(&app, "POST", &path, Some(&body)).await),
-                (404, 2000)
-            );
+            cpo.expect("POST", &path, Some(&body), (404, 2000)).await;
         }
-        assert_eq!(
-            codes(&cpo.send(&app, "POST", &path, Some(&json!({}))).await),
-            (200, 2001)
-        );
+        cpo.expect("POST", &path, Some(&json!({})), (200, 2001))
+            .await;
         assert!(stored(&app, &id).await.results.is_empty());
     }
 
     #[tokio::test]
     async fn what_the_operator_answers_decides_whether_the_command_was_sent() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        cpo.platform.behaviour().command = json!({"result": "UNKNOWN_SESSION", "timeout": 0});
+        let (app, cpo) = Connected::start().await;
+        cpo.script().commands = Some(json!({"result": "UNKNOWN_SESSION", "timeout": 0}));
         assert_eq!(
             stop(&app, &cpo).await.1,
             Response::Refused(ResponseType::UnknownSession)
         );
-        cpo.platform.behaviour().fail = vec![503];
+        cpo.script().fail = vec![503];
         let (id, response) = stop(&app, &cpo).await;
         assert!(matches!(response, Response::Failed(_)), "{response:?}");
         assert_eq!(stored(&app, &id).await.response, None);
         // Commands are never repeated.
-        assert_eq!(cpo.platform.received("POST", "/2.2.1/commands").len(), 2);
+        assert_eq!(cpo.received("POST", "/2.2.1/commands").len(), 2);
         manage(&app, json!({"action": "suspend", "network": cpo.network}))
             .await
             .expect("suspended");
         assert!(matches!(stop(&app, &cpo).await.1, Response::NotSent(_)));
-        assert_eq!(cpo.platform.received("POST", "/2.2.1/commands").len(), 2);
+        assert_eq!(cpo.received("POST", "/2.2.1/commands").len(), 2);
     }
 }
 
@@ -1278,14 +1101,13 @@ mod hub_client_info {
     #[tokio::test]
     async fn only_a_hub_reports_parties_and_reads_what_it_reported() {
         let app = TestApp::start().await;
-        let hub = Connected::with(&app, |behaviour| behaviour.roles = json!([hub_role()])).await;
+        let hub = Connected::with(&app, |script| script.roles = json!([hub_role()])).await;
         let path = "/hubclientinfo/NL/EXA";
         let info = fixture("client_info");
-        let unknown = hub.send(&app, "GET", path, None).await;
-        assert_eq!(codes(&unknown), (404, 2000));
-        assert_eq!(hub.put(&app, path, &info).await.status, 201);
-        assert_eq!(hub.put(&app, path, &info).await.status, 200);
-        let shown = hub.send(&app, "GET", path, None).await;
+        hub.expect("GET", path, None, (404, 2000)).await;
+        assert_eq!(hub.put(path, &info).await.status, 201);
+        assert_eq!(hub.put(path, &info).await.status, 200);
+        let shown = hub.send("GET", path, None).await;
         let want = with(
             info.clone(),
             json!({"last_updated": "2026-01-05T08:00:00.000Z"}),
@@ -1293,12 +1115,10 @@ mod hub_client_info {
         assert_eq!(shown.body["data"], want);
         for change in [json!({"party_id": "OTH"}), json!({"status": null})] {
             let wrong = with(info.clone(), change);
-            let answer = hub.send(&app, "PUT", path, Some(&wrong)).await;
-            assert_eq!(codes(&answer), (200, 2001), "{wrong}");
+            hub.expect("PUT", path, Some(&wrong), (200, 2001)).await;
         }
         let cpo = Connected::to(&app).await;
-        let answer = cpo.send(&app, "PUT", path, Some(&info)).await;
-        assert_eq!(codes(&answer), (200, 2000));
+        cpo.expect("PUT", path, Some(&info), (200, 2000)).await;
     }
 }
 
@@ -1332,7 +1152,7 @@ mod tokens {
     /// The RFID tokens that the platform was sent under a uid, in order: whether each is valid, and its whitelist.
     fn sent(cpo: &Connected, uid: &str) -> Vec<(bool, String)> {
         let path = format!("/2.2.1/tokens/GB/FCS/{uid}?type=RFID");
-        let received = cpo.platform.received("PUT", &path).into_iter();
+        let received = cpo.received("PUT", &path).into_iter();
         let seen = received.map(|one| {
             let whitelist = one.body["whitelist"].as_str().expect("a whitelist");
             (one.body["valid"] == json!(true), whitelist.to_owned())
@@ -1340,21 +1160,19 @@ mod tokens {
         seen.collect()
     }
 
-    async fn authorize(app: &TestApp, cpo: &Connected, uid: &str, place: Option<&Value>) -> Value {
+    async fn authorize(cpo: &Connected, uid: &str, place: Option<&Value>) -> Value {
         let path = format!("/tokens/{uid}/authorize");
-        let answer = cpo.send(app, "POST", &path, place).await;
-        assert_eq!(codes(&answer), (200, 1000), "{}", answer.text);
+        let answer = cpo.expect("POST", &path, place, (200, 1000)).await;
         answer.body["data"].clone()
     }
 
     #[tokio::test]
     async fn tokens_are_listed_by_page_in_the_order_of_their_updates() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
         app.drain().await;
         // The driver has an app card.
-        let page = cpo.send(&app, "GET", "/tokens", None).await;
+        let page = cpo.send("GET", "/tokens", None).await;
         assert_eq!(page.body["data"][0]["type"], "APP_USER");
         let start = app.now();
         let mut made = Vec::new();
@@ -1363,7 +1181,7 @@ mod tokens {
             made.push(card(&app, &crew, json!({})).await);
         }
         let path = |rest: &str| format!("/tokens?date_from={start}{rest}");
-        let page = cpo.send(&app, "GET", &path("&limit=2"), None).await;
+        let page = cpo.send("GET", &path("&limit=2"), None).await;
         let all: Vec<String> = made.iter().map(|(_, uid)| uid.clone()).collect();
         assert_eq!(
             (codes(&page), uids(&page)),
@@ -1384,28 +1202,25 @@ mod tokens {
         // A card that changes comes last.
         app.advance(60).await;
         change(&app, &made[1].0, json!({"status": "lost"})).await;
-        let page = cpo.send(&app, "GET", &path("&offset=3"), None).await;
+        let page = cpo.send("GET", &path("&offset=3"), None).await;
         assert_eq!(uids(&page), [all[4].clone(), all[1].clone()]);
         assert_eq!(page.body["data"][1]["valid"], false);
         let none = cpo
-            .send(&app, "GET", "/tokens?date_from=2097-01-01T00:00:00Z", None)
+            .send("GET", "/tokens?date_from=2097-01-01T00:00:00Z", None)
             .await;
         assert_eq!((uids(&none).len(), none.header("link")), (0, ""));
         for wrong in ["limit=0", "offset=-1", "date_from=soon"] {
-            let answer = cpo
-                .send(&app, "GET", &format!("/tokens?{wrong}"), None)
+            cpo.expect("GET", &format!("/tokens?{wrong}"), None, (200, 2001))
                 .await;
-            assert_eq!(codes(&answer), (200, 2001), "{wrong}");
         }
         app.drain().await;
     }
 
     #[tokio::test]
     async fn networks_are_sent_a_token_whenever_something_changes_that_it_depends_on() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        let suspended = Connected::with(&app, |behaviour| {
-            behaviour.roles[0]["party_id"] = json!("OTH");
+        let (app, cpo) = Connected::start().await;
+        let suspended = Connected::with(&app, |script| {
+            script.roles[0]["party_id"] = json!("OTH");
         })
         .await;
         manage(
@@ -1416,10 +1231,7 @@ mod tokens {
         .expect("suspended");
         let crew = app.crew(&app.alice).await;
         let (path, uid) = card(&app, &crew, json!({"visual_number": "FC-0001"})).await;
-        let [first] = &cpo
-            .platform
-            .received("PUT", &format!("/2.2.1/tokens/GB/FCS/{uid}"))[..]
-        else {
+        let [first] = &cpo.received("PUT", &format!("/2.2.1/tokens/GB/FCS/{uid}"))[..] else {
             panic!("one token is sent");
         };
         let updated = first.body["last_updated"].as_str().expect("a time");
@@ -1484,7 +1296,7 @@ mod tokens {
         app.drain().await;
         let lower = uid.to_lowercase();
         assert!(sent(&cpo, &lower).pop().expect("a token").0);
-        let received = cpo.platform.received("PUT", "/2.2.1/tokens");
+        let received = cpo.received("PUT", "/2.2.1/tokens");
         let all: Vec<String> = received.iter().map(|one| one.body.to_string()).collect();
         for private in [
             "Ada",
@@ -1497,17 +1309,16 @@ mod tokens {
         ] {
             assert!(all.iter().all(|one| !one.contains(private)), "{private}");
         }
-        let none = suspended.platform.received("PUT", "/2.2.1/tokens");
+        let none = suspended.received("PUT", "/2.2.1/tokens");
         assert!(none.is_empty());
     }
 
     #[tokio::test]
     async fn a_platform_that_cannot_be_reached_is_sent_the_token_again() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
         app.drain().await;
-        cpo.platform.behaviour().fail = vec![503];
+        cpo.script().fail = vec![503];
         let (_, uid) = card(&app, &crew, json!({})).await;
         app.advance(10).await;
         assert_eq!(sent(&cpo, &uid).len(), 2);
@@ -1515,17 +1326,16 @@ mod tokens {
 
     #[tokio::test]
     async fn a_card_is_authorized_as_it_is_at_that_moment() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
         // The pull that follows the exchange of credentials is over before the location is pushed.
         app.drain().await;
-        cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
         let until = app.in_minutes(60);
         let (path, uid) = card(&app, &crew, json!({"valid_until": until})).await;
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1", "E2"]});
-        let answer = authorize(&app, &cpo, &uid.to_lowercase(), Some(&place)).await;
+        let answer = authorize(&cpo, &uid.to_lowercase(), Some(&place)).await;
         assert_eq!(answer["allowed"], "ALLOWED");
         // The vehicle has no plug for the second one.
         assert_eq!(
@@ -1536,13 +1346,13 @@ mod tokens {
         let reference = answer["authorization_reference"].as_str();
         assert!(reference.is_some_and(|one| (1..=36).contains(&one.len())));
         for body in [None, Some(json!({})), Some(Value::Null)] {
-            let answer = authorize(&app, &cpo, &uid, body.as_ref()).await;
+            let answer = authorize(&cpo, &uid, body.as_ref()).await;
             assert_eq!(answer["allowed"], "ALLOWED", "{body:?}");
             assert!(answer.get("location").is_none());
         }
         // A location that this service does not know is no reason to refuse.
         let unknown = json!({"location_id": "NOWHERE"});
-        let answer = authorize(&app, &cpo, &uid, Some(&unknown)).await;
+        let answer = authorize(&cpo, &uid, Some(&unknown)).await;
         assert_eq!(
             (&answer["allowed"], answer.get("location")),
             (&json!("ALLOWED"), None)
@@ -1553,7 +1363,7 @@ mod tokens {
                 .post(&path, json!({"status": off}))
                 .await
                 .expect(200);
-            let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+            let answer = authorize(&cpo, &uid, Some(&place)).await;
             assert_eq!(answer["allowed"], "BLOCKED");
             assert_eq!(answer["token"]["valid"], false);
             assert!(
@@ -1568,12 +1378,12 @@ mod tokens {
             (format!("/v1/fleets/{}", crew.fleet), "suspended"),
         ] {
             change(&app, &path, json!({"status": status})).await;
-            let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+            let answer = authorize(&cpo, &uid, Some(&place)).await;
             assert_eq!(answer["allowed"], "BLOCKED", "{path}");
             change(&app, &path, json!({"status": "active"})).await;
         }
         app.advance(60 * 60).await;
-        let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+        let answer = authorize(&cpo, &uid, Some(&place)).await;
         assert_eq!(answer["allowed"], "EXPIRED");
         assert_eq!(app.alice.get(&path).await.body["status"], "expired");
         for path in [
@@ -1582,26 +1392,22 @@ mod tokens {
             "/tokens/%00/authorize".to_owned(),
             format!("/tokens/{uid}/authorize?type=APP_USER"),
         ] {
-            let answer = cpo.send(&app, "POST", &path, None).await;
-            assert_eq!(codes(&answer), (404, 2004), "{path}");
+            cpo.expect("POST", &path, None, (404, 2004)).await;
         }
         let path = format!("/tokens/{uid}/authorize?type=PAPER");
-        let answer = cpo.send(&app, "POST", &path, None).await;
-        assert_eq!(codes(&answer), (200, 2001));
+        cpo.expect("POST", &path, None, (200, 2001)).await;
         let path = format!("/tokens/{uid}/authorize");
         let wrong = json!({"evse_uids": ["E1"]});
-        let answer = cpo.send(&app, "POST", &path, Some(&wrong)).await;
-        assert_eq!(codes(&answer), (200, 2001));
+        cpo.expect("POST", &path, Some(&wrong), (200, 2001)).await;
     }
 
     #[tokio::test]
     async fn policies_and_money_decide_where_a_card_may_be_used() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
         // The pull that follows the exchange of credentials is over before the location is pushed.
         app.drain().await;
-        cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
         let (_, uid) = card(&app, &crew, json!({})).await;
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
@@ -1623,34 +1429,29 @@ mod tokens {
             let body = json!({"name": "P", "rules": rules});
             let policy = app.alice.post("/v1/policies", body).await.id();
             change(&app, &driver, json!({"policy_ids": [policy]})).await;
-            let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+            let answer = authorize(&cpo, &uid, Some(&place)).await;
             assert_eq!(answer["allowed"], allowed, "{rules}");
             // Without a place there is too little information.
             let path = format!("/tokens/{uid}/authorize");
-            let answer = cpo.send(&app, "POST", &path, None).await;
-            assert_eq!(codes(&answer), (200, 2002));
+            cpo.expect("POST", &path, None, (200, 2002)).await;
             let nowhere = json!({"location_id": "NOWHERE"});
-            let answer = cpo.send(&app, "POST", &path, Some(&nowhere)).await;
-            assert_eq!(codes(&answer), (200, 2003));
+            cpo.expect("POST", &path, Some(&nowhere), (200, 2003)).await;
         }
         change(&app, &driver, json!({"policy_ids": []})).await;
         let wallet = json!({"type": "wallet", "driver": crew.driver});
         let wallet = app.alice.post("/v1/payment_methods", wallet).await.id();
         let preferred = json!({"preferences": {"default_payment_method": wallet}});
         change(&app, &driver, preferred).await;
-        let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+        let answer = authorize(&cpo, &uid, Some(&place)).await;
         assert_eq!(answer["allowed"], "NO_CREDIT");
-        assert_eq!(
-            authorize(&app, &cpo, &uid, None).await["allowed"],
-            "NO_CREDIT"
-        );
+        assert_eq!(authorize(&cpo, &uid, None).await["allowed"], "NO_CREDIT");
         let method = app.payment_method("tok_success", json!({})).await;
         let top_up = json!({"amount": 500, "payment_method": method});
         app.alice
             .post(&format!("{driver}/top_up"), top_up)
             .await
             .expect(200);
-        let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+        let answer = authorize(&cpo, &uid, Some(&place)).await;
         assert_eq!(answer["allowed"], "ALLOWED");
         // A vehicle that charges elsewhere cannot charge here.
         let depot = app.station(json!({})).await;
@@ -1659,19 +1460,18 @@ mod tokens {
             .post("/v1/charging_sessions", body)
             .await
             .expect(200);
-        let answer = authorize(&app, &cpo, &uid, Some(&place)).await;
+        let answer = authorize(&cpo, &uid, Some(&place)).await;
         assert_eq!(answer["allowed"], "NOT_ALLOWED");
         app.drain().await;
     }
 
     #[tokio::test]
     async fn a_price_cap_holds_when_a_card_is_authorized() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
         app.drain().await;
         let location = fixture("location");
-        cpo.put(&app, "/locations/NL/EXA/AMS-1", &location).await;
+        cpo.put("/locations/NL/EXA/AMS-1", &location).await;
         let (_, uid) = card(&app, &crew, json!({})).await;
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
         let rules = json!({"name": "P", "rules": {"max_price_per_kwh": 48}});
@@ -1679,11 +1479,10 @@ mod tokens {
         let driver = format!("/v1/drivers/{}", crew.driver);
         let euros = json!({"policy_ids": [policy], "preferences": {"currency": "eur"}});
         change(&app, &driver, euros).await;
-        let allowed = async || authorize(&app, &cpo, &uid, Some(&place)).await["allowed"].clone();
+        let allowed = async || authorize(&cpo, &uid, Some(&place)).await["allowed"].clone();
         // Without the tariff the price is unknown, which test mode allows.
         assert_eq!(allowed().await, "ALLOWED");
-        cpo.put(&app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
-            .await;
+        cpo.put("/tariffs/NL/EXA/DAY", &fixture("tariff")).await;
         app.drain().await;
         // 40 cents and 21 % tax.
         assert_eq!(allowed().await, "NOT_ALLOWED");
@@ -1696,13 +1495,12 @@ mod tokens {
 
     #[tokio::test]
     async fn a_network_sees_nothing_of_a_tenant_but_its_tokens() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let crew = app.crew(&app.alice).await;
         let secret = json!({"metadata": {"note": "secret"}, "vehicle": null});
         let (path, uid) = card(&app, &crew, secret).await;
-        let page = cpo.send(&app, "GET", "/tokens", None).await.text;
-        let answer = authorize(&app, &cpo, &uid, None).await.to_string();
+        let page = cpo.send("GET", "/tokens", None).await.text;
+        let answer = authorize(&cpo, &uid, None).await.to_string();
         let id = path.rsplit('/').next().expect("an id");
         for private in [id, "secret", "Ada", "acct_", "drv_", "veh_", "flt_", "ccd_"] {
             assert!(
@@ -1753,19 +1551,19 @@ mod sync {
     async fn a_network_that_connects_is_pulled_from_completely() {
         let app = TestApp::start().await;
         let old = "2026-01-05T08:00:00Z";
-        let cpo = Connected::with(&app, |behaviour| {
+        let cpo = Connected::with(&app, |script| {
             let mut bad = location("BAD", old);
             bad["country"] = json!("XXX");
             let foreign = with(location("FOREIGN", old), json!({"party_id": "OTH"}));
             let list = ["L1", "L2", "L3", "L4"]
                 .map(|id| location(id, old))
                 .to_vec();
-            behaviour
+            script
                 .lists
                 .insert("locations", [list, vec![bad, foreign]].concat());
-            behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
-            behaviour.lists.insert("sessions", vec![fixture("session")]);
-            behaviour.lists.insert("cdrs", vec![fixture("cdr")]);
+            script.lists.insert("tariffs", vec![fixture("tariff")]);
+            script.lists.insert("sessions", vec![fixture("session")]);
+            script.lists.insert("cdrs", vec![fixture("cdr")]);
         })
         .await;
         app.drain().await;
@@ -1776,11 +1574,7 @@ mod sync {
             "/cdrs/NL/EXA/C-1001",
             "/tariffs/NL/EXA/DAY",
         ] {
-            assert_eq!(
-                codes(&cpo.send(&app, "GET", path, None).await),
-                (200, 1000),
-                "{path}"
-            );
+            cpo.expect("GET", path, None, (200, 1000)).await;
         }
         let pull = pulled(&app).await;
         assert_eq!(
@@ -1797,7 +1591,7 @@ mod sync {
             "{problems}"
         );
         // Sessions cannot be listed without a time.
-        let first = cpo.platform.received("GET", "/2.2.1/sessions").remove(0);
+        let first = cpo.received("GET", "/2.2.1/sessions").remove(0);
         assert!(
             first.path.contains("date_from=1970-01-01T00:00:00"),
             "{}",
@@ -1815,8 +1609,8 @@ mod sync {
     async fn what_has_changed_is_pulled_by_the_hour_and_what_is_gone_is_removed_by_a_full_pull() {
         let app = TestApp::start().await;
         let old = "2026-01-05T08:00:00Z";
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.lists.insert(
+        let cpo = Connected::with(&app, |script| {
+            script.lists.insert(
                 "locations",
                 ["L1", "L2", "L3"].map(|id| location(id, old)).to_vec(),
             );
@@ -1824,14 +1618,13 @@ mod sync {
         .await;
         app.drain().await;
         let later = app.now().plus(MINUTE).to_string();
-        cpo.platform.behaviour().lists.insert(
+        cpo.script().lists.insert(
             "locations",
             vec![location("L1", old), location("L4", &later)],
         );
         app.advance(3_600 + 300).await;
         assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4"]));
         let last = cpo
-            .platform
             .received("GET", "/2.2.1/locations")
             .pop()
             .expect("a request");
@@ -1851,13 +1644,10 @@ mod sync {
         want.sort();
         assert_eq!(ids(&app).await, want);
         assert_eq!(pulled(&app).await["counts"]["removed"], 2);
-        assert_eq!(
-            codes(&cpo.send(&app, "GET", "/locations/NL/EXA/L2", None).await),
-            (404, 2003)
-        );
-        // What comes back is a station again.
-        cpo.put(&app, "/locations/NL/EXA/L2", &location("L2", old))
+        cpo.expect("GET", "/locations/NL/EXA/L2", None, (404, 2003))
             .await;
+        // What comes back is a station again.
+        cpo.put("/locations/NL/EXA/L2", &location("L2", old)).await;
         assert!(ids(&app).await.contains(&active(&["L2"])[0]));
     }
 
@@ -1867,9 +1657,9 @@ mod sync {
         // No token is sent meanwhile.
         app.drain().await;
         let old = "2026-01-05T08:00:00Z";
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.missing = vec!["tariffs", "sessions", "cdrs"];
-            behaviour.lists.insert(
+        let cpo = Connected::with(&app, |script| {
+            script.missing = vec!["tariffs", "sessions", "cdrs"];
+            script.lists.insert(
                 "locations",
                 ["L1", "L2", "L3", "L4", "L5"]
                     .map(|id| location(id, old))
@@ -1877,7 +1667,7 @@ mod sync {
             );
         })
         .await;
-        cpo.platform.behaviour().fail = vec![500; 3];
+        cpo.script().fail = vec![500; 3];
         app.drain().await;
         let pull = pulled(&app).await;
         assert!(
@@ -1888,7 +1678,6 @@ mod sync {
         app.advance(15 * 60 + 300).await;
         assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4", "L5"]));
         let paths: Vec<String> = cpo
-            .platform
             .received("GET", "/2.2.1/locations")
             .into_iter()
             .map(|one| one.path)
@@ -1906,12 +1695,12 @@ mod sync {
     {
         let app = TestApp::start().await;
         let old = "2026-01-05T08:00:00Z";
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.missing = vec!["sessions", "cdrs"];
-            behaviour.dead_links = vec!["tariffs"];
-            behaviour.lists.insert("tariffs", vec![fixture("tariff")]);
+        let cpo = Connected::with(&app, |script| {
+            script.missing = vec!["sessions", "cdrs"];
+            script.dead_links = vec!["tariffs"];
+            script.lists.insert("tariffs", vec![fixture("tariff")]);
             let locations = ["L1", "L2"].map(|id| location(id, old));
-            behaviour.lists.insert("locations", locations.to_vec());
+            script.lists.insert("locations", locations.to_vec());
         })
         .await;
         app.drain().await;
@@ -1927,9 +1716,9 @@ mod sync {
             "{pull}"
         );
         // What the missing pages had may have changed before this pull: the next one asks for everything again.
-        cpo.platform.behaviour().dead_links.clear();
+        cpo.script().dead_links.clear();
         app.advance(60 * 60 + 300).await;
-        let paths = cpo.platform.received("GET", "/2.2.1/tariffs");
+        let paths = cpo.received("GET", "/2.2.1/tariffs");
         let last = &paths.last().expect("a request").path;
         assert!(!last.contains("date_from"), "{last}");
         assert_eq!(pulled(&app).await["problems"], json!([]));
@@ -1938,15 +1727,15 @@ mod sync {
     #[tokio::test]
     async fn a_pull_whose_message_was_lost_is_made_all_the_same() {
         let app = TestApp::start().await;
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour
+        let cpo = Connected::with(&app, |script| {
+            script
                 .lists
                 .insert("locations", vec![location("L1", "2026-01-05T08:00:00Z")]);
         })
         .await;
         app.running().lose_triggers().await.expect("lost");
         app.drain().await;
-        assert!(cpo.platform.received("GET", "/2.2.1/locations").is_empty());
+        assert!(cpo.received("GET", "/2.2.1/locations").is_empty());
         functions::stream::sweep::before(app.app(), app.now().plus(seconds(1)))
             .await
             .expect("swept");
@@ -1957,37 +1746,36 @@ mod sync {
     #[tokio::test]
     async fn the_token_is_not_sent_to_another_host_by_way_of_a_link() {
         let app = TestApp::start().await;
-        let thief = Platform::start().await;
-        let cpo = Connected::with(&app, |behaviour| {
-            behaviour.page = 1;
+        let thief = platform().await;
+        let cpo = Connected::with(&app, |script| {
+            script.page = 1;
             let old = "2026-01-05T08:00:00Z";
-            behaviour
+            script
                 .lists
                 .insert("locations", vec![location("L1", old), location("L2", old)]);
         })
         .await;
         app.drain().await;
-        assert!(thief.behaviour().requests.is_empty());
+        assert!(thief.received("GET", "").is_empty());
         assert_eq!(ids(&app).await.len(), 2);
-        assert!(!cpo.platform.received("GET", "/2.2.1/locations").is_empty());
+        assert!(!cpo.received("GET", "/2.2.1/locations").is_empty());
     }
 }
 
 mod manage_networks {
     use super::*;
-    use tests::platform::TOKEN_A;
 
     #[tokio::test]
     async fn an_operator_connects_to_a_platform_with_its_token_a() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
-        platform.behaviour().versions = vec!["2.1.1", "2.2.1"];
+        let platform = platform().await;
+        platform.script().versions = vec!["2.1.1", "2.2.1"];
         platform
-            .behaviour()
+            .script()
             .lists
             .insert("locations", vec![fixture("location")]);
-        let url = format!("{}/versions", platform.url);
-        let connect = json!({"action": "connect", "name": "Example", "url": url, "token": TOKEN_A});
+        let url = platform.versions_url();
+        let connect = json!({"action": "connect", "name": "Example", "url": url, "token": platform.token_a()});
         let network = manage(&app, connect).await.expect("connected");
         assert_eq!(
             (&network["status"], &network["version"]),
@@ -2000,8 +1788,7 @@ mod manage_networks {
         );
         assert_eq!(sent.body["roles"][0]["party_id"], "FCS");
         let token_b = sent.body["token"].as_str().expect("a token");
-        let answer = send(&app, token_b, "GET", "/ocpi/2.2.1/tokens", None, &[]).await;
-        assert_eq!(codes(&answer), (200, 1000));
+        get_expecting(&app, token_b, "/ocpi/2.2.1/tokens", (200, 1000)).await;
         app.drain().await;
         assert_eq!(station(&app).await["network"]["party_id"], "EXA");
     }
@@ -2009,13 +1796,13 @@ mod manage_networks {
     #[tokio::test]
     async fn a_connection_that_fails_leaves_no_token_behind() {
         let app = TestApp::start().await;
-        let platform = Platform::start().await;
-        let url = format!("{}/versions", platform.url);
+        let platform = platform().await;
+        let (url, token_a) = (platform.versions_url(), platform.token_a());
         let connect = |url: &str, token: &str| json!({"action": "connect", "name": "Example", "url": url, "token": token});
         for (url, token) in [
             (url.as_str(), "wrong"),
-            ("http://192.168.0.1/versions", TOKEN_A),
-            ("nonsense", TOKEN_A),
+            ("http://192.168.0.1/versions", token_a.as_str()),
+            ("nonsense", &token_a),
             (&url, "with blanks"),
         ] {
             manage(&app, connect(url, token)).await.expect_err(url);
@@ -2024,15 +1811,14 @@ mod manage_networks {
             .await
             .expect("networks");
         assert_eq!(listed["data"], json!([]));
-        platform.behaviour().missing = vec!["locations"];
-        let refused = manage(&app, connect(&url, TOKEN_A))
+        platform.script().missing = vec!["locations"];
+        let refused = manage(&app, connect(&url, &token_a))
             .await
             .expect_err("no locations");
         assert!(refused.contains("locations"), "{refused}");
         let sent = platform.received("POST", "/2.2.1/credentials").remove(0);
         let token_b = sent.body["token"].as_str().expect("a token");
-        let answer = send(&app, token_b, "GET", "/ocpi/versions", None, &[]).await;
-        assert_eq!(codes(&answer), (401, 2000));
+        get_expecting(&app, token_b, "/ocpi/versions", (401, 2000)).await;
         let listed = manage(&app, json!({"action": "list"}))
             .await
             .expect("networks");
@@ -2041,12 +1827,11 @@ mod manage_networks {
 
     #[tokio::test]
     async fn a_suspended_network_is_refused_until_it_is_resumed_and_a_revoked_one_for_good() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let set = async |action: &str| {
             manage(&app, json!({"action": action, "network": cpo.network})).await
         };
-        let tokens = async || codes(&cpo.send(&app, "GET", "/tokens", None).await);
+        let tokens = async || codes(&cpo.send("GET", "/tokens", None).await);
         set("suspend").await.expect("suspended");
         assert_eq!(tokens().await, (401, 2000));
         set("resume").await.expect("resumed");
@@ -2056,7 +1841,7 @@ mod manage_networks {
             (&revoked["status"], &revoked["platform_informed"]),
             (&json!("revoked"), &json!(true))
         );
-        let sent = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        let sent = cpo.received("DELETE", "/2.2.1/credentials");
         assert_eq!(sent.len(), 1, "the platform was informed");
         assert_eq!(tokens().await, (401, 2000));
         set("resume").await.expect_err("it is revoked");
@@ -2071,28 +1856,25 @@ mod manage_networks {
 
     #[tokio::test]
     async fn a_network_is_revoked_though_its_platform_cannot_be_informed() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
-        cpo.platform.behaviour().fail = vec![500];
+        let (app, cpo) = Connected::start().await;
+        cpo.script().fail = vec![500];
         let revoke = json!({"action": "revoke", "network": cpo.network});
         let revoked = manage(&app, revoke.clone()).await.expect("revoked");
         assert_eq!(revoked["status"], "revoked");
         assert_eq!(revoked["platform_informed"], false);
         let problem = revoked["problem"].as_str().expect("a problem");
         assert!(problem.contains("HTTP 500"), "{problem}");
-        let answer = cpo.send(&app, "GET", "/tokens", None).await;
-        assert_eq!(codes(&answer), (401, 2000));
+        cpo.expect("GET", "/tokens", None, (401, 2000)).await;
         // Its token is gone: the platform is not asked again.
         let again = manage(&app, revoke).await.expect("revoked before");
         assert!(again.get("platform_informed").is_none());
-        let sent = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        let sent = cpo.received("DELETE", "/2.2.1/credentials");
         assert_eq!(sent.len(), 1);
     }
 
     #[tokio::test]
     async fn a_network_is_revoked_though_its_token_cannot_be_decrypted_any_more() {
-        let app = TestApp::start().await;
-        let cpo = Connected::to(&app).await;
+        let (app, cpo) = Connected::start().await;
         let service = app.app_with_keys("a master secret with which nothing was encrypted");
         let revoke = json!({"action": "revoke", "mode": "test", "network": cpo.network});
         let revoke = serde_json::from_value(revoke).expect("an action");
@@ -2102,9 +1884,8 @@ mod manage_networks {
             (&revoked["status"], &revoked["platform_informed"]),
             (&json!("revoked"), &json!(false))
         );
-        let answer = cpo.send(&app, "GET", "/tokens", None).await;
-        assert_eq!(codes(&answer), (401, 2000));
-        let sent = cpo.platform.received("DELETE", "/2.2.1/credentials");
+        cpo.expect("GET", "/tokens", None, (401, 2000)).await;
+        let sent = cpo.received("DELETE", "/2.2.1/credentials");
         assert_eq!(sent.len(), 0);
     }
 
@@ -2121,10 +1902,7 @@ mod manage_networks {
             .expect(200)
             .body;
         let token = issued["token"].as_str().expect("a token");
-        assert_eq!(
-            codes(&send(&app, token, "GET", "/ocpi/versions", None, &[]).await),
-            (200, 1000)
-        );
+        get_expecting(&app, token, "/ocpi/versions", (200, 1000)).await;
         let listed = app.local().get("/_local/networks").await.expect(200).body;
         assert_eq!(listed["data"][0]["name"], "Example");
         let wrong = json!({"action": "issue_token", "mode": "test", "name": ""});
@@ -2145,9 +1923,9 @@ mod samples {
     #[tokio::test]
     async fn every_operation_answers_its_sample_event() {
         let app = TestApp::start().await;
-        let cpo = Connected::with(&app, |behaviour| {
-            let operator = behaviour.roles[0].clone();
-            behaviour.roles = json!([hub_role(), operator]);
+        let cpo = Connected::with(&app, |script| {
+            let operator = script.roles[0].clone();
+            script.roles = json!([hub_role(), operator]);
         })
         .await;
         let parties = json!([{"country_code": "NL", "party_id": "EXA"}]);
@@ -2199,7 +1977,7 @@ mod samples {
                 .as_ref()
                 .is_some_and(|body| body.get("roles").is_some())
             {
-                body = Some(cpo.platform.credentials());
+                body = Some(cpo.credentials());
             }
             assert_eq!(event["requestContext"]["http"]["method"], method, "{name}");
             let answer = send(&app, &token, method, &path, body.as_ref(), &[]).await;
@@ -2251,9 +2029,9 @@ mod examples {
     /// A platform of the party of an object.
     async fn of(app: &TestApp, object: &Value) -> Connected {
         let (country, party) = (object["country_code"].clone(), object["party_id"].clone());
-        Connected::with(app, |behaviour| {
-            behaviour.roles[0]["country_code"] = country;
-            behaviour.roles[0]["party_id"] = party;
+        Connected::with(app, |script| {
+            script.roles[0]["country_code"] = country;
+            script.roles[0]["party_id"] = party;
         })
         .await
     }
@@ -2316,8 +2094,8 @@ mod examples {
                     text("party_id"),
                     text("id")
                 );
-                assert_eq!(cpo.put(&app, &path, &object).await.status, 201, "{name}");
-                let shown = cpo.send(&app, "GET", &path, None).await;
+                assert_eq!(cpo.put(&path, &object).await.status, 201, "{name}");
+                let shown = cpo.send("GET", &path, None).await;
                 assert_eq!(shown.body["data"], object, "{name}");
                 app.drain().await;
             }
@@ -2331,8 +2109,7 @@ mod examples {
         };
         let app = TestApp::start().await;
         let cpo = of(&app, &cdr).await;
-        let answer = cpo.send(&app, "POST", "/cdrs", Some(&cdr)).await;
-        assert_eq!(codes(&answer), (201, 1000), "{}", answer.text);
+        let answer = cpo.expect("POST", "/cdrs", Some(&cdr), (201, 1000)).await;
         let shown = send(
             &app,
             &cpo.token,
@@ -2365,7 +2142,7 @@ mod examples {
             .expect("connectors")
             .push(second);
         let path = "/locations/BE/BEC/1012";
-        cpo.put(&app, path, &location).await;
+        cpo.put(path, &location).await;
         for (name, below, member, want) in [
             (
                 "location_patch_example_status",
@@ -2394,19 +2171,14 @@ mod examples {
         ] {
             let sent = example(name).expect("an example");
             let path = format!("{path}{below}");
-            assert_eq!(
-                codes(&cpo.send(&app, "PATCH", &path, Some(&sent)).await),
-                (200, 1000),
-                "{name}"
-            );
-            let shown = cpo.send(&app, "GET", &path, None).await.body["data"].clone();
+            cpo.expect("PATCH", &path, Some(&sent), (200, 1000)).await;
+            let shown = cpo.send("GET", &path, None).await.body["data"].clone();
             assert_eq!(shown[member], want, "{name}");
             assert_eq!(shown["last_updated"], sent["last_updated"], "{name}");
         }
         let path = format!("{path}/3256");
         let shown = cpo
             .put(
-                &app,
                 &path,
                 &with(
                     evse.clone(),
@@ -2420,24 +2192,18 @@ mod examples {
         session["party_id"] = json!("BEC");
         session["country_code"] = json!("BE");
         let path = "/sessions/BE/BEC/101";
-        cpo.put(&app, path, &session).await;
+        cpo.put(path, &session).await;
         let cost = example("session_patch_example_total_cost").expect("an example");
+        cpo.expect("PATCH", path, Some(&cost), (200, 1000)).await;
         assert_eq!(
-            codes(&cpo.send(&app, "PATCH", path, Some(&cost)).await),
-            (200, 1000)
-        );
-        assert_eq!(
-            cpo.send(&app, "GET", path, None).await.body["data"]["total_cost"],
+            cpo.send("GET", path, None).await.body["data"]["total_cost"],
             cost["total_cost"]
         );
         let mut period = example("session_patch_example_charging_period").expect("an example");
         period["last_updated"] = json!("2020-01-01T00:00:00Z");
+        cpo.expect("PATCH", path, Some(&period), (200, 1000)).await;
         assert_eq!(
-            codes(&cpo.send(&app, "PATCH", path, Some(&period)).await),
-            (200, 1000)
-        );
-        assert_eq!(
-            cpo.send(&app, "GET", path, None).await.body["data"]["charging_periods"],
+            cpo.send("GET", path, None).await.body["data"]["charging_periods"],
             period["charging_periods"]
         );
         app.drain().await;

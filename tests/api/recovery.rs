@@ -1,11 +1,14 @@
 //! Lost triggers: the sweeper finds what is pending all the same.
 
+use functions::job::Job as _;
+use functions::jobs;
+use functions::reservations::confirm::ConfirmReservation;
+use functions::stream::sweep::SweepPartition;
 use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use functions::stream::sweep;
 use serde_json::json;
-use shared::ports::Message;
 use shared::store::keys::{Key, next_actions};
 use shared::store::sweep::SWEEP_PAGE;
 use shared::time::{MINUTE, hours};
@@ -110,12 +113,14 @@ async fn a_confirmation_is_delivered_once_although_every_trigger_was_lost() {
         .id();
     app.running().lose_triggers().await.expect("lost");
     app.advance(31 * 60).await;
-    let message = shared::ports::Message::Confirm {
+    let message = ConfirmReservation {
         tenant: app.alice.tenant(),
         reservation: id.as_str().into(),
         request: None,
-    };
-    functions::work(app.app(), &message)
+    }
+    .message()
+    .expect("a message");
+    jobs::work(app.app(), &message)
         .await
         .expect("a confirmation");
     // The event is in the table, and was not delivered.
@@ -339,13 +344,13 @@ async fn a_partition_with_a_backlog_is_handed_on_and_nothing_of_it_is_lost() {
         let (sweeps, others): (Vec<_>, Vec<_>) = player
             .take_messages()
             .into_iter()
-            .partition(|message| matches!(message, Message::Sweep { .. }));
+            .partition(|message| message.job == SweepPartition::NAME);
         sent.extend(others.into_iter().map(|message| format!("{message:?}")));
         if sweeps.is_empty() {
             break;
         }
         for message in sweeps {
-            functions::work(&player.app, &message)
+            jobs::work(&player.app, &message)
                 .await
                 .expect("a partition");
             handed_on.push(message);
@@ -360,13 +365,13 @@ async fn a_partition_with_a_backlog_is_handed_on_and_nothing_of_it_is_lost() {
     );
     assert_eq!(handed_on.len(), 2, "{handed_on:?}");
     // A message that comes twice sends nothing that was not sent before.
-    functions::work(&player.app, &handed_on[0])
+    jobs::work(&player.app, &handed_on[0])
         .await
         .expect("a partition");
     for message in player.take_messages() {
         let is_known = distinct.contains(&format!("{message:?}"));
         assert!(
-            is_known || matches!(message, Message::Sweep { .. }),
+            is_known || message.job == SweepPartition::NAME,
             "{message:?}"
         );
     }

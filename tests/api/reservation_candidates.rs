@@ -62,6 +62,8 @@ async fn a_candidate_shows_the_connector_its_window_its_price_and_its_score() {
             "distance_meters": meters, "start": start, "end": end, "currency": "gbp", "policy_warnings": [],
             "estimated_duration": 3600, "estimated_energy": 22_000})
     };
+    let points = json!({"distance": 0, "occupied_now": 0, "preferred_network": 0, "preferred_station": 0, "shift": 0,
+        "speed_missed": 0, "surcharge": 0});
     let merits = json!({"occupied_now": false, "preferred_network": false, "preferred_station": false, "shift": 0,
         "speed_missed": false, "surcharge": 0});
     let want = json!([
@@ -74,7 +76,8 @@ async fn a_candidate_shows_the_connector_its_window_its_price_and_its_score() {
                     .expect("metres")
             ),
             json!({"location": north(1_250.0), "price_per_kwh": 45, "estimated_total_cost": 990, "score": 12 + 50,
-                "merits": with(merits.clone(), json!({"occupied_now": true}))}),
+                "merits": with(merits.clone(), json!({"occupied_now": true})),
+                "points": with(points.clone(), json!({"distance": 12, "occupied_now": 50}))}),
         ),
         with(
             candidate(
@@ -85,7 +88,8 @@ async fn a_candidate_shows_the_connector_its_window_its_price_and_its_score() {
                     .expect("metres")
             ),
             json!({"location": north(4_050.0), "price_per_kwh": 55, "estimated_total_cost": 1210, "score": 40 + 50,
-                "merits": with(merits, json!({"surcharge": 10}))}),
+                "merits": with(merits, json!({"surcharge": 10})),
+                "points": with(points, json!({"distance": 40, "surcharge": 50}))}),
         ),
     ]);
     assert_eq!(found["candidates"], want);
@@ -448,9 +452,8 @@ async fn stations_of_a_network_are_candidates_as_long_as_it_is_connected() {
             _ => &app.alice,
         };
         let crew = app.crew(account).await;
-        cpo.put(&app, "/tariffs/NL/EXA/DAY", &fixture("tariff"))
-            .await;
-        cpo.put(&app, "/locations/NL/EXA/AMS-1", &fixture("location"))
+        cpo.put("/tariffs/NL/EXA/DAY", &fixture("tariff")).await;
+        cpo.put("/locations/NL/EXA/AMS-1", &fixture("location"))
             .await;
         let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
         let around = with(search(&app, &crew, 60), json!({"location": place}));

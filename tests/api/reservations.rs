@@ -1,11 +1,13 @@
 //! `/v1/reservations`, from creation to confirmation.
 
+use functions::job::Job as _;
+use functions::jobs;
+use functions::reservations::confirm::ConfirmReservation;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shared::charging::calendar::CalendarOwner;
 use shared::models::reservation::Reservation;
-use shared::ports::Message;
 use shared::time::{DAY, minutes, whole_millis};
 use shared::{Id, Mode};
 use tests::clock::Hand;
@@ -699,12 +701,14 @@ async fn an_attempt_that_comes_too_late_leaves_what_the_one_before_found() {
     let late = Arc::new(Hand::at(app.now().plus(minutes(40))));
     let late = app.app_with(app.app().store.clone(), late);
     let tenant = app.alice.tenant();
-    let message = Message::Confirm {
+    let message = ConfirmReservation {
         tenant,
         reservation: Id::from(id.as_str()),
         request: None,
-    };
-    functions::work(&late, &message).await.expect("an attempt");
+    }
+    .message()
+    .expect("a message");
+    jobs::work(&late, &message).await.expect("an attempt");
     let failed = app.alice.get(&path).await.body;
     assert_eq!(failed["failed_reason"], "no_available_connectors");
     assert_eq!(failed["match_summary"], waiting["match_summary"]);
@@ -907,17 +911,17 @@ async fn confirming_asks_the_table_three_times_in_a_row_before_it_writes() {
     let tenant = app.alice.tenant();
     let row = app.app().store.load::<Reservation>(&tenant, &id);
     let row = row.await.expect("the reservation");
-    let message = Message::Confirm {
+    let message = ConfirmReservation {
         tenant,
         reservation: id.clone(),
         request: Some(Box::new(row.request())),
-    };
+    }
+    .message()
+    .expect("a message");
     let meter = Meter::default();
     let store = meter.store(&app.running().store_url, &app.running().table);
     let metered = app.app_with(store, app.app().clock.clone());
-    functions::work(&metered, &message)
-        .await
-        .expect("an attempt");
+    jobs::work(&metered, &message).await.expect("an attempt");
     let calls = meter.take();
     let booked = |call: &Call| call.operation == "TransactWriteItems";
     let before = calls.iter().position(booked).expect("it is booked");

@@ -1,8 +1,8 @@
 //! The sample events in `events/`: each names its route and is answered by it.
 
 use functions::function::Trigger;
+use functions::jobs::{read_message, work};
 use serde_json::Value;
-use shared::ports::Message;
 use tests::samples::{Sample, text};
 use tests::{Receiver, TestApp};
 
@@ -27,12 +27,12 @@ async fn every_route_answers_its_sample_event() {
 #[tokio::test]
 async fn every_queue_has_a_sample_message_that_can_be_worked_on() {
     let app = TestApp::start().await;
-    for work in shared::ports::Work::ALL {
-        let event: Value = serde_json::from_str(&text(work.function())).expect("JSON");
+    for worker in functions::jobs::workers() {
+        let event: Value = serde_json::from_str(&text(worker.name)).expect("JSON");
         let body = event["Records"][0]["body"].as_str().expect("a body");
-        let message: Message = serde_json::from_str(body).expect("a message");
-        assert_eq!(message.work(), *work);
-        functions::work(app.app(), &message)
+        let message = read_message(body).expect("a message");
+        assert_eq!(message.function, worker.name);
+        work(app.app(), &message)
             .await
             .expect("what is not there needs no work");
     }
@@ -44,7 +44,7 @@ fn there_is_no_sample_without_a_function() {
         .iter()
         .map(|one| one.route.name.to_owned())
         .collect();
-    let others = functions::FUNCTIONS.iter();
+    let others = functions::functions();
     let others = others.filter(|one| !matches!(one.trigger, Trigger::Ocpi(_)));
     functions.extend(others.map(|one| one.name.to_owned()));
     let operations = functions::ocpi::modules()

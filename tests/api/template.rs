@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use functions::FUNCTIONS;
 use functions::function::Trigger;
 use serde_json::json;
 use shared::Kind;
@@ -130,9 +129,7 @@ async fn no_route_writes_what_its_role_may_not() {
     // What happens later, all of it together.
     recorder.take();
     app.drain().await;
-    let background = FUNCTIONS
-        .iter()
-        .filter(|one| one.trigger != Trigger::Invocation);
+    let background = functions::functions().filter(|one| one.trigger != Trigger::Invocation);
     let allowed: Vec<Rows> = background
         .flat_map(|one| one.deployment.writes)
         .copied()

@@ -1,8 +1,11 @@
 //! Deliveries: signed, retried, claimed once, and given up in the end.
 
+use functions::job::Job as _;
+use functions::jobs;
+use functions::webhooks::deliver::DeliverWebhook;
 use serde_json::{Value, json};
 use shared::aws::SystemClock;
-use shared::ports::{Clock as _, Message};
+use shared::ports::Clock as _;
 use shared::store::client;
 use shared::{Id, Mode, Timestamp};
 use tests::{Client, Receiver, SLACK, TestApp, TestResponse, fleet, header, hmac, verify};
@@ -354,13 +357,15 @@ async fn a_duplicate_trigger_sends_nothing() {
     let endpoint = Id::from(endpoint["id"].as_str().expect("an id"));
     for attempt in [1, 2, 7] {
         let (tenant, event, endpoint) = (tenant.clone(), event.clone(), endpoint.clone());
-        let message = Message::Deliver {
+        let message = DeliverWebhook {
             tenant,
             event,
             endpoint,
             attempt,
-        };
-        functions::work(app.app(), &message)
+        }
+        .message()
+        .expect("a message");
+        jobs::work(app.app(), &message)
             .await
             .expect("nothing to do");
     }
@@ -384,15 +389,17 @@ async fn many_triggers_at_once_make_one_attempt() {
     // The second attempt is due within six seconds; the clock moves there without the runner's own trigger.
     app.running().lose_triggers().await.expect("lost");
     app.advance(7).await;
-    let message = Message::Deliver {
+    let message = DeliverWebhook {
         tenant,
         event,
         endpoint,
         attempt: 2,
-    };
+    }
+    .message()
+    .expect("a message");
     let rivals = (0..8).map(|_| {
         let (app, message) = (app.app().clone(), message.clone());
-        tokio::spawn(async move { functions::work(&app, &message).await })
+        tokio::spawn(async move { jobs::work(&app, &message).await })
     });
     for rival in rivals.collect::<Vec<_>>() {
         rival.await.expect("an end").expect("success");

@@ -54,13 +54,13 @@ impl Scene {
         let app = TestApp::start().await;
         let mut platforms = Vec::new();
         for (place, party) in PARTIES.into_iter().enumerate() {
-            let platform = Connected::with(&app, |behaviour| {
-                behaviour.roles[0]["party_id"] = json!(party);
+            let platform = Connected::with(&app, |script| {
+                script.roles[0]["party_id"] = json!(party);
                 let lists = [
                     ("locations", location(place)),
                     ("tariffs", of_party("tariff", party)),
                 ];
-                behaviour
+                script
                     .lists
                     .extend(lists.map(|(name, one)| (name, vec![one])));
             });
@@ -72,20 +72,25 @@ impl Scene {
     /// One hub with both parties behind it.
     async fn of_hub() -> Self {
         let app = TestApp::start().await;
-        let hub = Connected::with(&app, |behaviour| {
+        let hub = Connected::with(&app, |script| {
             let role = |role: &str, party: &str| json!({"role": role, "country_code": "NL", "party_id": party, "business_details": {"name": party}});
-            behaviour.roles = json!([
+            script.roles = json!([
                 role("HUB", "HUB"),
                 role("CPO", PARTIES[0]),
                 role("CPO", PARTIES[1])
             ]);
             let locations = vec![location(0), location(1)];
-            behaviour.lists.insert("locations", locations);
+            script.lists.insert("locations", locations);
             let tariffs = PARTIES.map(|party| of_party("tariff", party));
-            behaviour.lists.insert("tariffs", tariffs.to_vec());
+            script.lists.insert("tariffs", tariffs.to_vec());
         });
-        let platforms = vec![hub.await];
-        Self::with(app, platforms).await
+        let hub = hub.await;
+        app.drain().await;
+        let parties = PARTIES.map(|party| json!({"country_code": "NL", "party_id": party}));
+        let approval =
+            json!({"action": "approve_parties", "network": hub.network, "parties": parties});
+        manage(&app, approval).await.expect("approved");
+        Self::with(app, vec![hub]).await
     }
 
     async fn with(app: TestApp, platforms: Vec<Connected>) -> Self {
@@ -124,7 +129,7 @@ impl Scene {
         let session = session.expect(200).body;
         self.app.drain().await;
         let platform = self.platforms.get(operator).unwrap_or(&self.platforms[0]);
-        let command = platform.platform.received("POST", START).pop();
+        let command = platform.received("POST", START).pop();
         (session, command.expect("a command").body)
     }
 
@@ -234,7 +239,7 @@ async fn a_foreign_report_or_cdr_does_not_touch_a_running_session() {
         assert_eq!(scene.status(&session).await, ("pending".into(), 0));
         scene.report(0, &theirs).await;
         assert_eq!(scene.status(&session).await, ("active".into(), 0));
-        scene.app.advance(600).await;
+        scene.app.advance(3_600).await;
         let now = scene.app.now();
         let end = json!({"status": "COMPLETED", "kwh": 50, "end_date_time": now, "last_updated": now,
             "total_cost": {"excl_vat": 4_000.0, "incl_vat": 5_000.0}});
@@ -359,14 +364,14 @@ async fn one_driver_at_both_operators_has_two_sessions() {
     for place in 0..2 {
         let theirs = scene.session(place, &token);
         scene.report(place, &theirs).await;
-        scene.app.advance(300).await;
+        scene.app.advance(3_600).await;
         scene.bill(place, &theirs, costs(3.0 + place as f64)).await;
         ended.push(theirs);
     }
     assert_eq!(scene.sessions().await, 2);
     assert_eq!(scene.invoiced().await, [300, 400]);
     // The other one's CDR of the same time is not taken for a correction.
-    let late = json!({"id": "C7", "session_id": null, "start_date_time": scene.app.now().plus(minutes(-5))});
+    let late = json!({"id": "C7", "session_id": null, "start_date_time": scene.app.now().plus(minutes(-60))});
     scene.bill(1, &ended[1], with(costs(99.0), late)).await;
     assert_eq!(scene.sessions().await, 2);
 }
@@ -415,21 +420,21 @@ async fn comes_back(is_pulled: bool) {
     scene.app.advance(600).await;
     let revoke = json!({"action": "revoke", "network": scene.operators[0].network});
     manage(&scene.app, revoke).await.expect("it is revoked");
-    let again = Connected::with(&scene.app, |behaviour| {
+    let again = Connected::with(&scene.app, |script| {
         if is_pulled {
             let lists = [
                 ("locations", location(0)),
                 ("tariffs", of_party("tariff", "EXA")),
             ];
             let lists = lists.map(|(name, one)| (name, vec![one]));
-            behaviour.lists.extend(lists);
+            script.lists.extend(lists);
         }
     });
     let again = again.await;
     scene.app.drain().await;
     if !is_pulled {
         let path = "/locations/NL/EXA/AMS-1";
-        again.put(&scene.app, path, &location(0)).await;
+        again.put(path, &location(0)).await;
     }
     // The station is the same one, and its new network operates it.
     let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
@@ -442,7 +447,7 @@ async fn comes_back(is_pulled: bool) {
     ] {
         let change = json!({"id": id, "authorization_reference": reference});
         let cdr = with(cdr_of(&theirs, scene.app.now()), change);
-        let answer = again.send(&scene.app, "POST", "/cdrs", Some(&cdr)).await;
+        let answer = again.send("POST", "/cdrs", Some(&cdr)).await;
         assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
         scene.app.drain().await;
     }
@@ -454,9 +459,9 @@ async fn comes_back(is_pulled: bool) {
     let next = scene.app.alice.post("/v1/charging_sessions", body).await;
     let next = next.expect(200).body;
     scene.app.drain().await;
-    let command = again.platform.received("POST", START).pop();
+    let command = again.received("POST", START).pop();
     let theirs = session_of(&command.expect("a command").body, scene.app.now());
-    again.put(&scene.app, "/sessions/NL/EXA/S1", &theirs).await;
+    again.put("/sessions/NL/EXA/S1", &theirs).await;
     scene.app.drain().await;
     assert_eq!(scene.status(&next).await.0, "active");
     assert_eq!(scene.status(&session).await, ("active".into(), 0));

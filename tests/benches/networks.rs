@@ -75,9 +75,9 @@ fn location(number: usize) -> Value {
 
 /// An operator with so many locations.
 async fn connected(test: &TestApp, locations: usize) -> Connected {
-    let cpo = Connected::with(test, |behaviour| {
-        behaviour.page = PAGE;
-        behaviour.generated = Some(Generated {
+    let cpo = Connected::with(test, |script| {
+        script.page = PAGE;
+        script.generated = Some(Generated {
             count: locations,
             make: location,
         });
@@ -91,7 +91,7 @@ async fn pull_all(app: &App, test: &TestApp, cpo: &Connected, mut after: impl Fn
     manage(test, asked).await.expect("a pull");
     let network = Id::from(cpo.network.as_str());
     loop {
-        sync::handle(app, Mode::Test, &network)
+        sync::pull_within(app, Mode::Test, &network, &sync::Limits::default())
             .await
             .expect("a run");
         after();
@@ -126,8 +126,8 @@ async fn large_page(folder: &Path) {
     tokio::spawn(async move { axum::serve(port, router).await });
 
     let test = in_file(folder).await;
-    let cpo = Connected::with(&test, |behaviour| {
-        behaviour.addresses.insert("locations", address);
+    let cpo = Connected::with(&test, |script| {
+        script.addresses.insert("locations", address);
     });
     let cpo = cpo.await;
     let before = memory();
@@ -266,11 +266,7 @@ async fn patch(test: &TestApp, cpo: &Connected, locations: usize) {
                 _ => "AVAILABLE",
             };
             let (router, number, now) = (router.clone(), number % locations, test.app().now());
-            let cpo = Connected {
-                platform: cpo.platform.clone(),
-                token: cpo.token.clone(),
-                network: cpo.network.clone(),
-            };
+            let cpo = cpo.clone();
             sent.push(tokio::spawn(async move {
                 send_patch(&router, &cpo, number, status, now).await
             }));

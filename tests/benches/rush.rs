@@ -5,6 +5,9 @@
 //! `RUSH_SEED` draws another day.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
+use functions::job::Job as _;
+use functions::jobs;
+use functions::reservations::confirm::ConfirmReservation;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +19,6 @@ use shared::models::reservation::{Reservation, ReservationInternal, ReservationS
 use shared::models::stored::Stored;
 use shared::models::vehicle::ConnectorType;
 use shared::origin::Tenant;
-use shared::ports::Message;
 use shared::store::list::Cursor;
 use shared::time::{DAY, days, minutes, whole_millis};
 use shared::{Id, Timestamp};
@@ -159,12 +161,14 @@ impl<'a> Rush<'a> {
             };
             clock.move_by(now.since(app.now()));
             for (_, id) in due.into_iter().filter(|(at, _)| *at == now) {
-                let message = Message::Confirm {
+                let message = ConfirmReservation {
                     tenant: self.tenant.clone(),
                     reservation: id.clone(),
                     request: None,
-                };
-                functions::work(&app, &message).await.expect("an attempt");
+                }
+                .message()
+                .expect("a message");
+                jobs::work(&app, &message).await.expect("an attempt");
             }
         }
     }

@@ -5,6 +5,9 @@
 //! `STATIONS` takes another number of stations.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
+use functions::job::Job as _;
+use functions::jobs;
+use functions::reservations::confirm::ConfirmReservation;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -13,7 +16,6 @@ use axum::http::Request;
 use functions::charging_stations::import;
 use serde_json::{Value, json};
 use shared::models::reservation::Reservation;
-use shared::ports::Message;
 use shared::{App, Id, Mode};
 use tests::faulty::Dice;
 use tests::meter::{Call, Meter, in_a_row};
@@ -174,16 +176,16 @@ impl Bench<'_> {
                 .load::<Reservation>(&tenant, &reservation)
                 .await;
             let row = row.expect("the reservation");
-            let message = Message::Confirm {
+            let message = ConfirmReservation {
                 tenant: tenant.clone(),
                 reservation,
                 request: Some(Box::new(row.request())),
-            };
+            }
+            .message()
+            .expect("a message");
             self.meter.take();
             let started = Instant::now();
-            functions::work(&self.app, &message)
-                .await
-                .expect("an attempt");
+            jobs::work(&self.app, &message).await.expect("an attempt");
             samples.add(started.elapsed(), &self.meter.take());
         }
         samples.print(&format!("confirmation, {radius} m"));

@@ -7,6 +7,9 @@
 mod checker;
 mod simulation;
 
+use functions::job::Job as _;
+use functions::jobs;
+use functions::reservations::confirm::ConfirmReservation;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,7 +23,6 @@ use shared::models::reservation::{Reservation, ReservationStatus, Terms};
 use shared::models::vehicle::Vehicle;
 use shared::money::Currency;
 use shared::origin::{Mode, Origin, Tenant};
-use shared::ports::Message;
 
 use shared::models::stored::Stored;
 use shared::time::{SignedDuration, minutes};
@@ -223,13 +225,15 @@ impl Round {
     }
 
     async fn confirm(&self, id: &Id) {
-        let message = Message::Confirm {
+        let message = ConfirmReservation {
             tenant: self.tenant.clone(),
             reservation: id.clone(),
             request: None,
-        };
+        }
+        .message()
+        .expect("a message");
         for _ in 0..DELIVERIES {
-            let work = functions::work(&self.app, &message);
+            let work = jobs::work(&self.app, &message);
             if let Some(Ok(())) = under_faults(self.dice.below(u64::MAX), work).await {
                 return;
             }

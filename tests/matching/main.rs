@@ -8,6 +8,9 @@
 mod cities;
 mod oracle;
 
+use functions::job::Job as _;
+use functions::jobs;
+use functions::reservations::confirm::ConfirmReservation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use serde_json::{Value, json};
 use shared::origin::Mode;
-use shared::ports::{Clock as _, Message};
+use shared::ports::Clock as _;
 use shared::time::SignedDuration;
 use shared::{App, Id, Kind, Timestamp};
 use tests::clock::Hand;
@@ -240,14 +243,14 @@ impl City {
     }
 
     async fn attempt(&self, made: &Value) {
-        let message = Message::Confirm {
+        let message = ConfirmReservation {
             tenant: self.client.tenant(),
             reservation: Id::from(id(made)),
             request: None,
-        };
-        functions::work(&self.app, &message)
-            .await
-            .expect("an attempt");
+        }
+        .message()
+        .expect("a message");
+        jobs::work(&self.app, &message).await.expect("an attempt");
     }
 
     fn count(&self, got: &Value, tally: &mut Tally) {

@@ -23,7 +23,7 @@ use shared::money::Currency;
 use shared::time::{SignedDuration, days, hours, minutes};
 use shared::{Id, Mode, Timestamp};
 use tests::faulty::Dice;
-use tests::platform::{Connected, Reaction, Received, fixture, manage};
+use tests::platform::{Behaviour, Connected, Received, fixture, manage};
 use tests::stage::Stage;
 use tests::{TestApp, with};
 
@@ -189,10 +189,10 @@ impl Network {
         let currencies = [own, other].map(|code| Currency::from_code(code).expect("a currency"));
         let roles = json!([{"role": "CPO", "country_code": "NL", "party_id": party,
             "business_details": {"name": "Liars"}}]);
-        let cpo = Connected::with(test, |behaviour| {
-            behaviour.roles = roles;
+        let cpo = Connected::with(test, |script| {
+            script.roles = roles;
             // There is nothing to pull but its location: it pushes everything.
-            behaviour.missing = vec!["tariffs", "sessions", "cdrs"];
+            script.missing = vec!["tariffs", "sessions", "cdrs"];
         });
         let cpo = Box::pin(cpo).await;
         let price = decimal(PRICE * 10, currencies[0]);
@@ -200,8 +200,7 @@ impl Network {
         let tariff =
             json!({"party_id": party, "currency": code(currencies[0]), "elements": [element]});
         let tariff = with(fixture("tariff"), tariff);
-        cpo.put(test, &format!("/tariffs/NL/{party}/DAY"), &tariff)
-            .await;
+        cpo.put(&format!("/tariffs/NL/{party}/DAY"), &tariff).await;
         let latitude = format!("{}.{:06}", 40 + seed / 50 % 30, seed % 50 * 20_000);
         let mut location = fixture("location");
         let mut second = location["evses"][0].clone();
@@ -209,13 +208,10 @@ impl Network {
         location["evses"][1] = second;
         let place = json!({"latitude": latitude, "longitude": format!("{longitude}000")});
         let location = with(location, json!({"party_id": party, "coordinates": place}));
-        cpo.put(test, &format!("/locations/NL/{party}/AMS-1"), &location)
+        cpo.put(&format!("/locations/NL/{party}/AMS-1"), &location)
             .await;
         let locations = vec![location];
-        cpo.platform
-            .behaviour()
-            .lists
-            .insert("locations", locations);
+        cpo.script().lists.insert("locations", locations);
         let near =
             format!("/v1/charging_stations?latitude={latitude}&longitude={longitude}&radius=500");
         let found = stage.get(&near).await;
@@ -389,26 +385,25 @@ impl Network {
     }
 
     fn commands(&self, name: &str, from: usize) -> Vec<Received> {
-        let all = self
-            .cpo
-            .platform
-            .received("POST", &format!("{COMMANDS}/{name}"));
+        let all = self.cpo.received("POST", &format!("{COMMANDS}/{name}"));
         all.into_iter().skip(from).collect()
     }
 
     /// How it responds to the next commands. What it does then may be something else.
     fn prepare_reactions(&mut self, dice: &Dice) {
-        let mut behaviour = self.cpo.platform.behaviour();
-        while behaviour.reactions.len() < 6 {
-            let responds =
-                |result: &str| Reaction::Responds(json!({"result": result, "timeout": 30}));
-            behaviour.reactions.push_back(match dice.below(20) {
-                0 => responds("REJECTED"),
-                1 => Reaction::Fails(500),
-                2 => Reaction::Closes,
-                3 => Reaction::Says("<html>"),
-                4 => Reaction::Says("{}"),
-                _ => responds("ACCEPTED"),
+        let mut script = self.cpo.script();
+        while script.next_commands.len() < 6 {
+            let respond = |result: &str| Behaviour::Respond {
+                data: json!({"result": result, "timeout": 30}),
+            };
+            let say = |text: &str| Behaviour::Say { text: text.into() };
+            script.next_commands.push_back(match dice.below(20) {
+                0 => respond("REJECTED"),
+                1 => Behaviour::Status { http: 500 },
+                2 => Behaviour::Close,
+                3 => say("<html>"),
+                4 => say("{}"),
+                _ => respond("ACCEPTED"),
             });
         }
     }

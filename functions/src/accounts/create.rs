@@ -2,7 +2,7 @@
 //! 1,000 accounts below it, unless the deployment sets another number.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::account::{Account, AccountInternal, MAX_DEPTH, NewAccount};
 use shared::models::api_key::Resource;
@@ -17,7 +17,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewAccount>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Account>, Error> {
     let preferences = new.preferences.as_ref();
     if preferences.is_some_and(|preferences| preferences.payment_method().is_some()) {
         // It would have to be one of the new account's own.

@@ -1,22 +1,21 @@
 //! `GET /v1/accounts`: lists the accounts the caller's account has made, newest first.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Kind};
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list("list-accounts", "/v1/accounts", Resource::Accounts);
+pub const ROUTE: Route = Route::get("list-accounts", "/v1/accounts", Resource::Accounts);
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<Account>>, Error> {
     let page_request = query.page_request(context.tenant(), Kind::Account)?;
     let partition = Partition::Children {
         parent: &context.tenant().account,
@@ -28,5 +27,5 @@ pub async fn handle(
     for row in &mut found.rows {
         row.object = row.seen_in(context.tenant().mode);
     }
-    page::respond(&context, &query, found.objects())
+    query.respond(&context, found.objects())
 }

@@ -9,3 +9,34 @@ pub mod retrieve;
 pub mod set_status;
 pub mod topup;
 pub mod update;
+
+use crate::charge_cards::refresh::RefreshTokens;
+use crate::job::Job as _;
+use crate::stream::record::StreamRecord;
+use shared::error::Result;
+use shared::models::account::Account;
+use shared::origin::{Mode, Tenant};
+use shared::store::row::decode;
+use shared::{App, Id};
+
+/// The tokens of charge cards depend on the status of the account, which holds in both of its modes.
+///
+/// # Errors
+/// `Unavailable` if SQS cannot be reached.
+pub async fn on_change(app: &App, account: &Id, record: &StreamRecord) -> Result<()> {
+    let (Some(before), Some(after)) = (record.old.clone(), record.new.clone()) else {
+        return Ok(());
+    };
+    let status = |item| decode::<Account>(item).map(|account| account.object.status);
+    if status(before)? == status(after)? {
+        return Ok(());
+    }
+    for mode in [Mode::Live, Mode::Test] {
+        let tenant = Tenant {
+            account: account.clone(),
+            mode,
+        };
+        RefreshTokens::of(&tenant, account).send(app).await?;
+    }
+    Ok(())
+}

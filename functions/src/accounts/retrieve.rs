@@ -1,8 +1,9 @@
 //! `GET /v1/accounts/{id}`: shows the caller's account or one of its children.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{PathId, RequestContext, Route};
+use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::{App, Error};
 
@@ -12,7 +13,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Account>, Error> {
     let row = app.store.account(context.tenant(), &id).await?;
     context.respond(&row.seen_in(context.tenant().mode))
 }

@@ -2,8 +2,9 @@
 //! wallet changes during the charge, it is refunded and the response is 409.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
+use shared::models::account::Account;
 use shared::models::api_key::Resource;
 use shared::models::transaction::TopUp;
 use shared::store::wallets::Wallet;
@@ -22,6 +23,8 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(body): Body<TopUp>,
-) -> Result<Response, Error> {
-    top_up::handle(&app, &context, Wallet::Account(&id), &body).await
+) -> Result<Reply<Account>, Error> {
+    top_up::handle(&app, &context, Wallet::Account(&id), &body)
+        .await
+        .map(Reply::from)
 }

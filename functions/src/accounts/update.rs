@@ -1,10 +1,10 @@
 //! `POST /v1/accounts/{id}`: updates the caller's account or one of its children.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::fields::patch::Change;
 use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::account::AccountChange;
+use shared::models::account::{Account, AccountChange};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::Payer;
 use shared::origin::Tenant;
@@ -20,7 +20,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<AccountChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Account>, Error> {
     let mut row = app.store.account(context.tenant(), &id).await?;
     let tenant = Tenant {
         account: id,

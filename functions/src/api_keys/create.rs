@@ -4,7 +4,7 @@
 //! which it may still be accepted elsewhere.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, Conditional, RequestContext, Route};
 use shared::models::api_key::{ApiKey, NewApiKey, Resource};
 use shared::models::stored::Stored;
@@ -20,7 +20,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewApiKey>,
-) -> Result<Response, Error> {
+) -> Result<Reply<ApiKey>, Error> {
     let (key, internal) = ApiKey::new(
         new,
         context.tenant(),
@@ -28,15 +28,12 @@ pub async fn handle(
         &context.default_version,
         context.now(),
     )?;
-    let shown = context.respond(&key)?;
+    let response = context.respond(&key)?;
     let stored = ApiKey {
         secret: None,
         ..key
     };
-    let response = Response {
-        remembered: Some(context.respond(&stored)?.body),
-        ..shown
-    };
+    let response = response.remembered_as(context.respond(&stored)?);
     let mut tx = app.store.begin(&context.origin);
     tx.create(&mut Stored::with_internal(stored, internal))?;
     tx.check_key(&context.key, context.now())?;

@@ -3,10 +3,10 @@
 //! for longer.
 
 use axum::extract::State;
-use shared::Response;
 use shared::http::{Conditional, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::{App, Error, Kind};
+use shared::models::api_key::{ApiKey, Resource};
+use shared::{App, Error};
+use shared::{Deleted, Reply};
 
 pub const ROUTE: Route = Route::delete("delete-api-key", "/v1/api_keys/{id}", Resource::ApiKeys)
     .sometimes_requiring(&[Conditional {
@@ -18,10 +18,10 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Deleted<ApiKey>>, Error> {
     let row = app.store.api_key_by_id(context.tenant(), &id).await?;
     row.object.check_delete(&context.key)?;
-    let response = context.deleted(&id, Kind::ApiKey)?;
+    let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     tx.delete(&row)?;
     // Removing its own row is conditional on that row already.

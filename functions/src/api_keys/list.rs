@@ -1,21 +1,20 @@
 //! `GET /v1/api_keys`: lists the keys of the caller's account and mode, newest first, without their secrets.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::{ApiKey, Resource};
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Kind};
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list("list-api-keys", "/v1/api_keys", Resource::ApiKeys);
+pub const ROUTE: Route = Route::get("list-api-keys", "/v1/api_keys", Resource::ApiKeys);
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<ApiKey>>, Error> {
     let page_request = query.page_request(context.tenant(), Kind::ApiKey)?;
     let partition = Partition::Kind {
         tenant: context.tenant(),
@@ -25,5 +24,5 @@ pub async fn handle(
         .store
         .list_objects::<ApiKey>(partition, &page_request, Vec::new())
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

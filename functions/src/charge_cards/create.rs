@@ -3,7 +3,7 @@
 //! 20 RFID cards.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charge_card::{ChargeCard, NewChargeCard};
@@ -32,7 +32,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewChargeCard>,
-) -> Result<Response, Error> {
+) -> Result<Reply<ChargeCard>, Error> {
     let tenant = context.tenant();
     let new = ChargeCard::new(new, context.now())?;
     let driver = holders::check(&app, tenant, &new.object).await?;

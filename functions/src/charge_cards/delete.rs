@@ -3,12 +3,12 @@
 //! decides.
 
 use axum::extract::State;
-use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charge_card::ChargeCard;
 use shared::store::access::Rows;
 use shared::{App, Code, Error, Kind};
+use shared::{Deleted, Reply};
 
 pub const ROUTE: Route = Route::delete(
     "delete-charge-card",
@@ -22,12 +22,12 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Deleted<ChargeCard>>, Error> {
     let mut card = app.store.load::<ChargeCard>(context.tenant(), &id).await?;
     card.delete()?;
     let uid = card.object.uid.as_str();
     let uid_use = app.store.card_uid(context.tenant().mode, uid).await?;
-    let response = context.deleted(&id, Kind::ChargeCard)?;
+    let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     tx.delete_card(&card, uid_use)?;
     tx.commit(response).await

@@ -10,6 +10,7 @@ pub mod list;
 pub mod refresh;
 pub mod retrieve;
 pub mod tap;
+pub mod tokens;
 pub mod update;
 
 pub use context::app_token;

@@ -7,14 +7,15 @@
 //! It also makes the app card of a driver, expires cards, takes cards from drivers and vehicles that were deleted, and follows what
 //! becomes of the uid of a card: the card that holds it is notified of claims, and a decision changes the status of both.
 
+use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
 use shared::models::charge_card::{CardType, ChargeCard};
 use shared::models::driver::Driver;
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::ports::network::Subject;
-use shared::ports::{Message, Work};
 use shared::store::access::Rows;
 use shared::store::charge_cards::CardToken;
 use shared::store::keys::Partition;
@@ -23,17 +24,7 @@ use shared::{App, Error, Id, Kind};
 
 use super::context;
 use crate::function::Function;
-
-pub const FUNCTION: Function = Function::worker(
-    Work::RefreshTokens,
-    Deployment::in_background()
-        .writing(&[
-            Rows::Of(Kind::ChargeCard),
-            Rows::CardHolders,
-            Rows::CardTokens,
-        ])
-        .needing(&[Need::Messages]),
-);
+use crate::job::Job;
 
 /// How many cards one message is for.
 const AT_A_TIME: usize = 100;
@@ -41,23 +32,63 @@ const AT_A_TIME: usize = 100;
 /// How often a card is read again after a concurrent change.
 const TRIES: usize = 8;
 
-/// Brings the tokens up to date that depend on an object, after the given card.
-///
-/// # Errors
-/// The table or the queue cannot be reached: the message comes again.
-pub async fn handle(app: &App, tenant: &Tenant, of: &Id, after: Option<&Id>) -> Result<(), Error> {
-    match of.kind() {
-        Some(Kind::ChargeCard) => refresh(app, tenant, of).await,
-        Some(Kind::Driver) => of_driver(app, tenant, of, after).await,
-        Some(Kind::Vehicle) => of_vehicle(app, tenant, of, after).await,
-        Some(Kind::Account) => {
-            if after.is_none() {
-                below(app, tenant).await?;
-            }
-            of_everybody(app, tenant, of, after).await
+/// Brings the tokens of charge cards up to date that depend on an object, those of the cards after the given one.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RefreshTokens {
+    pub tenant: Tenant,
+    pub of: Id,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Id>,
+}
+
+impl RefreshTokens {
+    /// Those of all cards that depend on an object.
+    pub fn of(tenant: &Tenant, of: &Id) -> Self {
+        Self {
+            tenant: tenant.clone(),
+            of: of.clone(),
+            after: None,
         }
-        Some(Kind::Fleet | Kind::Policy) => of_everybody(app, tenant, of, after).await,
-        _ => Ok(()),
+    }
+}
+
+impl Job for RefreshTokens {
+    const NAME: &'static str = "refresh-tokens";
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .writing(&[
+                Rows::Of(Kind::ChargeCard),
+                Rows::CardHolders,
+                Rows::CardTokens,
+            ])
+            .needing(&[Need::Messages]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.of)
+    }
+
+    /// Brings the tokens up to date that depend on an object, after the given card.
+    ///
+    /// # Errors
+    /// The table or the queue cannot be reached: the message comes again.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self { tenant, of, after } = &self;
+        let after = after.as_ref();
+        match of.kind() {
+            Some(Kind::ChargeCard) => refresh(app, tenant, of).await,
+            Some(Kind::Driver) => of_driver(app, tenant, of, after).await,
+            Some(Kind::Vehicle) => of_vehicle(app, tenant, of, after).await,
+            Some(Kind::Account) => {
+                if after.is_none() {
+                    below(app, tenant).await?;
+                }
+                of_everybody(app, tenant, of, after).await
+            }
+            Some(Kind::Fleet | Kind::Policy) => of_everybody(app, tenant, of, after).await,
+            _ => Ok(()),
+        }
     }
 }
 
@@ -147,12 +178,12 @@ fn page_after(card: Option<&Id>) -> PageRequest {
 }
 
 async fn send(app: &App, tenant: &Tenant, of: &Id, after: Option<&Id>) -> Result<(), Error> {
-    let message = Message::RefreshTokens {
+    let job = RefreshTokens {
         tenant: tenant.clone(),
         of: of.clone(),
         after: after.cloned(),
     };
-    app.queue.send(&message, 0).await
+    job.send(app).await
 }
 
 /// Makes the app card of a driver, unless there is one.

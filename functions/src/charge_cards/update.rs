@@ -2,7 +2,7 @@
 //! network asks for considers the change at once.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charge_card::{ChargeCard, ChargeCardChange};
@@ -29,7 +29,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<ChargeCardChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<ChargeCard>, Error> {
     let mut card = app.store.load::<ChargeCard>(context.tenant(), &id).await?;
     let held = |(_, id): (Kind, &Id)| id.clone();
     let before: Vec<Id> = card.object.holders().map(held).collect();

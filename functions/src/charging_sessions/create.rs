@@ -3,7 +3,7 @@
 //! minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::charging::policies::Allowed;
 use shared::http::route::CHARGES_IF_NAMED;
 use shared::http::{Body, RequestContext, Route};
@@ -40,7 +40,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewChargingSession>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Allowed<ChargingSession>>, Error> {
     context.check_charge(new.payment_method.as_ref())?;
     let (tenant, origin, now) = (context.tenant(), &context.origin, context.now());
     let start = SessionStart::load(&app, tenant, &new, now).await?;
@@ -50,7 +50,7 @@ pub async fn handle(
     let (parties, entries) = (start.parties(), start.calendar_entries());
     let mut session = ChargingSession::start(new, &parties, &entries, now)?;
     let response = context.respond(&Allowed {
-        object: &session.object,
+        object: session.object.clone(),
         policy_warnings,
     })?;
     let hold = CalendarHold::of_session(&session);

@@ -3,7 +3,7 @@
 //! reported last.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -30,7 +30,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Response, Error> {
+) -> Result<Reply<ChargingSession>, Error> {
     let mut row = app
         .store
         .load::<ChargingSession>(context.tenant(), &id)

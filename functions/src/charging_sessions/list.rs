@@ -3,8 +3,9 @@
 //! `created[lt]`.
 
 use axum::extract::State;
-use shared::Response;
-use shared::http::{ListQuery, RequestContext, Route};
+use serde::Deserialize;
+use shared::Reply;
+use shared::http::{Created, ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::{ChargingSession, SessionStatus};
 use shared::models::charging_station::ChargingStation;
@@ -14,66 +15,61 @@ use shared::models::fleet::Fleet;
 use shared::models::vehicle::Vehicle;
 use shared::origin::Tenant;
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::store::row::ById;
 use shared::{App, Code, Error, Id, Kind};
+use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-charging-sessions",
     "/v1/charging_sessions",
     Resource::ChargingSessions,
 )
-.filtered(&[
-    "charging_station",
-    "created[gt]",
-    "created[gte]",
-    "created[lt]",
-    "created[lte]",
-    "driver",
-    "fleet",
-    "limit",
-    "page",
-    "status",
-    "vehicle",
-])
 .refusing(&[Code::DriverOrFleetNotFound]);
+
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    driver: Option<Id>,
+    fleet: Option<Id>,
+    vehicle: Option<Id>,
+    charging_station: Option<Id>,
+    status: Option<SessionStatus>,
+}
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+    Query(created): Query<Created>,
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<ChargingSession>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::ChargingSession);
-    let page_request = query.created(query.page_request(tenant, kind)?)?;
-    let status = query.word::<SessionStatus>("status")?;
-    let named = |kind: Kind| query.id(kind.name());
-    let (driver, fleet) = (named(Kind::Driver), named(Kind::Fleet));
-    let (vehicle, station) = (named(Kind::Vehicle), named(Kind::ChargingStation));
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
+    let (vehicle, station) = (filters.vehicle.as_ref(), filters.charging_station.as_ref());
     let (of_driver, ..) = tokio::try_join!(
-        known::<Driver>(&app, tenant, driver.as_ref()),
-        known::<Fleet>(&app, tenant, fleet.as_ref()),
-        known::<Vehicle>(&app, tenant, vehicle.as_ref()),
-        known::<ChargingStation>(&app, tenant, station.as_ref()),
+        known::<Driver>(&app, tenant, driver),
+        known::<Fleet>(&app, tenant, fleet),
+        known::<Vehicle>(&app, tenant, vehicle),
+        known::<ChargingStation>(&app, tenant, station),
     )?;
-    if let (Some(driver), Some(fleet)) = (of_driver, &fleet)
+    if let (Some(driver), Some(fleet)) = (of_driver, fleet)
         && !driver.fleets.contains(fleet)
     {
         let message = "The driver is not attached to this fleet.";
         return Err(Code::DriverOrFleetNotFound.because(message).at("driver"));
     }
-    let filters = [
-        (Kind::Driver.name(), driver.as_ref()),
-        (Kind::Fleet.name(), fleet.as_ref()),
-        (Kind::Vehicle.name(), vehicle.as_ref()),
-        (Kind::ChargingStation.name(), station.as_ref()),
+    let conditions = [
+        Condition::given("driver", driver),
+        Condition::given("fleet", fleet),
+        Condition::given("vehicle", vehicle),
+        Condition::given("charging_station", station),
+        Condition::given("status", filters.status),
     ];
-    let named = filters
-        .into_iter()
-        .filter_map(|(member, id)| Some(Condition::equals(member, id?.to_string())));
-    let filter = named.chain(status.map(|status| Condition::equals("status", status)));
+    let filter = conditions.into_iter().flatten().collect();
     // The list with the fewest sessions of others.
-    let partition = match (&vehicle, &driver, &fleet) {
+    let partition = match (vehicle, driver, fleet) {
         (Some(vehicle), ..) => Partition::Vehicle { tenant, vehicle },
         (None, Some(driver), _) => Partition::Driver { tenant, driver },
         (None, None, Some(fleet)) => Partition::Fleet {
@@ -85,12 +81,12 @@ pub async fn handle(
     };
     let mut found = app
         .store
-        .list::<ChargingSession>(partition, &page_request, filter.collect())
+        .list::<ChargingSession>(partition, &page_request, filter)
         .await?;
     for row in &mut found.rows {
         row.object = row.live(tenant.mode, context.now());
     }
-    page::respond(&context, &query, found.objects())
+    query.respond(&context, found.objects())
 }
 
 /// The object that a filter names, if it names one.

@@ -12,3 +12,8 @@ pub mod settle;
 mod start;
 pub mod stop;
 pub mod stop_at_limit;
+
+use crate::stream::change::OnChange;
+use shared::models::charging_session::ChargingSession;
+
+impl OnChange for ChargingSession {}

@@ -4,6 +4,7 @@
 //! A session's row says when something has to be done; the relay sends a message for that moment, and the sweeper sends it again if it was
 //! lost. That a command is sent is written down before it is, so that one whose worker dies is not sent twice.
 
+use serde::{Deserialize, Serialize};
 use shared::charging::calendar::CalendarOwner;
 use shared::charging::session::{CdrOutcome, HOLD};
 use shared::models::action::Action;
@@ -18,6 +19,7 @@ use shared::models::reservation::Reservation;
 use shared::models::stored::Stored;
 use shared::ocpi::command::{CommandType, ResponseType};
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::ports::network::{
     CommandStatus, Network as _, Place, Rejection, StartRequest, StopRequest, Subject,
 };
@@ -29,50 +31,73 @@ use shared::window::Window;
 use shared::{App, Error, Id};
 
 use super::end::fulfilled;
+use crate::function::Function;
+use crate::job::Job;
+use crate::networks::workers;
 use crate::networks::{operator, tokens};
 
 /// How often a session is read again after a concurrent change.
 const TRIES: usize = 5;
 
-/// Does what a session waits for, if it is due.
-///
-/// # Errors
-/// `Contended` if the session changes in the meantime, `Unavailable` if DynamoDB cannot be reached: the message comes again.
-pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let origin = Origin::background(tenant.clone(), app.now());
-    let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
-        return Ok(());
-    };
-    let is_due = row.is_due(Action::OperateSession, origin.now);
-    let Some(network) = row.internal.network.clone().filter(|_| is_due) else {
-        return Ok(());
-    };
-    let before = row.clone();
-    let mut outcome = CdrOutcome::Noted;
-    if network
-        .stop
-        .and_then(|stop| stop.next)
-        .is_some_and(|next| next <= origin.now)
-    {
-        return send_stop(app, &origin, row, &network).await;
+/// Does what a charging session at a network's station waits for: sends a command, or gives up waiting.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OperateSession {
+    pub tenant: Tenant,
+    pub session: Id,
+}
+
+impl Job for OperateSession {
+    const NAME: &'static str = "operate-session";
+    const FUNCTION: Function = workers::OPERATE;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.session)
     }
-    match row.object.status {
-        SessionStatus::Pending => return start(app, &origin, row, &network).await,
-        SessionStatus::Active => {
-            let lasts = origin.now.since(row.object.session_started);
-            if lasts >= LONGEST && row.ask_stop(origin.now) {
-                return send_stop(app, &origin, row, &network).await;
+
+    /// Does what a session waits for, if it is due.
+    ///
+    /// # Errors
+    /// `Contended` if the session changes in the meantime, `Unavailable` if DynamoDB cannot be reached: the message comes again.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            tenant,
+            session: id,
+        } = &self;
+        let origin = Origin::background(tenant.clone(), app.now());
+        let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+            return Ok(());
+        };
+        let is_due = row.is_due(Action::OperateSession, origin.now);
+        let Some(network) = row.internal.network.clone().filter(|_| is_due) else {
+            return Ok(());
+        };
+        let before = row.clone();
+        let mut outcome = CdrOutcome::Noted;
+        if network
+            .stop
+            .and_then(|stop| stop.next)
+            .is_some_and(|next| next <= origin.now)
+        {
+            return send_stop(app, &origin, row, &network).await;
+        }
+        match row.object.status {
+            SessionStatus::Pending => return start(app, &origin, row, &network).await,
+            SessionStatus::Active => {
+                let lasts = origin.now.since(row.object.session_started);
+                if lasts >= LONGEST && row.ask_stop(origin.now) {
+                    return send_stop(app, &origin, row, &network).await;
+                }
+                row.stall(origin.now);
             }
-            row.stall(origin.now);
+            SessionStatus::Completed => {
+                row.repeat_review(origin.now);
+                outcome = row.close_without_cdr(&app.settings.plausibility, origin.now);
+            }
+            SessionStatus::Cancelled | SessionStatus::Failed => row.plan(origin.now),
         }
-        SessionStatus::Completed => {
-            row.repeat_review(origin.now);
-            outcome = row.close_without_cdr(&app.settings.plausibility, origin.now);
-        }
-        SessionStatus::Cancelled | SessionStatus::Failed => row.plan(origin.now),
+        let tx = change_price(app, &origin, &before, &mut row, outcome, None).await?;
+        tx.commit_without_response().await
     }
-    let tx = change_price(app, &origin, &before, &mut row, outcome, None).await?;
-    tx.commit_without_response().await
 }
 
 /// The writes of a session whose price was changed or decided about, by a CDR or without one.
@@ -193,7 +218,7 @@ async fn send_stop(
 /// Works on the response to a command, or on its result.
 ///
 /// # Errors
-/// As [`handle`].
+/// DynamoDB or the network cannot be reached, or the session changes in the meantime: the message comes again.
 pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error> {
     if command.command != CommandType::StartSession {
         // A session ends when the network reports its end.

@@ -13,6 +13,7 @@
 //! What an object belongs to is written in the transaction that changes the session, so that of two workers with the same object one has
 //! to begin again.
 
+use serde::{Deserialize, Serialize};
 use shared::charging::session::{CardSession, CdrOutcome};
 use shared::models::charging_session::network::{CdrReport, ReportedState, SessionReport};
 use shared::models::charging_session::{ChargingSession, SessionStatus};
@@ -25,6 +26,7 @@ use shared::ocpi::reader::lenient;
 use shared::ocpi::session::Session;
 use shared::origin::{Mode, Origin, Tenant};
 use shared::ports::network::Subject;
+use shared::ports::{JobSubject, digest_of};
 use shared::store::keys::Partition;
 use shared::store::list::PageRequest;
 use shared::store::networks::{ReceivedObject, SentCommand};
@@ -33,7 +35,10 @@ use shared::{App, Error, Id, Kind, Timestamp};
 
 use super::operate::change_price;
 use crate::charge_cards::tap;
+use crate::function::Function;
+use crate::job::Job;
 use crate::networks::tokens::{self, Holder};
+use crate::networks::workers;
 use crate::references;
 use crate::reservations::unused;
 
@@ -88,26 +93,48 @@ enum Place {
     Card(Holder),
 }
 
-/// Works on a session or a CDR that a network has sent, as it is by now.
-///
-/// # Errors
-/// `Contended` if the charging session changes all the time, `Unavailable` if DynamoDB cannot be reached: the message comes again.
-pub async fn handle(app: &App, mode: Mode, id: &ObjectId) -> Result<(), Error> {
-    for _ in 0..TRIES {
-        let Some(object) = app.store.received(mode, id).await? else {
-            return Ok(());
-        };
-        let done = match id.module() {
-            Module::Sessions => session(app, mode, &object).await,
-            Module::Cdrs => cdr(app, mode, &object).await,
-            Module::Locations | Module::Tariffs | Module::HubClientInfo => Ok(()),
-        };
-        match done {
-            Err(Error::Contended) => {}
-            done => return done,
-        }
+/// Works on a session or a CDR that a network has sent.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ApplyReceived {
+    pub mode: Mode,
+    pub object: ObjectId,
+}
+
+impl Job for ApplyReceived {
+    const NAME: &'static str = "apply-received";
+    const FUNCTION: Function = workers::OPERATE;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::default()
     }
-    Err(Error::Contended)
+
+    fn schedule_name(&self) -> String {
+        digest_of("received", &self.object.to_string())
+    }
+
+    /// Works on a session or a CDR that a network has sent, as it is by now.
+    ///
+    /// # Errors
+    /// `Contended` if the charging session changes all the time, `Unavailable` if DynamoDB cannot be reached: the message comes again.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self { mode, object: id } = &self;
+        let mode = *mode;
+        for _ in 0..TRIES {
+            let Some(object) = app.store.received(mode, id).await? else {
+                return Ok(());
+            };
+            let done = match id.module() {
+                Module::Sessions => session(app, mode, &object).await,
+                Module::Cdrs => cdr(app, mode, &object).await,
+                Module::Locations | Module::Tariffs | Module::HubClientInfo => Ok(()),
+            };
+            match done {
+                Err(Error::Contended) => {}
+                done => return done,
+            }
+        }
+        Err(Error::Contended)
+    }
 }
 
 /// What a session or a CDR says to ours.

@@ -1,7 +1,7 @@
 //! `GET /v1/charging_sessions/{id}`: shows a session; while it is active, what it has charged so far and what that costs.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::ChargingSession;
@@ -17,7 +17,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<ChargingSession>, Error> {
     let row = app
         .store
         .get::<ChargingSession>(context.tenant(), &id)

@@ -3,7 +3,7 @@
 //! `accept`.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::charging_session::ChargingSession;
@@ -26,7 +26,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(request): Body<ReviewRequest>,
-) -> Result<Response, Error> {
+) -> Result<Reply<ChargingSession>, Error> {
     let mut row = app
         .store
         .load::<ChargingSession>(context.tenant(), &id)

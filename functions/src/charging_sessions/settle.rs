@@ -1,63 +1,83 @@
 //! `settle-session`: takes the charge for a session that has ended from its payment method, once. The fees of reservations
 //! come by the same queue.
 
+use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
 use shared::models::action::Action;
 use shared::models::charging_session::ChargingSession;
 use shared::money::Money;
 use shared::origin::{Origin, Tenant};
-use shared::ports::Work;
+use shared::ports::JobSubject;
 use shared::store::UnitOfWork;
 
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
+use crate::job::Job;
 use crate::payments::{self, Bill, Payment};
 
-pub const FUNCTION: Function = Function::worker(
-    Work::SettleSession,
-    Deployment::in_background()
-        .writing(&[
-            Rows::Of(Kind::ChargingSession),
-            Rows::Of(Kind::Reservation),
-            Rows::Of(Kind::Transaction),
-            Rows::Of(Kind::Account),
-            Rows::Of(Kind::Driver),
-            Rows::Of(Kind::Fleet),
-        ])
-        .needing(&[Need::Payments]),
-);
+/// Charges the payment method of a session that has ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SettleSession {
+    pub tenant: Tenant,
+    pub session: Id,
+}
 
-pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let now = app.now();
-    let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
-        return Ok(());
-    };
-    if !row.is_due(Action::SettleSession, now) {
-        return Ok(());
+impl Job for SettleSession {
+    const NAME: &'static str = "settle-session";
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .writing(&[
+                Rows::Of(Kind::ChargingSession),
+                Rows::Of(Kind::Reservation),
+                Rows::Of(Kind::Transaction),
+                Rows::Of(Kind::Account),
+                Rows::Of(Kind::Driver),
+                Rows::Of(Kind::Fleet),
+            ])
+            .needing(&[Need::Payments]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.session)
     }
-    let origin = Origin::background(tenant.clone(), now);
-    if row.internal.invoice.is_some() {
-        // Its invoice is what it is paid by.
-        row.internal.next_action_at = None;
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            tenant,
+            session: id,
+        } = &self;
+        let now = app.now();
+        let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+            return Ok(());
+        };
+        if !row.is_due(Action::SettleSession, now) {
+            return Ok(());
+        }
+        let origin = Origin::background(tenant.clone(), now);
+        if row.internal.invoice.is_some() {
+            // Its invoice is what it is paid by.
+            row.internal.next_action_at = None;
+            let mut tx = app.store.begin(&origin);
+            tx.save(&mut row)?;
+            return tx.commit_without_response().await;
+        }
+        if !row.operation(tenant.mode).is_operated() {
+            row.waive(now);
+            let mut tx = app.store.begin(&origin);
+            tx.save(&mut row)?;
+            return tx.commit_without_response().await;
+        }
         let mut tx = app.store.begin(&origin);
+        let payment = charge(app, &mut tx, &row.object).await?;
+        let transaction = row.settle(&payment.outcome, now);
+        let mut transaction = payments::record(transaction, &payment);
         tx.save(&mut row)?;
-        return tx.commit_without_response().await;
+        tx.create(&mut transaction)?;
+        tx.commit_without_response().await
     }
-    if !row.operation(tenant.mode).is_operated() {
-        row.waive(now);
-        let mut tx = app.store.begin(&origin);
-        tx.save(&mut row)?;
-        return tx.commit_without_response().await;
-    }
-    let mut tx = app.store.begin(&origin);
-    let payment = charge(app, &mut tx, &row.object).await?;
-    let transaction = row.settle(&payment.outcome, now);
-    let mut transaction = payments::record(transaction, &payment);
-    tx.save(&mut row)?;
-    tx.create(&mut transaction)?;
-    tx.commit_without_response().await
 }
 
 /// Charges the session's payment method. If the commit that follows is lost, the repetition charges under the same key and

@@ -2,7 +2,7 @@
 //! network is asked to end the session, which stays `active` until the network reports its end. Simulated vehicles are unplugged as well.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -31,7 +31,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Response, Error> {
+) -> Result<Reply<ChargingSession>, Error> {
     let row = app
         .store
         .load::<ChargingSession>(context.tenant(), &id)

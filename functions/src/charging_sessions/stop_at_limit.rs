@@ -1,11 +1,12 @@
 //! `stop-session`: at the end of a session's hold, extends the hold of a vehicle that stays plugged in, or ends the session as
 //! of that moment. See [`shared::models::charging_session`] for the life cycle.
 
+use serde::{Deserialize, Serialize};
 use shared::deployment::Deployment;
 use shared::models::action::Action;
 use shared::models::charging_session::ChargingSession;
 use shared::origin::{Origin, Tenant};
-use shared::ports::Work;
+use shared::ports::JobSubject;
 use shared::store::UnitOfWork;
 
 use shared::models::stored::Stored;
@@ -15,32 +16,51 @@ use shared::{App, Error, Id, Kind};
 
 use super::end::end;
 use crate::function::Function;
+use crate::job::Job;
 
-pub const FUNCTION: Function = Function::quick_worker(
-    Work::StopSession,
-    Deployment::in_background().writing(&[
-        Rows::Of(Kind::ChargingSession),
-        Rows::Of(Kind::Reservation),
-        Rows::Of(Kind::Fleet),
-        Rows::Of(Kind::ChargingStation),
-        Rows::Calendars,
-    ]),
-);
+/// Ends a session that has reached its limit.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct StopSession {
+    pub tenant: Tenant,
+    pub session: Id,
+}
 
-pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let now = app.now();
-    let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
-        return Ok(());
-    };
-    if !row.is_due(Action::StopSession, now) {
-        return Ok(());
+impl Job for StopSession {
+    const NAME: &'static str = "stop-session";
+    const FUNCTION: Function = Function::quick_worker(
+        Self::NAME,
+        Deployment::in_background().writing(&[
+            Rows::Of(Kind::ChargingSession),
+            Rows::Of(Kind::Reservation),
+            Rows::Of(Kind::Fleet),
+            Rows::Of(Kind::ChargingStation),
+            Rows::Calendars,
+        ]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.session)
     }
-    let origin = Origin::background(tenant.clone(), now);
-    if let Some(tx) = stay(app, &origin, &row).await? {
-        return tx.commit_without_response().await;
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            tenant,
+            session: id,
+        } = &self;
+        let now = app.now();
+        let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+            return Ok(());
+        };
+        if !row.is_due(Action::StopSession, now) {
+            return Ok(());
+        }
+        let origin = Origin::background(tenant.clone(), now);
+        if let Some(tx) = stay(app, &origin, &row).await? {
+            return tx.commit_without_response().await;
+        }
+        let (_, tx) = end(app, &origin, row).await?;
+        tx.commit_without_response().await
     }
-    let (_, tx) = end(app, &origin, row).await?;
-    tx.commit_without_response().await
 }
 
 /// The changes that extend the hold of a parked vehicle; none if the session has to end.

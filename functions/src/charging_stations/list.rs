@@ -1,48 +1,33 @@
 //! `GET /v1/charging_stations`: lists the stations of the caller's mode that fit, newest first, or nearest first around a place or along a route.
 
+use std::ops::RangeInclusive;
+
 use axum::extract::State;
-use shared::Response;
+use serde::{Deserialize, Deserializer, de};
+use shared::Reply;
 use shared::charging::effective_price::ChargingVehicle;
 use shared::charging::geo::Corridor;
 use shared::charging::search::{
     Circle, LONGEST_ROUTE, MaxPrice, NearbyStation, Place, Search, SearchPosition,
 };
-use shared::http::{ListQuery, RequestContext, Route};
+use shared::http::query::Whole;
+use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::charging_station::Point;
+use shared::models::charging_station::{ChargingStation, Point};
 use shared::models::driver::Driver;
 use shared::models::vehicle::{ConnectorType, Vehicle};
 use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::store::list::Cursor;
+use shared::store::list::{Cursor, Page};
 use shared::time::{DAY, HOUR, SignedDuration, days};
 use shared::window::Window;
-use shared::{App, Error, Kind, Timestamp};
+use shared::{App, Error, Id, Kind, Timestamp};
+use utoipa::ToSchema;
 
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-charging-stations",
     "/v1/charging_stations",
     Resource::ChargingStations,
 )
-.filtered(&[
-    "available",
-    "buffer",
-    "connector_type[]",
-    "destination",
-    "driver",
-    "from",
-    "latitude",
-    "limit",
-    "longitude",
-    "max_price_per_kwh",
-    "min_power",
-    "operator[]",
-    "origin",
-    "page",
-    "radius",
-    "reservable",
-    "until",
-    "vehicle",
-])
 .memory(512)
 .reading_side_by_side();
 
@@ -52,37 +37,85 @@ const BUFFER: u32 = 5_000;
 /// The longest time a connector may be asked to be free for.
 const LONGEST: SignedDuration = days(7);
 
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    /// With `longitude` and `radius`: the middle of the area.
+    #[schema(minimum = -90.0, maximum = 90.0)]
+    latitude: Option<f64>,
+    /// With `latitude` and `radius`: the middle of the area.
+    #[schema(minimum = -180.0, maximum = 180.0)]
+    longitude: Option<f64>,
+    /// Metres around the middle of the area.
+    radius: Option<Whole<1, 100_000>>,
+    /// `lat,lng`: one end of a route; both or neither.
+    #[schema(value_type = Option<String>)]
+    origin: Option<RouteEnd>,
+    /// `lat,lng`: one end of a route; both or neither.
+    #[schema(value_type = Option<String>)]
+    destination: Option<RouteEnd>,
+    /// Metres to either side of the route.
+    #[schema(default = 5000)]
+    buffer: Option<Whole<1, 100_000>>,
+    /// Has one of these plugs.
+    #[serde(
+        rename = "connector_type[]",
+        default,
+        deserialize_with = "connector_types"
+    )]
+    connector_types: Vec<ConnectorType>,
+    /// Is run by one of these.
+    #[serde(rename = "operator[]", default)]
+    operators: Vec<String>,
+    /// Has a connector of at least so many kW.
+    #[schema(minimum = 0.0, maximum = 10_000.0)]
+    min_power: Option<f64>,
+    /// Has a connector whose effective price is at most so many minor units per kWh, tax included, in the currency of its first price.
+    /// The effective price is the cost of a charge from `from` to `until`, at most 24 hours, or else of an hour from the moment
+    /// of the first page, divided by its energy: by `vehicle` until its battery is full, else at 22 kW AC or 50 kW DC. The start
+    /// fee and the charging time count, parking does not. In live mode a connector of unknown price is not found.
+    max_price_per_kwh: Option<u32>,
+    /// Whether a connector is free now.
+    available: Option<bool>,
+    /// Whether the station can be reserved.
+    reservable: Option<bool>,
+    /// With `until`: has a connector that is free for the whole time.
+    from: Option<Timestamp>,
+    /// With `from`: has a connector that is free for the whole time.
+    until: Option<Timestamp>,
+    driver: Option<Id>,
+    vehicle: Option<Id>,
+}
+
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<ChargingStation>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::ChargingStation);
     let from: Cursor<SearchPosition> = query.from(tenant, kind)?;
     let searched = match &from {
         Cursor::Newest => context.now(),
         Cursor::After(position) | Cursor::Before(position) => position.searched,
     };
-    let cap: Option<u32> = query.read("max_price_per_kwh", |text| {
-        text.parse()
-            .map_err(|_| "must be a whole number, at least 0")
-    })?;
+    let cap = filters.max_price_per_kwh;
     let mut search = Search {
-        place: place(&query)?,
-        connector_types: types(&query)?,
-        min_power: query.read("min_power", |text| between(text, 0.0, f64::MAX))?,
-        available: query.read("available", boolean)?,
-        window: window(&query)?,
-        operators: query.all("operator[]").map(str::to_owned).collect(),
-        reservable: query.read("reservable", boolean)?,
+        place: place(&filters)?,
+        min_power: within("min_power", filters.min_power, 0.0..=f64::MAX)?,
+        available: filters.available,
+        window: window(&filters)?,
+        connector_types: filters.connector_types,
+        operators: filters.operators,
+        reservable: filters.reservable,
         ..Search::default()
     };
-    if let Some(driver) = query.id("driver") {
+    if let Some(driver) = filters.driver {
         let driver = app.store.get::<Driver>(tenant, &driver).await?.object;
         search.among = Some(driver.preferences.preferred_charging_stations);
     }
     let mut charging = ChargingVehicle::Any;
-    if let Some(vehicle) = query.id("vehicle") {
+    if let Some(vehicle) = filters.vehicle {
         let vehicle = app.store.get::<Vehicle>(tenant, &vehicle).await?.object;
         search.standard = Some(vehicle.charging_standard);
         if cap.is_some() {
@@ -128,25 +161,31 @@ fn charging_window(window: Option<Window>, searched: Timestamp) -> Window {
     }
 }
 
-/// 400 for the first of the names that is missing, unless all are.
-fn all_or_none(query: &ListQuery, names: &[&str]) -> Result<bool, Error> {
-    let missing = names.iter().find(|name| query.filter(name).is_none());
+/// 400 for the first of the filters that is missing, unless all are.
+fn all_or_none<const N: usize>(filters: [(&str, bool); N]) -> Result<(), Error> {
+    let missing = filters.iter().find(|(_, is_given)| !is_given);
     match missing {
-        None => Ok(true),
-        Some(_) if names.iter().all(|name| query.filter(name).is_none()) => Ok(false),
-        Some(name) => Err(Error::invalid(
-            *name,
-            format!("must be given together with {}", names.join(", ")),
-        )),
+        Some((name, _)) if filters.iter().any(|(_, is_given)| *is_given) => {
+            let names = filters.map(|(name, _)| name).join(", ");
+            Err(Error::invalid(
+                *name,
+                format!("must be given together with {names}"),
+            ))
+        }
+        _ => Ok(()),
     }
 }
 
-fn place(query: &ListQuery) -> Result<Option<Place>, Error> {
-    all_or_none(query, &["latitude", "longitude", "radius"])?;
-    let latitude = query.read("latitude", |text| between(text, -90.0, 90.0))?;
-    let longitude = query.read("longitude", |text| between(text, -180.0, 180.0))?;
-    let circle = match (latitude, longitude, query.read("radius", metres)?) {
-        (Some(latitude), Some(longitude), Some(meters)) => Some(Circle {
+fn place(filters: &Filters) -> Result<Option<Place>, Error> {
+    all_or_none([
+        ("latitude", filters.latitude.is_some()),
+        ("longitude", filters.longitude.is_some()),
+        ("radius", filters.radius.is_some()),
+    ])?;
+    let latitude = within("latitude", filters.latitude, -90.0..=90.0)?;
+    let longitude = within("longitude", filters.longitude, -180.0..=180.0)?;
+    let circle = match (latitude, longitude, filters.radius) {
+        (Some(latitude), Some(longitude), Some(Whole(meters))) => Some(Circle {
             center: Point {
                 latitude,
                 longitude,
@@ -155,27 +194,25 @@ fn place(query: &ListQuery) -> Result<Option<Place>, Error> {
         }),
         _ => None,
     };
-    Ok(match (circle, route(query)?) {
+    Ok(match (circle, route(filters)?) {
         (Some(circle), Some(route)) => Some(Place::Both(circle, route)),
         (Some(circle), None) => Some(Place::Circle(circle)),
         (None, route) => route.map(Place::Along),
     })
 }
 
-fn route(query: &ListQuery) -> Result<Option<Corridor>, Error> {
-    all_or_none(query, &["origin", "destination"])?;
-    let (from, to) = (
-        query.read("origin", point)?,
-        query.read("destination", point)?,
-    );
-    let meters = query.read("buffer", metres)?;
-    let (Some(from), Some(to)) = (from, to) else {
-        return match meters {
+fn route(filters: &Filters) -> Result<Option<Corridor>, Error> {
+    all_or_none([
+        ("origin", filters.origin.is_some()),
+        ("destination", filters.destination.is_some()),
+    ])?;
+    let (Some(RouteEnd(from)), Some(RouteEnd(to))) = (filters.origin, filters.destination) else {
+        return match filters.buffer {
             Some(_) => Err(Error::invalid("buffer", "needs origin and destination")),
             None => Ok(None),
         };
     };
-    let meters = meters.unwrap_or(BUFFER);
+    let meters = filters.buffer.map_or(BUFFER, |Whole(meters)| meters);
     let route = Corridor { from, to, meters };
     if route.length() > LONGEST_ROUTE {
         return Err(Error::invalid(
@@ -186,13 +223,12 @@ fn route(query: &ListQuery) -> Result<Option<Corridor>, Error> {
     Ok(Some(route))
 }
 
-fn window(query: &ListQuery) -> Result<Option<Window>, Error> {
-    all_or_none(query, &["from", "until"])?;
-    let (from, until) = (
-        query.read("from", Timestamp::parse)?,
-        query.read("until", Timestamp::parse)?,
-    );
-    let (Some(from), Some(until)) = (from, until) else {
+fn window(filters: &Filters) -> Result<Option<Window>, Error> {
+    all_or_none([
+        ("from", filters.from.is_some()),
+        ("until", filters.until.is_some()),
+    ])?;
+    let (Some(from), Some(until)) = (filters.from, filters.until) else {
         return Ok(None);
     };
     if until <= from || until.since(from) > LONGEST {
@@ -202,39 +238,49 @@ fn window(query: &ListQuery) -> Result<Option<Window>, Error> {
     Ok(Some(Window { from, until }))
 }
 
-fn types(query: &ListQuery) -> Result<Vec<ConnectorType>, Error> {
-    let read = |name: &str| {
-        ConnectorType::from_name(name)
-            .ok_or_else(|| Error::invalid("connector_type[]", "must be CHAdeMO, CCS or Type2"))
-    };
-    query.all("connector_type[]").map(read).collect()
+fn connector_types<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<ConnectorType>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    let types: Option<_> = names
+        .iter()
+        .map(|name| ConnectorType::from_name(name))
+        .collect();
+    types.ok_or_else(|| de::Error::custom("must be CHAdeMO, CCS or Type2"))
 }
 
-fn between(text: &str, least: f64, most: f64) -> Result<f64, &'static str> {
-    match text.parse() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err("must be a number within its limits"),
+fn within(
+    name: &str,
+    number: Option<f64>,
+    limits: RangeInclusive<f64>,
+) -> Result<Option<f64>, Error> {
+    match number {
+        Some(number) if !limits.contains(&number) => {
+            Err(Error::invalid(name, "must be a number within its limits"))
+        }
+        _ => Ok(number),
     }
 }
 
-fn metres(text: &str) -> Result<u32, &'static str> {
-    match text.parse() {
-        Ok(meters @ 1..=100_000) => Ok(meters),
-        _ => Err("must be a whole number from 1 to 100000"),
+/// One end of a route: `51.5,-0.1`.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "String")]
+struct RouteEnd(Point);
+
+impl TryFrom<String> for RouteEnd {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let degrees = |text: &str, most: f64| {
+            let degrees = text.trim().parse().ok();
+            degrees.filter(|degrees: &f64| degrees.abs() <= most)
+        };
+        let point = text.split_once(',').and_then(|(latitude, longitude)| {
+            Some(Self(Point {
+                latitude: degrees(latitude, 90.0)?,
+                longitude: degrees(longitude, 180.0)?,
+            }))
+        });
+        point.ok_or("must be a latitude and a longitude, as in 51.5,-0.1")
     }
-}
-
-fn boolean(text: &str) -> Result<bool, &'static str> {
-    text.parse().map_err(|_| "must be true or false")
-}
-
-fn point(text: &str) -> Result<Point, &'static str> {
-    let read = || {
-        let (latitude, longitude) = text.split_once(',')?;
-        Some(Point {
-            latitude: between(latitude.trim(), -90.0, 90.0).ok()?,
-            longitude: between(longitude.trim(), -180.0, 180.0).ok()?,
-        })
-    };
-    read().ok_or("must be a latitude and a longitude, as in 51.5,-0.1")
 }

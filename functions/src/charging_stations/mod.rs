@@ -2,4 +2,5 @@
 
 pub mod import;
 pub mod list;
+pub mod rematch;
 pub mod retrieve;

@@ -1,9 +1,10 @@
 //! `GET /v1/charging_stations/{id}`: shows a charging station, with the times in the coming 24 hours in which it is free.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::charging_station::ChargingStation;
 use shared::time::DAY;
 use shared::window::Window;
 use shared::{App, Error};
@@ -18,7 +19,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<ChargingStation>, Error> {
     let station = app.store.published_station(context.tenant(), &id).await?;
     let window = Window {
         from: context.now(),

@@ -14,6 +14,7 @@ use shared::App;
 use shared::deployment::Deployment;
 use shared::error::Code;
 use shared::http::edge::base_url;
+use shared::http::errors;
 
 use crate::function::{Function, Trigger};
 
@@ -125,7 +126,7 @@ async fn errors() -> impl IntoResponse {
 fn row(code: Code) -> String {
     let name = code.as_str();
     let anchor = name.replace('_', "-");
-    let (status, meaning) = (code.status(), code.meaning());
+    let (status, meaning) = (errors::status(code.class()), code.meaning());
     format!(
         "<tr id=\"{anchor}\"><td><a href=\"#{anchor}\"><code>{name}</code></a></td><td>{status}</td><td>{meaning}</td></tr>\n"
     )

@@ -1,7 +1,7 @@
 //! `POST /v1/drivers/{id}/attach`: attaches a driver to a fleet.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, FleetOfDriver};
@@ -23,7 +23,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(body): Body<FleetOfDriver>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Driver>, Error> {
     let (mut driver, fleet) = tokio::try_join!(
         app.store.load::<Driver>(context.tenant(), &id),
         app.store.load::<Fleet>(context.tenant(), &body.fleet),

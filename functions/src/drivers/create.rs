@@ -1,7 +1,7 @@
 //! `POST /v1/drivers`: creates a driver that is not attached to a fleet.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
@@ -22,7 +22,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewDriver>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Driver>, Error> {
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
     references::driver_preferences(&app, context.tenant(), None, new.preferences.as_ref()).await?;
     let account = app

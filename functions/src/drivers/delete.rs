@@ -2,7 +2,6 @@
 //! from fleets and vehicles too.
 
 use axum::extract::State;
-use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
@@ -10,6 +9,7 @@ use shared::models::vehicle::Vehicle;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::{App, Error, Kind};
+use shared::{Deleted, Reply};
 
 use crate::references;
 
@@ -27,7 +27,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Deleted<Driver>>, Error> {
     let (origin, store) = (&context.origin, &app.store);
     let mut row = store.load::<Driver>(context.tenant(), &id).await?;
     references::unreserved(&app, context.tenant(), Kind::Driver, &id).await?;
@@ -42,7 +42,7 @@ pub async fn handle(
             Some("driver"),
         ));
     }
-    let response = context.deleted(&id, Kind::Driver)?;
+    let response = context.deleted(&id)?;
     let mut tx = store.begin(origin);
     let mut vehicles = store.get_all::<Vehicle>(context.tenant(), vehicles).await?;
     for vehicle in &mut vehicles {

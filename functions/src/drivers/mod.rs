@@ -8,3 +8,37 @@ pub mod list;
 pub mod retrieve;
 pub mod topup;
 pub mod update;
+
+use crate::charge_cards::refresh::RefreshTokens;
+use crate::job::Job as _;
+use crate::stream::change::{Change, OnChange};
+use shared::error::Result;
+use shared::models::driver::Driver;
+use shared::origin::Tenant;
+use shared::{App, Id};
+
+impl OnChange for Driver {
+    /// The tokens of charge cards depend on the driver, who has a card from the beginning.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        if change.before.is_none()
+            || change.differs_in(|driver| {
+                let Driver {
+                    status,
+                    fleets,
+                    vehicles,
+                    policy_ids,
+                    ..
+                } = driver.clone();
+                (status, fleets, vehicles, policy_ids)
+            })
+        {
+            let id = &change.after.object.id;
+            RefreshTokens::of(&change.tenant, id).send(app).await?;
+        }
+        Ok(())
+    }
+
+    async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
+        RefreshTokens::of(tenant, id).send(app).await
+    }
+}

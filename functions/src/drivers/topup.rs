@@ -2,9 +2,10 @@
 //! or the currency of the wallet changes during the charge, it is refunded and the response is 404 or 409.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::driver::Driver;
 use shared::models::transaction::TopUp;
 use shared::store::wallets::Wallet;
 use shared::{App, Error};
@@ -19,6 +20,8 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(body): Body<TopUp>,
-) -> Result<Response, Error> {
-    top_up::handle(&app, &context, Wallet::Driver(&id), &body).await
+) -> Result<Reply<Driver>, Error> {
+    top_up::handle(&app, &context, Wallet::Driver(&id), &body)
+        .await
+        .map(Reply::from)
 }

@@ -1,7 +1,7 @@
 //! `POST /v1/drivers/{id}`: updates a driver.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::{Driver, DriverChange};
@@ -22,7 +22,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<DriverChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Driver>, Error> {
     let mut row = app.store.load::<Driver>(context.tenant(), &id).await?;
     references::policies(
         &app,

@@ -1,12 +1,12 @@
 //! `POST /v1/estimations`: estimates the duration and cost of charging a vehicle at a station.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::charging::estimate::estimate;
 use shared::charging::policies::{PolicyContext, PricedStation, judge};
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::estimation::NewEstimation;
+use shared::models::estimation::{Estimation, NewEstimation};
 use shared::models::fleet::Fleet;
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
@@ -26,7 +26,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewEstimation>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Estimation>, Error> {
     let tenant = context.tenant();
     new.check(context.now())?;
     let start = new.start.unwrap_or(context.now());

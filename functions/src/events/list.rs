@@ -3,40 +3,41 @@
 //! 403.
 
 use axum::extract::State;
-use shared::Response;
-use shared::http::{Conditional, ListQuery, RequestContext, Route};
+use serde::Deserialize;
+use shared::Reply;
+use shared::http::{Conditional, Created, ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::event::{Event, EventType};
 use shared::store::keys::Partition;
 use shared::store::list::{Among, Page};
 use shared::{App, Error, Kind};
+use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list("list-events", "/v1/events", Resource::Events).filtered(&[
-    "created[gt]",
-    "created[gte]",
-    "created[lt]",
-    "created[lte]",
-    "limit",
-    "page",
-    "type",
-])
+pub const ROUTE: Route = Route::get("list-events", "/v1/events", Resource::Events)
 .sometimes_requiring(&[Conditional {
     scope: "<resource>:read",
     when: "always, of the kind of object that an event shows; events without it are left out, and a type without it is refused \
            with 403",
 }]);
 
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    /// Events of this type.
+    #[serde(rename = "type")]
+    kind: Option<EventType>,
+}
+
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
-    let page_request = query.created(query.page_request(context.tenant(), Kind::Event)?)?;
-    let kind = query.word::<EventType>("type")?;
-    if let Some(kind) = kind.as_deref().and_then(EventType::from_name) {
+    Query(created): Query<Created>,
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<Event>>, Error> {
+    let page_request = created.narrow(query.page_request(context.tenant(), Kind::Event)?);
+    if let Some(kind) = filters.kind {
         context
             .key
             .require_read(kind.subject())
@@ -48,7 +49,7 @@ pub async fn handle(
         .filter(is_readable)
         .map(|kind| kind.as_str())
         .collect();
-    let condition = kind.map(|kind| Condition::equals("type", kind));
+    let condition = Condition::given("type", filters.kind);
     let filter: Vec<_> = condition.into_iter().collect();
     let partition = Partition::Kind {
         tenant: context.tenant(),
@@ -82,5 +83,5 @@ pub async fn handle(
     for row in &mut found.rows {
         row.object = row.clone().shown(&app.settings.versions);
     }
-    page::respond(&context, &query, found.objects())
+    query.respond(&context, found.objects())
 }

@@ -2,11 +2,11 @@
 //! has to be allowed to read the kind of object that the event shows as well: otherwise 403.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::event::Delivery;
+use shared::models::event::{Delivery, Event};
 use shared::store::deliveries::Deliveries;
 use shared::{App, Error};
 
@@ -22,7 +22,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Event>, Error> {
     let tenant = context.tenant();
     let (mut row, before) = app.store.event_with_deliveries(tenant, &id, true).await?;
     context.key.require_read(row.object.kind.subject())?;

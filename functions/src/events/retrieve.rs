@@ -2,9 +2,10 @@
 //! otherwise 403.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::event::Event;
 use shared::{App, Error};
 
 pub const ROUTE: Route = Route::get("retrieve-event", "/v1/events/{id}", Resource::Events)
@@ -14,7 +15,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Event>, Error> {
     let row = app.store.event(context.tenant(), &id).await?;
     context.key.require_read(row.object.kind.subject())?;
     context.respond(&row.shown(&app.settings.versions))

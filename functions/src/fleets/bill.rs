@@ -1,55 +1,72 @@
 //! `bill-fleet`: when a billing period of a fleet is over, drafts an invoice of the amounts due in each currency, to be
 //! finalized a day later; when a reporting period is over, creates its report. A period without sessions has neither.
 
+use serde::{Deserialize, Serialize};
 use shared::deployment::Deployment;
 use shared::models::fleet::Fleet;
 use shared::origin::{Origin, Tenant};
-use shared::ports::Work;
+use shared::ports::JobSubject;
 
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
+use crate::job::Job;
 use crate::{invoices, reports};
 
-pub const FUNCTION: Function = Function::worker(
-    Work::BillFleet,
-    Deployment::in_background()
-        .memory(512)
-        .timeout(300)
-        .writing(&[
-            Rows::Of(Kind::Fleet),
-            Rows::Of(Kind::Invoice),
-            Rows::Of(Kind::Adjustment),
-            Rows::Of(Kind::ChargingSession),
-            Rows::Of(Kind::Reservation),
-            Rows::Of(Kind::Report),
-        ]),
-);
+/// Drafts the invoice and creates the report of a fleet whose billing or reporting period is over.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BillFleet {
+    pub tenant: Tenant,
+    pub fleet: Id,
+}
 
-pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let Some(mut row) = app.store.find::<Fleet>(tenant, id).await? else {
-        return Ok(());
-    };
-    let origin = Origin::background(tenant.clone(), app.now());
-    let read = row.next_action_at();
-    let bill = row.internal.to_bill(origin.now);
-    let report = row.internal.to_report(origin.now);
-    if let Some(period) = bill
-        && !invoices::recur::draft_all(app, &origin, &row.object, period).await?
-    {
-        // The sweep comes back to it.
-        return Ok(());
+impl Job for BillFleet {
+    const NAME: &'static str = "bill-fleet";
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .memory(512)
+            .timeout(300)
+            .writing(&[
+                Rows::Of(Kind::Fleet),
+                Rows::Of(Kind::Invoice),
+                Rows::Of(Kind::Adjustment),
+                Rows::Of(Kind::ChargingSession),
+                Rows::Of(Kind::Reservation),
+                Rows::Of(Kind::Report),
+            ]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.fleet)
     }
-    if let Some(period) = report {
-        reports::recur::ask(app, &origin, &row.object, period).await?;
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self { tenant, fleet: id } = &self;
+        let Some(mut row) = app.store.find::<Fleet>(tenant, id).await? else {
+            return Ok(());
+        };
+        let origin = Origin::background(tenant.clone(), app.now());
+        let read = row.next_action_at();
+        let bill = row.internal.to_bill(origin.now);
+        let report = row.internal.to_report(origin.now);
+        if let Some(period) = bill
+            && !invoices::recur::draft_all(app, &origin, &row.object, period).await?
+        {
+            // The sweep comes back to it.
+            return Ok(());
+        }
+        if let Some(period) = report {
+            reports::recur::ask(app, &origin, &row.object, period).await?;
+        }
+        if bill.or(report).is_none() {
+            return Ok(());
+        }
+        row.turn_over(origin.now);
+        // The commit fails if the periods or the fleet's settings have changed in the meantime. Then the message is repeated.
+        let mut tx = app.store.begin(&origin);
+        tx.save_periods(&row, read)?;
+        tx.commit_without_response().await
     }
-    if bill.or(report).is_none() {
-        return Ok(());
-    }
-    row.turn_over(origin.now);
-    // The commit fails if the periods or the fleet's settings have changed in the meantime. Then the message is repeated.
-    let mut tx = app.store.begin(&origin);
-    tx.save_periods(&row, read)?;
-    tx.commit_without_response().await
 }

@@ -1,7 +1,7 @@
 //! `POST /v1/fleets`: creates a fleet.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
@@ -21,7 +21,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewFleet>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Fleet>, Error> {
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
     let method = new
         .preferences

@@ -1,12 +1,12 @@
 //! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet.
 
 use axum::extract::State;
-use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::fleet::Fleet;
 use shared::store::access::Rows;
 use shared::{App, Error, Kind};
+use shared::{Deleted, Reply};
 
 use crate::references;
 
@@ -17,7 +17,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Deleted<Fleet>>, Error> {
     let mut row = app.store.load::<Fleet>(context.tenant(), &id).await?;
     if row.object.total_vehicles > 0 || row.object.total_drivers > 0 {
         return Err(Error::conflict(
@@ -26,7 +26,7 @@ pub async fn handle(
         ));
     }
     references::empty_wallet(Kind::Fleet, row.object.wallet_balance)?;
-    let response = context.deleted(&id, Kind::Fleet)?;
+    let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     row.delete();
     tx.delete(&row)?;

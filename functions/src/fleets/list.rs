@@ -1,28 +1,33 @@
 //! `GET /v1/fleets`: lists the fleets, newest first. Filter: `status`.
 
 use axum::extract::State;
-use shared::Response;
-use shared::http::{ListQuery, RequestContext, Route};
+use serde::Deserialize;
+use shared::Reply;
+use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::fleet::{Fleet, FleetStatus};
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Kind};
+use utoipa::ToSchema;
 
-use crate::page;
+pub const ROUTE: Route = Route::get("list-fleets", "/v1/fleets", Resource::Fleets);
 
-pub const ROUTE: Route = Route::list("list-fleets", "/v1/fleets", Resource::Fleets)
-    .filtered(&["limit", "page", "status"]);
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    status: Option<FleetStatus>,
+}
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<Fleet>>, Error> {
     let page_request = query.page_request(context.tenant(), Kind::Fleet)?;
-    let filter = query
-        .word::<FleetStatus>("status")?
-        .map(|status| Condition::equals("status", status));
+    let filter = Condition::given("status", filters.status);
     let partition = Partition::Kind {
         tenant: context.tenant(),
         kind: Kind::Fleet,
@@ -31,5 +36,5 @@ pub async fn handle(
         .store
         .list_objects::<Fleet>(partition, &page_request, filter.into_iter().collect())
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

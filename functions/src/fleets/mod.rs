@@ -7,3 +7,21 @@ pub mod list;
 pub mod retrieve;
 pub mod topup;
 pub mod update;
+
+use crate::charge_cards::refresh::RefreshTokens;
+use crate::job::Job as _;
+use crate::stream::change::{Change, OnChange};
+use shared::App;
+use shared::error::Result;
+use shared::models::fleet::Fleet;
+
+impl OnChange for Fleet {
+    /// The tokens of charge cards depend on the fleet.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        if change.differs_in(|fleet| (fleet.status, fleet.policy_ids.clone())) {
+            let id = &change.after.object.id;
+            RefreshTokens::of(&change.tenant, id).send(app).await?;
+        }
+        Ok(())
+    }
+}

@@ -2,9 +2,10 @@
 //! the currency of its wallet changes during the charge, it is refunded and the response is 404 or 409.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
+use shared::models::fleet::Fleet;
 use shared::models::transaction::TopUp;
 use shared::store::wallets::Wallet;
 use shared::{App, Error};
@@ -18,6 +19,8 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(body): Body<TopUp>,
-) -> Result<Response, Error> {
-    top_up::handle(&app, &context, Wallet::Fleet(&id), &body).await
+) -> Result<Reply<Fleet>, Error> {
+    top_up::handle(&app, &context, Wallet::Fleet(&id), &body)
+        .await
+        .map(Reply::from)
 }

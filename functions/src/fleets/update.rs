@@ -1,7 +1,7 @@
 //! `POST /v1/fleets/{id}`: updates a fleet.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::fields::patch::Change;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -23,7 +23,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<FleetChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Fleet>, Error> {
     let mut row = app.store.load::<Fleet>(context.tenant(), &id).await?;
     references::policies(
         &app,

@@ -1,10 +1,11 @@
 //! `check-invoice`: finalizes the draft of a billing cycle, reports that an open invoice is overdue, finishes an
 //! interrupted payment, and marks the sessions of a paid invoice as paid.
 
+use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
 use shared::models::invoice::{Concern, Invoice};
 use shared::origin::{Origin, Tenant};
-use shared::ports::Work;
+use shared::ports::JobSubject;
 
 use shared::models::stored::Stored;
 use shared::store::access::Rows;
@@ -12,38 +13,57 @@ use shared::{App, Error, Id, Kind};
 
 use super::{pay_off, payment};
 use crate::function::Function;
+use crate::job::Job;
 
-pub const FUNCTION: Function = Function::worker(
-    Work::CheckInvoice,
-    Deployment::in_background()
-        .writing(&[
-            Rows::Of(Kind::Invoice),
-            Rows::Of(Kind::ChargingSession),
-            Rows::Of(Kind::Reservation),
-            Rows::Of(Kind::Transaction),
-            Rows::Of(Kind::Account),
-            Rows::Of(Kind::Driver),
-            Rows::Of(Kind::Fleet),
-        ])
-        .needing(&[Need::Payments]),
-);
+/// Processes an invoice that is overdue, or whose payment was interrupted.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CheckInvoice {
+    pub tenant: Tenant,
+    pub invoice: Id,
+}
 
-pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
-        return Ok(());
-    };
-    let origin = Origin::background(tenant.clone(), app.now());
-    match row.concern(origin.now) {
-        None => Ok(()),
-        Some(Concern::UnpaidSessions) => pay_off::handle(app, &origin, row).await,
-        Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
-        Some(Concern::Final) => {
-            row.finalize(origin.now)?;
-            save(app, &origin, &mut row).await
-        }
-        Some(Concern::Overdue) => {
-            row.mark_overdue();
-            save(app, &origin, &mut row).await
+impl Job for CheckInvoice {
+    const NAME: &'static str = "check-invoice";
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .writing(&[
+                Rows::Of(Kind::Invoice),
+                Rows::Of(Kind::ChargingSession),
+                Rows::Of(Kind::Reservation),
+                Rows::Of(Kind::Transaction),
+                Rows::Of(Kind::Account),
+                Rows::Of(Kind::Driver),
+                Rows::Of(Kind::Fleet),
+            ])
+            .needing(&[Need::Payments]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.invoice)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            tenant,
+            invoice: id,
+        } = &self;
+        let Some(mut row) = app.store.find::<Invoice>(tenant, id).await? else {
+            return Ok(());
+        };
+        let origin = Origin::background(tenant.clone(), app.now());
+        match row.concern(origin.now) {
+            None => Ok(()),
+            Some(Concern::UnpaidSessions) => pay_off::handle(app, &origin, row).await,
+            Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
+            Some(Concern::Final) => {
+                row.finalize(origin.now)?;
+                save(app, &origin, &mut row).await
+            }
+            Some(Concern::Overdue) => {
+                row.mark_overdue();
+                save(app, &origin, &mut row).await
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use shared::store::access::Rows;
 use std::time::Duration;
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::account::Account;
 use shared::models::api_key::Resource;
@@ -32,11 +32,11 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewInvoice>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Invoice>, Error> {
     let origin = &context.origin;
     new.check()?;
     if let Some(first) = payments::answered(&app, origin).await? {
-        return Ok(first);
+        return Ok(first.into());
     }
     let currency = currency(&app, context.tenant(), &new).await?;
     let collected = app.store.collect(origin, &new, currency).await?;

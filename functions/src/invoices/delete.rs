@@ -1,11 +1,11 @@
 //! `DELETE /v1/invoices/{id}`: deletes a draft. Its sessions can be billed by another invoice.
 
 use axum::extract::State;
-use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::invoice::Invoice;
-use shared::{App, Error, Kind};
+use shared::{App, Error};
+use shared::{Deleted, Reply};
 
 pub const ROUTE: Route = Route::delete("delete-invoice", "/v1/invoices/{id}", Resource::Invoices);
 
@@ -13,10 +13,10 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Deleted<Invoice>>, Error> {
     let row = app.store.load::<Invoice>(context.tenant(), &id).await?;
     row.object.check_deletable()?;
-    let response = context.deleted(&id, Kind::Invoice)?;
+    let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     tx.delete(&row)?;
     tx.commit(response).await

@@ -2,37 +2,45 @@
 //! past their due date.
 
 use axum::extract::State;
-use shared::Response;
-use shared::http::{ListQuery, RequestContext, Route};
+use serde::Deserialize;
+use shared::Reply;
+use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::fleet::Fleet;
 use shared::models::invoice::{Invoice, InvoiceFilter};
 use shared::store::keys::Partition;
-use shared::{App, Error, Kind};
+use shared::store::list::Page;
+use shared::{App, Error, Id, Kind};
+use utoipa::ToSchema;
 
-use crate::page;
+pub const ROUTE: Route = Route::get("list-invoices", "/v1/invoices", Resource::Invoices);
 
-pub const ROUTE: Route = Route::list("list-invoices", "/v1/invoices", Resource::Invoices)
-    .filtered(&["fleet", "limit", "page", "status"]);
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    fleet: Option<Id>,
+    status: Option<InvoiceFilter>,
+}
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<Invoice>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Invoice);
     let page_request = query.page_request(tenant, kind)?;
-    let status = query.word::<InvoiceFilter>("status")?;
-    let mut filter = InvoiceFilter::conditions(status.as_deref(), context.now());
-    if let Some(fleet) = query.id("fleet") {
-        app.store.get::<Fleet>(tenant, &fleet).await?;
-        filter.push(Condition::equals("fleet", fleet.to_string()));
+    let status = filters.status;
+    let mut filter = status.map_or_else(Vec::new, |status| status.conditions(context.now()));
+    if let Some(fleet) = &filters.fleet {
+        app.store.get::<Fleet>(tenant, fleet).await?;
+        filter.push(Condition::equals("fleet", fleet));
     }
     let partition = Partition::Kind { tenant, kind };
     let found = app
         .store
         .list_objects::<Invoice>(partition, &page_request, filter)
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

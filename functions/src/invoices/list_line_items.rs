@@ -1,25 +1,25 @@
 //! `GET /v1/invoices/{id}/line_items`: lists all line items of an invoice, the newest session or reservation first.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{ListQuery, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
-use shared::models::invoice::Invoice;
+use shared::models::invoice::{Invoice, LineItem};
+use shared::store::list::Page;
 use shared::{App, Error, Kind};
 
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-invoice-line-items",
     "/v1/invoices/{id}/line_items",
     Resource::Invoices,
-)
-.showing_lines();
+);
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     query: ListQuery,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<LineItem>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::LineItem);
     let page_request = query.page_request(tenant, kind)?;
     let invoice = app.store.get::<Invoice>(tenant, &id).await?.object;

@@ -13,3 +13,15 @@ pub mod recur;
 pub mod retrieve;
 pub mod update;
 pub mod void;
+
+use crate::stream::change::OnChange;
+use shared::error::Result;
+use shared::models::invoice::Invoice;
+use shared::origin::Tenant;
+use shared::{App, Id};
+
+impl OnChange for Invoice {
+    async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
+        app.store.drop_lines(tenant, id).await
+    }
+}

@@ -1,7 +1,6 @@
 //! `POST /v1/invoices/{id}/pay`: pays an open invoice.
 
 use axum::extract::State;
-use shared::Response;
 use shared::deployment::Need;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::account::Account;
@@ -11,6 +10,7 @@ use shared::models::payment_method::PaymentMethod;
 use shared::models::stored::Stored;
 use shared::store::access::Rows;
 use shared::{App, Code, Error, Id, Kind};
+use shared::{Reply, Response};
 
 use super::payment;
 use crate::payments::{self, Progress};
@@ -38,10 +38,12 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(body): Body<PayInvoice>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Invoice>, Error> {
     let progress = Progress::default();
     let run = || pay(&app, &context, &id, &body, &progress);
-    payments::within_limit(&app, &progress, run).await
+    payments::within_limit(&app, &progress, run)
+        .await
+        .map(Reply::from)
 }
 
 async fn pay(
@@ -73,7 +75,9 @@ async fn pay(
             return payment::settle(app, context, row).await;
         }
         row = match payment::settle_alone(app, &context.origin, row).await? {
-            paid if paid.object.check_payable().is_err() => return context.respond(&paid.object),
+            paid if paid.object.check_payable().is_err() => {
+                return context.respond(&paid.object).map(Response::from);
+            }
             unpaid => unpaid,
         };
     }

@@ -57,7 +57,7 @@ pub async fn settle(
         .map(|one| one.transaction.clone());
     let (row, payment) = charge(app, &mut tx, row).await?;
     let response = match payment.outcome {
-        PaymentOutcome::Succeeded => context.respond(&row.object)?,
+        PaymentOutcome::Succeeded => context.respond(&row.object)?.into(),
         PaymentOutcome::Declined(code) => {
             let transaction = transaction.map(|id| id.to_string()).unwrap_or_default();
             context.error_response(&payments::declined(&code).with("transaction", transaction))

@@ -1,7 +1,7 @@
 //! `POST /v1/invoices/{id}`: updates a draft or open invoice.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::invoice::{Invoice, InvoiceChange};
@@ -15,7 +15,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<InvoiceChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Invoice>, Error> {
     let mut row = app.store.load::<Invoice>(context.tenant(), &id).await?;
     row.update(change)?;
     let response = context.respond(&row.object)?;

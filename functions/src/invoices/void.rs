@@ -1,7 +1,7 @@
 //! `POST /v1/invoices/{id}/void`: voids an open or uncollectible invoice. Its sessions can be billed by another invoice.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -16,7 +16,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Invoice>, Error> {
     let mut row = app.store.load::<Invoice>(context.tenant(), &id).await?;
     row.void()?;
     let response = context.respond(&row.object)?;

@@ -1,42 +1,69 @@
 //! Gives the connectors that name a tariff its prices, after it was changed. A tariff of many locations is applied to
 //! some of them at a time.
 
+use serde::{Deserialize, Serialize};
 use shared::models::network::ObjectId;
 use shared::origin::Mode;
-use shared::ports::Message;
+use shared::ports::{JobSubject, digest_of};
 use shared::{App, Error};
 
-use super::stations;
+use crate::function::Function;
+use crate::job::Job;
+
+use super::{stations, workers};
 
 /// How many locations one message is for.
 const AT_A_TIME: usize = 100;
 
-/// Applies a tariff to the locations that name it, after the given one.
-///
-/// # Errors
-/// The table or the queue cannot be reached: the message comes again.
-pub async fn handle(
-    app: &App,
-    mode: Mode,
-    tariff: &ObjectId,
-    after: Option<&ObjectId>,
-) -> Result<(), Error> {
-    let locations = app
-        .store
-        .locations_with_tariff(mode, tariff, after, AT_A_TIME)
-        .await?;
-    for location in &locations {
-        stations::reprice(app, mode, location).await?;
+/// Gives the connectors that name a tariff its prices, those of the locations after the given one.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ApplyTariff {
+    pub mode: Mode,
+    pub tariff: ObjectId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<ObjectId>,
+}
+
+impl Job for ApplyTariff {
+    const NAME: &'static str = "apply-tariff";
+    const FUNCTION: Function = workers::SYNC;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::default()
     }
-    match locations.last() {
-        Some(last) if locations.len() == AT_A_TIME => {
-            let message = Message::ApplyTariff {
-                mode,
-                tariff: tariff.clone(),
-                after: Some(last.clone()),
-            };
-            app.queue.send(&message, 0).await
+
+    fn schedule_name(&self) -> String {
+        digest_of("tariff", &self.tariff.to_string())
+    }
+
+    /// Applies a tariff to the locations that name it, after the given one.
+    ///
+    /// # Errors
+    /// The table or the queue cannot be reached: the message comes again.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            mode,
+            tariff,
+            after,
+        } = &self;
+        let (mode, after) = (*mode, after.as_ref());
+        let locations = app
+            .store
+            .locations_with_tariff(mode, tariff, after, AT_A_TIME)
+            .await?;
+        for location in &locations {
+            stations::reprice(app, mode, location).await?;
         }
-        _ => Ok(()),
+        match locations.last() {
+            Some(last) if locations.len() == AT_A_TIME => {
+                let next = Self {
+                    mode,
+                    tariff: tariff.clone(),
+                    after: Some(last.clone()),
+                };
+                next.send(app).await
+            }
+            _ => Ok(()),
+        }
     }
 }

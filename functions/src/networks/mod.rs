@@ -9,6 +9,7 @@
 //! - [`commands`] and [`push_token`] send commands, preferences and tokens to networks.
 
 pub mod apply_tariff;
+pub mod changes;
 pub mod commands;
 pub mod handshake;
 pub mod hubs;
@@ -20,3 +21,4 @@ pub mod results;
 pub mod stations;
 pub mod sync;
 pub mod tokens;
+pub mod workers;

@@ -26,9 +26,9 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use shared::deployment::{Deployment, Need};
 use shared::models::action::Action;
 use shared::models::network::{Module, ObjectId, PartyId};
 use shared::models::stored::Stored;
@@ -43,29 +43,15 @@ use shared::ocpi::token::ClientInfo;
 use shared::ocpi::versions::InterfaceRole;
 use shared::ocpi_client::{Failure, MAX_PAGE, PageStream, Platform};
 use shared::origin::Mode;
-use shared::ports::{Message, Work};
-use shared::store::access::Rows;
+use shared::ports::JobSubject;
 use shared::store::networks::{Pull, operators, shared_origin};
 use shared::time::{DAY, HOUR, MINUTE, SignedDuration, hours, minutes, seconds};
-use shared::{App, Error, Id, Kind, Timestamp};
+use shared::{App, Error, Id, Timestamp};
 use tokio::time::{Instant, timeout_at};
 
-use super::{hubs, objects, stations};
+use super::{hubs, objects, stations, workers};
 use crate::function::Function;
-
-pub const FUNCTION: Function = Function::worker(
-    Work::SyncNetwork,
-    Deployment::in_background()
-        .memory(512)
-        .timeout(120)
-        .writing(&[
-            Rows::Of(Kind::ChargingStation),
-            Rows::Of(Kind::Network),
-            Rows::OcpiCredentials,
-            Rows::OcpiObjects,
-        ])
-        .needing(&[Need::EncryptionKeys, Need::Messages]),
-);
+use crate::job::Job;
 
 /// How much a pull may read, and how long it may take. What a large network has fits in: half a million locations.
 #[derive(Debug, Clone)]
@@ -129,18 +115,36 @@ const MODULES: [Module; 5] = [
     Module::Cdrs,
 ];
 
-/// Goes on with the pull of a network, or begins one, if it is due.
+/// Pulls what has changed at a charging network.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SyncNetwork {
+    pub mode: Mode,
+    pub network: Id,
+}
+
+impl Job for SyncNetwork {
+    const NAME: &'static str = "sync-network";
+    const FUNCTION: Function = workers::SYNC;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::shared(&self.network).waiting_for(&self.network)
+    }
+
+    /// Goes on with the pull of a network, or begins one, if it is due.
+    ///
+    /// # Errors
+    /// The table cannot be reached: the message comes again, and the pull goes on where it was.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self { mode, network: id } = &self;
+        let mode = *mode;
+        pull_within(app, mode, id, &Limits::default()).await
+    }
+}
+
+/// Goes on with the pull of a network, or begins one, within the limits of one run.
 ///
 /// # Errors
 /// The table cannot be reached: the message comes again, and the pull goes on where it was.
-pub async fn handle(app: &App, mode: Mode, id: &Id) -> Result<(), Error> {
-    pull_within(app, mode, id, &Limits::default()).await
-}
-
-/// The same with limits of its own.
-///
-/// # Errors
-/// As [`handle`].
 pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Result<(), Error> {
     let Some(network) = app.store.find::<Network>(&operators(mode), id).await? else {
         return Ok(());
@@ -255,11 +259,11 @@ impl Run<'_> {
     /// Has another run go on with the pull.
     async fn go_on_later(&self) -> Result<(), Error> {
         let Network { mode, id, .. } = &self.network.object;
-        let message = Message::SyncNetwork {
+        let next = SyncNetwork {
             mode: *mode,
             network: id.clone(),
         };
-        self.app.queue.send(&message, 0).await
+        next.send(self.app).await
     }
 
     /// Reads and stores the next page of a module.

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode as HttpStatus, h
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
+use shared::error::ErrorClass;
 use shared::http::body;
 use shared::http::route::PATIENCE;
 use shared::http::source::Source;
@@ -462,8 +463,8 @@ impl<S: Send + Sync> FromRequest<S> for OptionalJson {
 
 async fn read(body: Body) -> Result<Bytes> {
     body::collect(body).await.map_err(|error| {
-        let status = match error.status() {
-            408 => HttpStatus::REQUEST_TIMEOUT,
+        let status = match error.class() {
+            ErrorClass::TimedOut => HttpStatus::REQUEST_TIMEOUT,
             _ => HttpStatus::PAYLOAD_TOO_LARGE,
         };
         Reply::transport(status, error.to_string())

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::Value;
 use shared::Error;
+use shared::error::ErrorClass;
 use shared::ocpi::envelope::StatusCode;
 use shared::ocpi::object::Refusal;
 
@@ -121,8 +122,8 @@ impl From<Error> for Reply {
                     Some(param) => format!("{param}: {}", refusal.message),
                     None => refusal.message.to_string(),
                 };
-                match refusal.status {
-                    404 => Self::not_found(message),
+                match refusal.class {
+                    ErrorClass::NotFound => Self::not_found(message),
                     _ => Self::error(StatusCode::INVALID_PARAMETERS, message),
                 }
             }

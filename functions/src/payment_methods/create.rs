@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::deployment::Need;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -35,7 +35,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewPaymentMethod>,
-) -> Result<Response, Error> {
+) -> Result<Reply<PaymentMethod>, Error> {
     let tenant = context.tenant();
     let token = new.check(tenant.mode)?;
     references::payment_method_owner(&app, tenant, &new).await?;

@@ -2,11 +2,11 @@
 //! reservation pays with. What fell due before is still charged to it.
 
 use axum::extract::State;
-use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::PaymentMethod;
-use shared::{App, Error, Kind};
+use shared::{App, Error};
+use shared::{Deleted, Reply};
 
 use crate::references;
 
@@ -20,13 +20,13 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Deleted<PaymentMethod>>, Error> {
     let row = app
         .store
         .load::<PaymentMethod>(context.tenant(), &id)
         .await?;
     references::unused_payment_method(&app, context.tenant(), &row.object).await?;
-    let response = context.deleted(&id, Kind::PaymentMethod)?;
+    let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     tx.delete_payment_method(&row)?;
     tx.commit(response).await

@@ -1,7 +1,7 @@
 //! `POST /v1/payment_methods/{id}`: updates a payment method's metadata.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::payment_method::{PaymentMethod, PaymentMethodChange};
@@ -18,7 +18,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<PaymentMethodChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<PaymentMethod>, Error> {
     let mut row = app
         .store
         .load::<PaymentMethod>(context.tenant(), &id)

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use shared::backoff::Backoff;
-use shared::error::ErrorType;
+use shared::error::{ErrorClass, ErrorType};
 use shared::{App, Error, Id};
 use tokio::time::timeout;
 
@@ -45,7 +45,9 @@ impl Progress {
             Error::Client(refusal) if refusal.kind == ErrorType::Idempotency => {
                 let error = Error::Client(refusal);
                 match self.transaction() {
-                    Some(id) if error.status() == 409 => error.with("transaction", id.as_str()),
+                    Some(id) if error.class() == ErrorClass::Conflict => {
+                        error.with("transaction", id.as_str())
+                    }
                     _ => error,
                 }
             }
@@ -122,7 +124,10 @@ mod tests {
             let Err(Error::PaymentInterrupted { transaction, cause }) = ended else {
                 panic!("{ended:?}");
             };
-            assert_eq!((transaction, cause.status()), (noted, 503));
+            assert_eq!(
+                (transaction, cause.class()),
+                (noted, ErrorClass::Unavailable)
+            );
         }
     }
 
@@ -139,7 +144,10 @@ mod tests {
                 }
             }
         });
-        assert_eq!(ended.await.expect_err("a refusal").status(), 404);
+        assert_eq!(
+            ended.await.expect_err("a refusal").class(),
+            ErrorClass::NotFound
+        );
         assert_eq!(runs.get(), 2);
     }
 }

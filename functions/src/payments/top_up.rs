@@ -352,9 +352,11 @@ impl Ending<'_> {
             return Ok(Response::ok(Vec::new()));
         };
         match owner {
-            WalletOwner::Account(row) => context.respond(&row.seen_in(self.origin.tenant.mode)),
-            WalletOwner::Driver(row) => context.respond(&row.object),
-            WalletOwner::Fleet(row) => context.respond(&row.object),
+            WalletOwner::Account(row) => context
+                .respond(&row.seen_in(self.origin.tenant.mode))
+                .map(Response::from),
+            WalletOwner::Driver(row) => context.respond(&row.object).map(Response::from),
+            WalletOwner::Fleet(row) => context.respond(&row.object).map(Response::from),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `POST /v1/policies`: creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::policy::{NewPolicy, Policy};
@@ -13,7 +13,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewPolicy>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Policy>, Error> {
     let mut policy = Policy::new(new, context.now())?;
     let response = context.respond(&policy.object)?;
     let mut tx = app.store.begin(&context.origin);

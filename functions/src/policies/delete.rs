@@ -1,12 +1,12 @@
 //! `DELETE /v1/policies/{id}`: deletes a policy that no fleet, driver or vehicle refers to.
 
 use axum::extract::State;
-use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::policy::Policy;
 use shared::store::access::Rows;
 use shared::{App, Error, Kind};
+use shared::{Deleted, Reply};
 
 use crate::references;
 
@@ -17,10 +17,10 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Deleted<Policy>>, Error> {
     let mut row = app.store.load::<Policy>(context.tenant(), &id).await?;
     references::unnamed_policy(&app, context.tenant(), &id).await?;
-    let response = context.deleted(&id, Kind::Policy)?;
+    let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     row.delete();
     tx.delete(&row)?;

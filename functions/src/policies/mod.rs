@@ -8,3 +8,21 @@ pub mod retrieve;
 pub mod update;
 
 pub use apply::{check, of};
+
+use crate::charge_cards::refresh::RefreshTokens;
+use crate::job::Job as _;
+use crate::stream::change::{Change, OnChange};
+use shared::App;
+use shared::error::Result;
+use shared::models::policy::Policy;
+
+impl OnChange for Policy {
+    /// The tokens of charge cards depend on the policy.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        if change.differs_in(|policy| (policy.status, policy.mode, policy.rules.clone())) {
+            let id = &change.after.object.id;
+            RefreshTokens::of(&change.tenant, id).send(app).await?;
+        }
+        Ok(())
+    }
+}

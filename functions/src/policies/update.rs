@@ -1,7 +1,7 @@
 //! `POST /v1/policies/{id}`: updates a policy.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::policy::{Policy, PolicyChange};
@@ -14,7 +14,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<PolicyChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Policy>, Error> {
     let mut row = app.store.load::<Policy>(context.tenant(), &id).await?;
     row.update(change, context.now())?;
     let response = context.respond(&row.object)?;

@@ -2,7 +2,7 @@
 //! object that the report shows.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, Conditional, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::fleet::Fleet;
@@ -27,7 +27,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewReport>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Report>, Error> {
     let tenant = context.tenant();
     let mut report = Report::new(new, tenant.account.clone(), context.now())?;
     for kind in report.object.kinds() {

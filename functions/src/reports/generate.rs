@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use serde::{Deserialize, Serialize};
 use shared::charging::summary::Summary;
 use shared::deployment::{Deployment, Need};
 use shared::models::adjustment::Adjustment;
@@ -14,41 +15,57 @@ use shared::models::report::{Grouping, Report, ReportFile, ReportTotals, ReportT
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::origin::{Origin, Tenant};
-use shared::ports::Work;
+use shared::ports::JobSubject;
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
+use crate::job::Job;
 
-pub const FUNCTION: Function = Function::worker(
-    Work::GenerateReport,
-    Deployment::in_background()
-        .memory(1024)
-        .timeout(300)
-        .writing(&[Rows::Of(Kind::Report)])
-        .needing(&[Need::WriteReports]),
-);
+/// Generates the file of a pending report.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct GenerateReport {
+    pub tenant: Tenant,
+    pub report: Id,
+}
 
-pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let Some(mut row) = app.store.find::<Report>(tenant, id).await? else {
-        return Ok(());
-    };
-    if row.is_lost(app.now()) {
-        row.record_failed_attempt(app.now());
-        return write(app, tenant, &mut row).await.map(drop);
+impl Job for GenerateReport {
+    const NAME: &'static str = "generate-report";
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .memory(1024)
+            .timeout(300)
+            .writing(&[Rows::Of(Kind::Report)])
+            .needing(&[Need::WriteReports]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.report)
     }
-    if !row.begin(app.now()) || !write(app, tenant, &mut row).await? {
-        return Ok(());
-    }
-    match make(app, tenant, &row).await {
-        Ok(Some((file, totals))) => row.succeed(file, totals, app.now()),
-        Ok(None) => row.fail(TOO_LONG),
-        Err(error) => {
-            tracing::warn!(%error, report.id = %id, "the report could not be generated");
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self { tenant, report: id } = &self;
+        let Some(mut row) = app.store.find::<Report>(tenant, id).await? else {
+            return Ok(());
+        };
+        if row.is_lost(app.now()) {
             row.record_failed_attempt(app.now());
+            return write(app, tenant, &mut row).await.map(drop);
         }
+        if !row.begin(app.now()) || !write(app, tenant, &mut row).await? {
+            return Ok(());
+        }
+        match make(app, tenant, &row).await {
+            Ok(Some((file, totals))) => row.succeed(file, totals, app.now()),
+            Ok(None) => row.fail(TOO_LONG),
+            Err(error) => {
+                tracing::warn!(%error, report.id = %id, "the report could not be generated");
+                row.record_failed_attempt(app.now());
+            }
+        }
+        write(app, tenant, &mut row).await.map(drop)
     }
-    write(app, tenant, &mut row).await.map(drop)
 }
 
 /// Writes the report. False if another instance has written it in the meantime and works on it.

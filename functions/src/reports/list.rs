@@ -1,33 +1,39 @@
 //! `GET /v1/reports`: lists the reports, newest first. Filter: `status`.
 
 use axum::extract::State;
-use shared::Response;
+use serde::Deserialize;
+use shared::Reply;
 use shared::deployment::Need;
-use shared::http::{ListQuery, RequestContext, Route};
+use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::report::{Report, ReportStatus};
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Kind};
+use utoipa::ToSchema;
 
 use super::link;
-use crate::page;
 
-pub const ROUTE: Route = Route::list("list-reports", "/v1/reports", Resource::Reports)
-    .filtered(&["limit", "page", "status"])
+pub const ROUTE: Route = Route::get("list-reports", "/v1/reports", Resource::Reports)
     .sometimes_requiring(&[super::SHOWS_FILE])
     .needing(&[Need::SignReports]);
+
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    status: Option<ReportStatus>,
+}
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<Report>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Report);
     let page_request = query.page_request(tenant, kind)?;
-    let filter = query
-        .word::<ReportStatus>("status")?
-        .map(|status| Condition::equals("status", status));
+    let filter = Condition::given("status", filters.status);
     let partition = Partition::Kind { tenant, kind };
     let filter = filter.into_iter().collect();
     let mut found = app
@@ -39,5 +45,5 @@ pub async fn handle(
         rows.push(link::signed(&app, &context.key, row).await?);
     }
     found.rows = rows;
-    page::respond(&context, &query, found.objects())
+    query.respond(&context, found.objects())
 }

@@ -9,7 +9,9 @@ pub mod list;
 pub mod recur;
 pub mod retrieve;
 
+use crate::stream::change::OnChange;
 use shared::http::Conditional;
+use shared::models::report::Report;
 
 /// The kinds of objects that a report shows, for the document.
 const SHOWS: &str = "always, of charging_sessions; of reservations for a cost_analysis; of fleets if a fleet is named; of what \
@@ -20,3 +22,5 @@ const SHOWS_FILE: Conditional = Conditional {
     scope: "<resource>:read",
     when: "the url of a report is to be shown: of every kind of object that the file shows; without it, url is null",
 };
+
+impl OnChange for Report {}

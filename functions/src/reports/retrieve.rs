@@ -1,7 +1,7 @@
 //! `GET /v1/reports/{id}`: shows a report, with a fresh link to its file for keys that may read what it shows.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::deployment::Need;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -18,7 +18,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Report>, Error> {
     let row = app.store.get::<Report>(context.tenant(), &id).await?;
     let row = link::signed(&app, &context.key, row).await?;
     context.respond(&row.object)

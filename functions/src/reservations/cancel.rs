@@ -1,7 +1,7 @@
 //! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and releases its window.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -25,7 +25,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Reservation>, Error> {
     let mut row = app.store.load::<Reservation>(context.tenant(), &id).await?;
     row.cancel(context.now())?;
     let response = context.respond(&row.object)?;

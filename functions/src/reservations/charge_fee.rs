@@ -1,31 +1,57 @@
 //! `settle-session`, of a reservation that is over: charges its fee to its payment method, once.
 
+use serde::{Deserialize, Serialize};
 use shared::models::action::Action;
 use shared::models::reservation::Reservation;
 use shared::money::Money;
 use shared::origin::{Origin, Tenant};
+use shared::ports::JobSubject;
 use shared::store::UnitOfWork;
 
 use shared::{App, Error, Id, Timestamp};
 
+use crate::charging_sessions::settle::SettleSession;
+use crate::function::Function;
+use crate::job::Job;
 use crate::payments::{self, Bill, Payment};
 
-pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let now = app.now();
-    let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
-        return Ok(());
-    };
-    let Some((since, Action::ChargeFee)) = row.next_action().filter(|(at, _)| *at <= now) else {
-        return Ok(());
-    };
-    let origin = Origin::background(tenant.clone(), now);
-    let mut tx = app.store.begin(&origin);
-    let payment = charge(app, &mut tx, &row.object, since).await?;
-    let transaction = row.settle_fee(&payment.outcome, now);
-    let mut transaction = payments::record(transaction, &payment);
-    tx.save(&mut row)?;
-    tx.create(&mut transaction)?;
-    tx.commit_without_response().await
+/// Charges the fee of a reservation that is over.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ChargeReservationFee {
+    pub tenant: Tenant,
+    pub reservation: Id,
+}
+
+impl Job for ChargeReservationFee {
+    const NAME: &'static str = "charge-reservation-fee";
+    const FUNCTION: Function = SettleSession::FUNCTION;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.reservation)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            tenant,
+            reservation: id,
+        } = &self;
+        let now = app.now();
+        let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
+            return Ok(());
+        };
+        let Some((since, Action::ChargeFee)) = row.next_action().filter(|(at, _)| *at <= now)
+        else {
+            return Ok(());
+        };
+        let origin = Origin::background(tenant.clone(), now);
+        let mut tx = app.store.begin(&origin);
+        let payment = charge(app, &mut tx, &row.object, since).await?;
+        let transaction = row.settle_fee(&payment.outcome, now);
+        let mut transaction = payments::record(transaction, &payment);
+        tx.save(&mut row)?;
+        tx.create(&mut transaction)?;
+        tx.commit_without_response().await
+    }
 }
 
 async fn charge(

@@ -1,6 +1,7 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to rematch a confirmed
 //! one because its connector is out of order.
 
+use serde::{Deserialize, Serialize};
 use shared::charging::effective_price::ChargingVehicle;
 use shared::charging::matching::best_first::IndexedStation;
 use shared::charging::matching::{self, MatchRequest};
@@ -16,7 +17,7 @@ use shared::models::reservation::{
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::origin::{Origin, Tenant};
-use shared::ports::Work;
+use shared::ports::JobSubject;
 use shared::window::Window;
 
 use shared::models::stored::Stored;
@@ -26,57 +27,78 @@ use shared::{App, Error, Id, Kind};
 use super::book::{Booking, book};
 use super::matcher::{Matcher, first_stations};
 use crate::function::Function;
+use crate::job::Job;
 use crate::policies;
-
-pub const FUNCTION: Function = Function::quick_worker(
-    Work::ConfirmReservation,
-    Deployment::in_background()
-        .memory(512)
-        .reading_side_by_side()
-        .writing(&[
-            Rows::Of(Kind::Reservation),
-            Rows::Of(Kind::Event),
-            Rows::Calendars,
-        ]),
-);
 
 /// How often one piece of work moves a reservation whose connectors go out of order one after the other.
 const MOVES: usize = 5;
 
-pub async fn handle(
-    app: &App,
-    tenant: &Tenant,
-    id: &Id,
-    request: Option<&ReservationRequest>,
-) -> Result<(), Error> {
-    let origin = Origin::background(tenant.clone(), app.now());
-    let mut request = request;
-    for _ in 0..MOVES {
-        let (row, inputs) = tokio::try_join!(
-            app.store.find::<Reservation>(tenant, id),
-            read_inputs_ahead(app, tenant, request.take()),
-        )?;
-        let Some(row) = row else {
-            return Ok(());
-        };
-        let due = row.is_due(Action::ConfirmReservation, origin.now);
-        let reserved = row.reserved_window(origin.now);
-        let settled = match (row.object.status(), reserved) {
-            (ReservationStatus::Pending, _) if due => attempt(app, &origin, row, inputs).await?,
-            (_, Some(window)) if due || !row.is_awaiting_rematch() => {
-                match is_still_possible(app, &origin, &row, window).await? {
-                    true => reinstate(app, &origin, row).await?,
-                    false => attempt(app, &origin, row, inputs).await?,
-                }
-            }
-            _ => true,
-        };
-        // The connector may have gone out of order just before the reservation was booked: then it is checked again.
-        if settled {
-            return Ok(());
-        }
+/// Tries to confirm a pending reservation, or checks whether the connector of a confirmed one is still in order.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ConfirmReservation {
+    pub tenant: Tenant,
+    pub reservation: Id,
+    /// What the attempt can read at the same time as the reservation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<ReservationRequest>>,
+}
+
+impl Job for ConfirmReservation {
+    const NAME: &'static str = "confirm-reservation";
+    const FUNCTION: Function = Function::quick_worker(
+        Self::NAME,
+        Deployment::in_background()
+            .memory(512)
+            .reading_side_by_side()
+            .writing(&[
+                Rows::Of(Kind::Reservation),
+                Rows::Of(Kind::Event),
+                Rows::Calendars,
+            ]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.reservation)
     }
-    Ok(())
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            tenant,
+            reservation: id,
+            request,
+        } = &self;
+        let request = request.as_deref();
+        let origin = Origin::background(tenant.clone(), app.now());
+        let mut request = request;
+        for _ in 0..MOVES {
+            let (row, inputs) = tokio::try_join!(
+                app.store.find::<Reservation>(tenant, id),
+                read_inputs_ahead(app, tenant, request.take()),
+            )?;
+            let Some(row) = row else {
+                return Ok(());
+            };
+            let due = row.is_due(Action::ConfirmReservation, origin.now);
+            let reserved = row.reserved_window(origin.now);
+            let settled = match (row.object.status(), reserved) {
+                (ReservationStatus::Pending, _) if due => {
+                    attempt(app, &origin, row, inputs).await?
+                }
+                (_, Some(window)) if due || !row.is_awaiting_rematch() => {
+                    match is_still_possible(app, &origin, &row, window).await? {
+                        true => reinstate(app, &origin, row).await?,
+                        false => attempt(app, &origin, row, inputs).await?,
+                    }
+                }
+                _ => true,
+            };
+            // The connector may have gone out of order just before the reservation was booked: then it is checked again.
+            if settled {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What an attempt reads of the reservation's request, before it reads any station.

@@ -1,7 +1,7 @@
 //! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::charging::matching;
 use shared::charging::policies::{Allowed, PolicyContext};
 use shared::http::route::CHARGES_IF_NAMED;
@@ -34,7 +34,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewReservation>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Allowed<Reservation>>, Error> {
     let tenant = context.tenant();
     context.check_charge(new.payment_method.as_ref())?;
     new.check(context.now())?;
@@ -65,7 +65,7 @@ pub async fn handle(
         zone: &Fleet::zone(fleet.as_ref()),
     };
     let made = Allowed {
-        object: &reservation.object,
+        object: reservation.object.clone(),
         policy_warnings: policies::check(&rules, &plan)?,
     };
     let response = context.respond(&made)?;

@@ -4,7 +4,7 @@
 //! candidate before the reservation is confirmed.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::charging::candidates::{
     CandidateSearch, ExpectedCharge, NAMED, RefusedStation, ReservationCandidate,
     ReservationCandidates,
@@ -42,7 +42,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(search): Body<CandidateSearch>,
-) -> Result<Response, Error> {
+) -> Result<Reply<ReservationCandidates>, Error> {
     let (tenant, now) = (context.tenant(), context.now());
     search.check(now)?;
     let ids = [

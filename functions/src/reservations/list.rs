@@ -3,58 +3,53 @@
 //! ends, so `created` bounds what a calendar has to read.
 
 use axum::extract::State;
-use shared::Response;
-use shared::http::{ListQuery, RequestContext, Route};
+use serde::Deserialize;
+use shared::Reply;
+use shared::http::{Created, ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::driver::Driver;
 use shared::models::reservation::{Reservation, ReservationStatus};
 use shared::models::vehicle::Vehicle;
 use shared::store::keys::Partition;
-use shared::{App, Error, Kind};
+use shared::store::list::Page;
+use shared::{App, Error, Id, Kind};
+use utoipa::ToSchema;
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-reservations",
     "/v1/reservations",
     Resource::Reservations,
-)
-.filtered(&[
-    "created[gt]",
-    "created[gte]",
-    "created[lt]",
-    "created[lte]",
-    "driver",
-    "limit",
-    "page",
-    "status",
-    "vehicle",
-]);
+);
+
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    driver: Option<Id>,
+    vehicle: Option<Id>,
+    status: Option<ReservationStatus>,
+}
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+    Query(created): Query<Created>,
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<Reservation>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Reservation);
-    let page_request = query.created(query.page_request(tenant, kind)?)?;
-    let (driver, vehicle) = (query.id("driver"), query.id("vehicle"));
-    let mut filter: Vec<_> = query
-        .word::<ReservationStatus>("status")?
-        .map(|status| Condition::equals("state.status", status))
-        .into_iter()
-        .collect();
-    if let Some(driver) = &driver {
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
+    let mut filter = Vec::from_iter(Condition::given("state.status", filters.status));
+    if let Some(driver) = driver {
         app.store.get::<Driver>(tenant, driver).await?;
     }
-    if let Some(vehicle) = &vehicle {
+    if let Some(vehicle) = vehicle {
         app.store.get::<Vehicle>(tenant, vehicle).await?;
     }
-    let partition = match (&vehicle, &driver) {
+    let partition = match (vehicle, driver) {
         (Some(vehicle), driver) => {
-            let driver = driver.as_ref();
-            filter.extend(driver.map(|driver| Condition::equals("driver", driver.to_string())));
+            filter.extend(Condition::given("driver", driver));
             Partition::Vehicle { tenant, vehicle }
         }
         (None, Some(driver)) => Partition::Driver { tenant, driver },
@@ -64,5 +59,5 @@ pub async fn handle(
         .store
         .list_objects::<Reservation>(partition, &page_request, filter)
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

@@ -13,3 +13,50 @@ pub mod outward;
 pub mod retrieve;
 pub mod unused;
 pub mod update;
+
+use crate::job::Job as _;
+use crate::stream::actions;
+use crate::stream::change::{Change, OnChange};
+use confirm::ConfirmReservation;
+use outward::CancelAtNetwork;
+use shared::App;
+use shared::error::Result;
+use shared::models::action::Action;
+use shared::models::reservation::Reservation;
+use shared::models::stored::Stored;
+use shared::origin::Tenant;
+use shared::ports::Message;
+
+impl OnChange for Reservation {
+    /// Ends the reservation at the network of its station, if it is no longer as it was there.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        let before = change.before.as_ref();
+        let Some((station, outward)) = before.and_then(|before| change.after.to_cancel(before, app.now()))
+        else {
+            return Ok(());
+        };
+        let job = CancelAtNetwork {
+            tenant: change.tenant.clone(),
+            reservation: change.after.object.id.clone(),
+            station: station.clone(),
+            outward: outward.to_owned(),
+        };
+        job.send(app).await
+    }
+
+    /// An attempt to confirm can read at the same time what the message names.
+    fn next_message(tenant: &Tenant, stored: &Stored<Self>) -> Result<Option<Message>> {
+        match stored.next_action() {
+            Some((_, Action::ConfirmReservation)) => {
+                let job = ConfirmReservation {
+                    tenant: tenant.clone(),
+                    reservation: stored.object.id.clone(),
+                    request: Some(Box::new(stored.request())),
+                };
+                job.message().map(Some)
+            }
+            Some((_, action)) => actions::message(tenant, &stored.object.id, action),
+            None => Ok(None),
+        }
+    }
+}

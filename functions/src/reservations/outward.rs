@@ -4,6 +4,7 @@
 //! The messages come to `operate-network`, which may talk to networks: when a reservation is to be sent, when the result of its command
 //! has arrived or is lost, and when it has ended.
 
+use serde::{Deserialize, Serialize};
 use shared::models::charging_station::ChargingStation;
 use shared::models::driver::Driver;
 use shared::models::reservation::outward::{OutwardReservation, OutwardState};
@@ -12,14 +13,38 @@ use shared::models::stored::Stored;
 use shared::ocpi::command::ResultType;
 use shared::origin::{Origin, Tenant};
 use shared::ports::network::{CancelRequest, CommandStatus, ReserveRequest, Subject};
+use shared::ports::{JobSubject, digest_of};
 use shared::store::networks::SentCommand;
 use shared::{App, Error, Id};
 
 use crate::charge_cards;
+use crate::function::Function;
+use crate::job::Job;
 use crate::networks::operator;
+use crate::networks::workers;
 
 /// How often a reservation is read again after a concurrent change.
 const TRIES: usize = 8;
+
+/// Takes the next step of a confirmed reservation at the network of its station.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ReserveAtNetwork {
+    pub tenant: Tenant,
+    pub reservation: Id,
+}
+
+impl Job for ReserveAtNetwork {
+    const NAME: &'static str = "reserve-at-network";
+    const FUNCTION: Function = workers::OPERATE;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.reservation)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        handle(app, &self.tenant, &self.reservation).await
+    }
+}
 
 /// Takes the next step of a reservation at its network: sends it, or looks what became of it.
 ///
@@ -122,7 +147,15 @@ async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
     });
     match is_wanted {
         true => Err(Error::Contended),
-        false => cancel(app, tenant, &id, &reserved.station, &outward.id).await,
+        false => {
+            let cancellation = CancelAtNetwork {
+                tenant: tenant.clone(),
+                reservation: id,
+                station: reserved.station,
+                outward: outward.id,
+            };
+            cancellation.run(app).await
+        }
     }
 }
 
@@ -201,33 +234,56 @@ fn result(sent: Option<&SentCommand>) -> ReserveNowOutcome {
     }
 }
 
-/// Sends CANCEL_RESERVATION. A network that does not know the reservation, or refuses, is not asked again: it expires by itself.
-///
-/// # Errors
-/// `Unavailable` if DynamoDB cannot be reached: the message comes again.
-pub async fn cancel(
-    app: &App,
-    tenant: &Tenant,
-    reservation: &Id,
-    station: &Id,
-    outward: &str,
-) -> Result<(), Error> {
-    let station = app.store.find::<ChargingStation>(tenant, station).await?;
-    let Some(station) = station else {
-        return Ok(());
-    };
-    let network = operator::of_station(app, tenant.mode, &station).await?;
-    let Some(network) = network else {
-        return Ok(());
-    };
-    let request = CancelRequest {
-        subject: Subject {
-            tenant: tenant.clone(),
-            id: reservation.clone(),
-        },
-        reservation_id: outward.to_owned(),
-    };
-    let answer = network.cancel(&request).await?;
-    tracing::info!(object.id = %reservation, ?answer, "a reservation was cancelled at its network");
-    Ok(())
+/// Ends a reservation at the network of the station.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CancelAtNetwork {
+    pub tenant: Tenant,
+    pub reservation: Id,
+    pub station: Id,
+    /// What the network calls the reservation.
+    pub outward: String,
+}
+
+impl Job for CancelAtNetwork {
+    const NAME: &'static str = "cancel-at-network";
+    const FUNCTION: Function = workers::OPERATE;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.reservation)
+    }
+
+    fn schedule_name(&self) -> String {
+        digest_of("cancel", &self.outward)
+    }
+
+    /// Sends CANCEL_RESERVATION. A network that does not know the reservation, or refuses, is not asked again: it expires by itself.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached: the message comes again.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            tenant,
+            reservation,
+            station,
+            outward,
+        } = &self;
+        let station = app.store.find::<ChargingStation>(tenant, station).await?;
+        let Some(station) = station else {
+            return Ok(());
+        };
+        let network = operator::of_station(app, tenant.mode, &station).await?;
+        let Some(network) = network else {
+            return Ok(());
+        };
+        let request = CancelRequest {
+            subject: Subject {
+                tenant: tenant.clone(),
+                id: reservation.clone(),
+            },
+            reservation_id: outward.to_owned(),
+        };
+        let answer = network.cancel(&request).await?;
+        tracing::info!(object.id = %reservation, ?answer, "a reservation was cancelled at its network");
+        Ok(())
+    }
 }

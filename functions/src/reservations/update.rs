@@ -1,7 +1,7 @@
 //! `POST /v1/reservations/{id}`: updates a pending reservation.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::reservation::{Reservation, ReservationChange};
@@ -19,7 +19,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<ReservationChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Reservation>, Error> {
     let mut row = app.store.load::<Reservation>(context.tenant(), &id).await?;
     row.update(change, context.now())?;
     let response = context.respond(&row.object)?;

@@ -1,4 +1,6 @@
-mod actions;
+pub(crate) mod actions;
+pub mod change;
 pub mod changes;
+pub mod record;
 pub mod relay;
 pub mod sweep;

@@ -6,7 +6,7 @@ use shared::store::access::Rows;
 use shared::{App, Error, Kind};
 
 use super::changes;
-pub use super::changes::{StreamRecord, filters};
+pub use super::record::{StreamRecord, filters};
 use crate::function::{Function, Trigger};
 
 /// The name of the function.

@@ -7,9 +7,10 @@
 //! anything to do.
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
 use shared::function_scope;
-use shared::ports::{DueCursor, Message, Work};
+use shared::ports::{DueCursor, JobSubject};
 use shared::store::access::Rows;
 use shared::store::keys;
 use shared::store::sweep::Waiting;
@@ -18,6 +19,7 @@ use shared::{App, Error, Kind, Timestamp};
 
 use super::changes::resend;
 use crate::function::{Function, Trigger};
+use crate::job::Job;
 
 /// The name of the function.
 pub const NAME: &str = "sweep";
@@ -30,13 +32,6 @@ pub const FUNCTION: Function = Function {
         .writing(&[Rows::Of(Kind::Event)])
         .needing(&[Need::Messages]),
 };
-
-pub const PARTITION: Function = Function::worker(
-    Work::SweepPartition,
-    Deployment::in_background()
-        .writing(&[Rows::Of(Kind::Event)])
-        .needing(&[Need::Messages]),
-);
 
 /// How long work may be overdue before its trigger counts as lost.
 const GRACE: SignedDuration = minutes(2);
@@ -74,30 +69,55 @@ pub async fn before(app: &App, moment: Timestamp) -> Result<usize, Error> {
     Ok(resent.into_iter().sum())
 }
 
-/// Sends again what is due in a partition from a place on, a few pages of it, and hands on the rest. A message that is delivered
-/// twice sends the same again, which the workers ignore.
-///
-/// # Errors
-/// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
-pub async fn partition(
-    app: &App,
-    partition: u8,
-    moment: Timestamp,
-    after: DueCursor,
-) -> Result<(), Error> {
-    let mut after = Some(after);
-    for _ in 0..PAGES {
-        let Some(place) = after else {
-            return Ok(());
-        };
-        let page = app
-            .store
-            .due_before(partition, moment, Some(&place))
-            .await?;
-        resend_all(app, page.rows).await?;
-        after = page.next;
+/// Sends again what is overdue in a partition of the index `next_action`, from a place on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SweepPartition {
+    pub partition: u8,
+    pub moment: Timestamp,
+    pub after: DueCursor,
+}
+
+impl Job for SweepPartition {
+    const NAME: &'static str = "sweep-partition";
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .writing(&[Rows::Of(Kind::Event)])
+            .needing(&[Need::Messages]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::default()
     }
-    hand_on(app, partition, moment, after).await
+
+    fn schedule_name(&self) -> String {
+        format!("sweep-{}", self.partition)
+    }
+
+    /// Works on a few pages, and hands on the rest. A message that is delivered twice sends the same again, which the workers ignore.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            partition,
+            moment,
+            after,
+        } = self;
+        let mut after = Some(after);
+        for _ in 0..PAGES {
+            let Some(place) = after else {
+                return Ok(());
+            };
+            let page = app
+                .store
+                .due_before(partition, moment, Some(&place))
+                .await?;
+            resend_all(app, page.rows).await?;
+            after = page.next;
+        }
+        hand_on(app, partition, moment, after).await
+    }
 }
 
 /// Sends a message about the rest of a partition, if there is any.
@@ -110,12 +130,12 @@ async fn hand_on(
     let Some(after) = after else {
         return Ok(());
     };
-    let message = Message::Sweep {
+    let rest = SweepPartition {
         partition,
         moment,
         after,
     };
-    app.queue.send(&message, 0).await
+    rest.send(app).await
 }
 
 /// Sends the messages again that rows wait for. Returns how many rows still waited.

@@ -1,44 +1,53 @@
 //! `GET /v1/transactions`: lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
 
 use axum::extract::State;
-use shared::Response;
-use shared::http::{ListQuery, RequestContext, Route};
+use serde::Deserialize;
+use shared::Reply;
+use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::store::keys::Partition;
-use shared::{App, Code, Error, Kind};
+use shared::store::list::Page;
+use shared::{App, Code, Error, Id, Kind};
+use utoipa::ToSchema;
 
-use crate::{page, references};
+use crate::references;
 
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-transactions",
     "/v1/transactions",
     Resource::Transactions,
 )
-.filtered(&["driver", "fleet", "limit", "page", "status", "type"])
 .refusing(&[Code::DriverOrFleetNotFound]);
+
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    driver: Option<Id>,
+    fleet: Option<Id>,
+    status: Option<TransactionStatus>,
+    #[serde(rename = "type")]
+    of_type: Option<TransactionType>,
+}
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<Transaction>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Transaction);
     let page_request = query.page_request(tenant, kind)?;
-    let status = query.word::<TransactionStatus>("status")?;
-    let of_type = query.word::<TransactionType>("type")?;
-    let (driver, fleet) = (query.id("driver"), query.id("fleet"));
-    references::driver_and_fleet(&app, tenant, driver.as_ref(), fleet.as_ref()).await?;
-    let filter = [
-        ("driver", driver.map(|driver| driver.to_string())),
-        ("status", status),
-        ("type", of_type),
+    let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
+    references::driver_and_fleet(&app, tenant, driver, fleet).await?;
+    let conditions = [
+        Condition::given("driver", driver),
+        Condition::given("status", filters.status),
+        Condition::given("type", filters.of_type),
     ];
-    let filter = filter
-        .into_iter()
-        .filter_map(|(member, value)| Some(Condition::equals(member, value?)));
-    let partition = match &fleet {
+    let filter = conditions.into_iter().flatten().collect();
+    let partition = match fleet {
         Some(fleet) => Partition::Fleet {
             tenant,
             fleet,
@@ -48,7 +57,7 @@ pub async fn handle(
     };
     let found = app
         .store
-        .list_objects::<Transaction>(partition, &page_request, filter.collect())
+        .list_objects::<Transaction>(partition, &page_request, filter)
         .await?;
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

@@ -4,3 +4,8 @@ pub mod list;
 pub mod refund;
 pub mod retrieve;
 pub mod settle;
+
+use crate::stream::change::OnChange;
+use shared::models::transaction::Transaction;
+
+impl OnChange for Transaction {}

@@ -2,7 +2,7 @@
 //! money has moved. A refund that failed can be requested again. Top-ups are not refunded, and what was paid for stays paid.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -20,7 +20,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Transaction>, Error> {
     let mut row = app.store.load::<Transaction>(context.tenant(), &id).await?;
     let mut refund = row.refund(context.now())?;
     let response = context.respond(&refund.object)?;

@@ -1,10 +1,11 @@
 //! `settle-transaction`: sends a pending refund, once. The same queue carries top-ups that their requests did not finish.
 
+use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
 use shared::models::transaction::PaymentOutcome;
 use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
 use shared::origin::{Origin, Tenant};
-use shared::ports::Work;
+use shared::ports::JobSubject;
 use shared::store::UnitOfWork;
 
 use shared::models::stored::Stored;
@@ -12,29 +13,50 @@ use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
+use crate::job::Job;
 use crate::payments::{self, top_up};
 
-pub const FUNCTION: Function = Function::worker(
-    Work::SettleTransaction,
-    Deployment::in_background()
-        .writing(&[
-            Rows::Of(Kind::Transaction),
-            Rows::Of(Kind::Account),
-            Rows::Of(Kind::Driver),
-            Rows::Of(Kind::Fleet),
-        ])
-        .needing(&[Need::Payments]),
-);
+/// Sends a pending refund, or finishes a top-up.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SettleTransaction {
+    pub tenant: Tenant,
+    pub transaction: Id,
+}
 
-pub async fn handle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
-    let Some(row) = app.store.find::<Transaction>(tenant, id).await? else {
-        return Ok(());
-    };
-    let origin = Origin::background(tenant.clone(), app.now());
-    match (row.object.status, row.object.kind) {
-        (TransactionStatus::Pending, TransactionType::Refund) => refund(app, &origin, row).await,
-        (TransactionStatus::Pending, _) => top_up::finish(app, &origin, row).await,
-        _ => Ok(()),
+impl Job for SettleTransaction {
+    const NAME: &'static str = "settle-transaction";
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .writing(&[
+                Rows::Of(Kind::Transaction),
+                Rows::Of(Kind::Account),
+                Rows::Of(Kind::Driver),
+                Rows::Of(Kind::Fleet),
+            ])
+            .needing(&[Need::Payments]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.transaction)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            tenant,
+            transaction: id,
+        } = &self;
+        let Some(row) = app.store.find::<Transaction>(tenant, id).await? else {
+            return Ok(());
+        };
+        let origin = Origin::background(tenant.clone(), app.now());
+        match (row.object.status, row.object.kind) {
+            (TransactionStatus::Pending, TransactionType::Refund) => {
+                refund(app, &origin, row).await
+            }
+            (TransactionStatus::Pending, _) => top_up::finish(app, &origin, row).await,
+            _ => Ok(()),
+        }
     }
 }
 

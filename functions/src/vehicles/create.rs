@@ -1,7 +1,7 @@
 //! `POST /v1/vehicles`: creates a vehicle in a fleet, and adds it to its drivers.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::vehicle::{NewVehicle, Vehicle};
@@ -24,7 +24,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewVehicle>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Vehicle>, Error> {
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
     let mut row = Vehicle::new(new, context.now())?;
     let vehicle = row.object.clone();

@@ -1,7 +1,6 @@
 //! `DELETE /v1/vehicles/{id}`: deletes a vehicle and its telemetry. It must have no open reservation and no active session.
 
 use axum::extract::State;
-use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::driver::Driver;
@@ -10,6 +9,7 @@ use shared::models::vehicle_telemetry::VehicleTelemetry;
 use shared::store::access::Rows;
 use shared::store::fleets::Counter;
 use shared::{App, Error, Kind};
+use shared::{Deleted, Reply};
 
 use crate::references;
 
@@ -25,12 +25,12 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Deleted<Vehicle>>, Error> {
     let (origin, store) = (&context.origin, &app.store);
     let mut row = store.load::<Vehicle>(context.tenant(), &id).await?;
     references::unreserved(&app, context.tenant(), Kind::Vehicle, &id).await?;
     references::not_charging(&app, origin, Kind::Vehicle, &id).await?;
-    let response = context.deleted(&id, Kind::Vehicle)?;
+    let response = context.deleted(&id)?;
     let mut tx = store.begin(origin);
     let mut drivers = store
         .get_all::<Driver>(context.tenant(), &row.object.drivers)

@@ -1,42 +1,47 @@
 //! `GET /v1/vehicles`: lists the vehicles, newest first. Filters: `fleet`, `driver`, `status`.
 
 use axum::extract::State;
-use shared::Response;
-use shared::http::{ListQuery, RequestContext, Route};
+use serde::Deserialize;
+use shared::Reply;
+use shared::http::{ListQuery, Query, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::condition::Condition;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::vehicle::{Vehicle, VehicleStatus};
 use shared::store::keys::Partition;
-use shared::store::list::Members;
-use shared::{App, Error, Kind};
+use shared::store::list::{Members, Page};
+use shared::{App, Error, Id, Kind};
+use utoipa::ToSchema;
 
-use crate::page;
+pub const ROUTE: Route = Route::get("list-vehicles", "/v1/vehicles", Resource::Vehicles);
 
-pub const ROUTE: Route = Route::list("list-vehicles", "/v1/vehicles", Resource::Vehicles)
-    .filtered(&["driver", "fleet", "limit", "page", "status"]);
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    fleet: Option<Id>,
+    driver: Option<Id>,
+    status: Option<VehicleStatus>,
+}
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<Vehicle>>, Error> {
     let tenant = context.tenant();
     let page_request = query.page_request(tenant, Kind::Vehicle)?;
-    let status = query.word::<VehicleStatus>("status")?;
-    let fleet = query.id("fleet");
-    if let Some(fleet) = &fleet {
+    let (fleet, status) = (filters.fleet.as_ref(), filters.status);
+    if let Some(fleet) = fleet {
         app.store.get::<Fleet>(tenant, fleet).await?;
     }
-    let found = match query.id("driver") {
+    let found = match &filters.driver {
         Some(driver) => {
-            let driver = app.store.get::<Driver>(tenant, &driver).await?.object;
+            let driver = app.store.get::<Driver>(tenant, driver).await?.object;
             let keep = |vehicle: &Vehicle| {
-                fleet.as_ref().is_none_or(|fleet| vehicle.fleet == *fleet)
-                    && status
-                        .as_deref()
-                        .is_none_or(|status| vehicle.status.as_str() == status)
+                fleet.is_none_or(|fleet| vehicle.fleet == *fleet)
+                    && status.is_none_or(|status| vehicle.status == status)
             };
             app.store
                 .list_members(tenant, Members::These(driver.vehicles), &page_request, keep)
@@ -44,11 +49,8 @@ pub async fn handle(
                 .objects()
         }
         None => {
-            let filter = status
-                .map(|status| Condition::equals("status", status))
-                .into_iter()
-                .collect();
-            let partition = match &fleet {
+            let filter = Vec::from_iter(Condition::given("status", status));
+            let partition = match fleet {
                 Some(fleet) => Partition::Fleet {
                     tenant,
                     fleet,
@@ -64,5 +66,5 @@ pub async fn handle(
                 .await?
         }
     };
-    page::respond(&context, &query, found)
+    query.respond(&context, found)
 }

@@ -1,26 +1,25 @@
 //! `GET /v1/vehicles/{id}/telemetry`: shows the telemetry of a vehicle.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::{App, Code, Error, Kind};
+use shared::{App, Code, Error};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-vehicle-telemetry",
     "/v1/vehicles/{id}/telemetry",
     Resource::Vehicles,
 )
-.refusing(&[Code::VehicleTelemetryNotFound])
-.showing(Kind::VehicleTelemetry);
+.refusing(&[Code::VehicleTelemetryNotFound]);
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<VehicleTelemetry>, Error> {
     let vehicle = app
         .store
         .get::<Vehicle>(context.tenant(), &id)

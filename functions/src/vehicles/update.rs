@@ -1,7 +1,7 @@
 //! `POST /v1/vehicles/{id}`: updates a vehicle.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::vehicle::{Vehicle, VehicleChange};
@@ -19,7 +19,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<VehicleChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Vehicle>, Error> {
     let mut row = app.store.load::<Vehicle>(context.tenant(), &id).await?;
     references::policies(
         &app,

@@ -1,27 +1,26 @@
 //! `POST /v1/vehicles/{id}/telemetry`: updates the telemetry of a vehicle. Members that are left out are kept.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::stored::Stored;
 use shared::models::vehicle::Vehicle;
 use shared::models::vehicle_telemetry::{Reading, VehicleTelemetry};
-use shared::{App, Error, Kind};
+use shared::{App, Error};
 
 pub const ROUTE: Route = Route::post(
     "update-vehicle-telemetry",
     "/v1/vehicles/{id}/telemetry",
     Resource::Vehicles,
-)
-.showing(Kind::VehicleTelemetry);
+);
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(reading): Body<Reading>,
-) -> Result<Response, Error> {
+) -> Result<Reply<VehicleTelemetry>, Error> {
     let (tenant, now) = (context.tenant(), context.now());
     let vehicle = app.store.load::<Vehicle>(tenant, &id).await?.object;
     let known = app

@@ -3,7 +3,7 @@
 //! most 1,000, unless the deployment sets another number.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::deployment::Need;
 use shared::http::{Body, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -25,7 +25,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     Body(new): Body<NewWebhookEndpoint>,
-) -> Result<Response, Error> {
+) -> Result<Reply<WebhookEndpoint>, Error> {
     let tenant = context.tenant();
     if let Some(version) = &new.api_version {
         app.settings.versions.existing(version, "api_version")?;

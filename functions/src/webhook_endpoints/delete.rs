@@ -1,12 +1,12 @@
 //! `DELETE /v1/webhook_endpoints/{id}`: deletes a webhook endpoint. Its pending deliveries are abandoned.
 
 use axum::extract::State;
-use shared::Response;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::WebhookEndpoint;
 use shared::store::access::Rows;
-use shared::{App, Error, Kind};
+use shared::{App, Error};
+use shared::{Deleted, Reply};
 
 pub const ROUTE: Route = Route::delete(
     "delete-webhook-endpoint",
@@ -19,12 +19,12 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<Deleted<WebhookEndpoint>>, Error> {
     let row = app
         .store
         .load::<WebhookEndpoint>(context.tenant(), &id)
         .await?;
-    let response = context.deleted(&id, Kind::WebhookEndpoint)?;
+    let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
     tx.count_endpoint(&context.lineage, -1, app.settings.quotas.endpoints)?;
     tx.delete(&row)?;

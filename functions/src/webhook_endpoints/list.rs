@@ -2,17 +2,16 @@
 //! secrets.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::deployment::Need;
 use shared::http::{ListQuery, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::webhook_endpoint::WebhookEndpoint;
 use shared::store::keys::Partition;
+use shared::store::list::Page;
 use shared::{App, Error, Kind};
 
-use crate::page;
-
-pub const ROUTE: Route = Route::list(
+pub const ROUTE: Route = Route::get(
     "list-webhook-endpoints",
     "/v1/webhook_endpoints",
     Resource::WebhookEndpoints,
@@ -24,7 +23,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
-) -> Result<Response, Error> {
+) -> Result<Reply<Page<WebhookEndpoint>>, Error> {
     let page_request = query.page_request(context.tenant(), Kind::WebhookEndpoint)?;
     let partition = Partition::Kind {
         tenant: context.tenant(),
@@ -37,5 +36,5 @@ pub async fn handle(
     for row in &mut found.rows {
         row.object = super::shown(&context, row.object.clone());
     }
-    page::respond(&context, &query, found.objects())
+    query.respond(&context, found.objects())
 }

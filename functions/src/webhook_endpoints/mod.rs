@@ -3,6 +3,7 @@
 //! A key subscribes only to events whose objects it may read, and sees an endpoint's secret only if it may
 //! write endpoints.
 
+use crate::stream::change::OnChange;
 use shared::http::{Conditional, RequestContext};
 use shared::models::api_key::{Resource, Scope};
 use shared::models::webhook_endpoint::WebhookEndpoint;
@@ -35,3 +36,5 @@ fn shown(context: &RequestContext, endpoint: WebhookEndpoint) -> WebhookEndpoint
         false => endpoint.masked(),
     }
 }
+
+impl OnChange for WebhookEndpoint {}

@@ -1,7 +1,7 @@
 //! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::deployment::Need;
 use shared::http::{PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -20,7 +20,7 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-) -> Result<Response, Error> {
+) -> Result<Reply<WebhookEndpoint>, Error> {
     let row = app
         .store
         .get::<WebhookEndpoint>(context.tenant(), &id)

@@ -2,7 +2,7 @@
 //! hours keeps signing for 24 hours; at most 10 rotations in 24 hours, otherwise 409.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::deployment::Need;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
@@ -22,7 +22,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Response, Error> {
+) -> Result<Reply<WebhookEndpoint>, Error> {
     let mut row = app
         .store
         .load::<WebhookEndpoint>(context.tenant(), &id)

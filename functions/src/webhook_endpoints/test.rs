@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde_json::json;
-use shared::Response;
+use shared::Reply;
 use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -15,15 +15,14 @@ pub const ROUTE: Route = Route::post(
     "test-webhook-endpoint",
     "/v1/webhook_endpoints/{id}/test",
     Resource::WebhookEndpoints,
-)
-.showing(Kind::Event);
+);
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
-) -> Result<Response, Error> {
+) -> Result<Reply<Event>, Error> {
     let endpoint = app
         .store
         .load::<WebhookEndpoint>(context.tenant(), &id)

@@ -2,7 +2,7 @@
 //! read the objects of all events that the endpoint is subscribed to afterwards.
 
 use axum::extract::State;
-use shared::Response;
+use shared::Reply;
 use shared::deployment::Need;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
@@ -22,7 +22,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(change): Body<WebhookEndpointChange>,
-) -> Result<Response, Error> {
+) -> Result<Reply<WebhookEndpoint>, Error> {
     let mut row = app
         .store
         .load::<WebhookEndpoint>(context.tenant(), &id)

@@ -1,12 +1,13 @@
 //! `deliver-webhook`: makes one attempt to deliver an event to an endpoint. [`shared::webhooks`] describes deliveries.
 
+use serde::{Deserialize, Serialize};
 use shared::deployment::{Deployment, Need};
 use shared::models::event::{DeliveryState, Event};
 use shared::models::stored::Stored;
 use shared::models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use shared::models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use shared::origin::{Origin, Tenant};
-use shared::ports::Work;
+use shared::ports::{JobSubject, delivery_schedule};
 use shared::store::access::Rows;
 use shared::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
 use shared::webhooks::attempt::{self, DeliveryOutcome};
@@ -14,13 +15,7 @@ use shared::webhooks::signature;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
-
-pub const FUNCTION: Function = Function::worker(
-    Work::DeliverWebhook,
-    Deployment::in_background()
-        .writing(&[Rows::Of(Kind::Event), Rows::Of(Kind::WebhookEndpoint)])
-        .needing(&[Need::EncryptionKeys]),
-);
+use crate::job::Job;
 
 /// How long a claimed attempt may take before it counts as lost.
 const CLAIM: SignedDuration = MINUTE;
@@ -43,71 +38,99 @@ fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Eve
     rendered
 }
 
-/// Makes one attempt, unless it was claimed before or the delivery is closed.
-///
-/// # Errors
-/// `Unavailable` if DynamoDB cannot be reached: the message is then delivered again.
-pub async fn handle(
-    app: &App,
-    tenant: &Tenant,
-    event: &Id,
-    endpoint: &Id,
-    attempt: u32,
-) -> Result<(), Error> {
-    let now = app.now();
-    let origin = Origin::background(tenant.clone(), now);
-    let receiver = known_endpoint(app, tenant, endpoint).await?;
-    let claimed = app
-        .store
-        .claim_attempt(&origin, event, endpoint, attempt, now.plus(CLAIM))
-        .await?;
-    let Some(event) = claimed else {
-        return Ok(());
-    };
-    let enabled = receiver
-        .as_ref()
-        .filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
-    let outcome = match enabled {
-        Some(receiver) => {
-            let rendered = rendered(app, &event, &receiver.object);
-            send(app, receiver, &rendered, now).await
+/// Makes one attempt to deliver an event.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DeliverWebhook {
+    pub tenant: Tenant,
+    pub event: Id,
+    pub endpoint: Id,
+    pub attempt: u32,
+}
+
+impl Job for DeliverWebhook {
+    const NAME: &'static str = "deliver-webhook";
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .writing(&[Rows::Of(Kind::Event), Rows::Of(Kind::WebhookEndpoint)])
+            .needing(&[Need::EncryptionKeys]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.event).waiting_for(&self.endpoint)
+    }
+
+    fn schedule_name(&self) -> String {
+        delivery_schedule(&self.event, &self.endpoint)
+    }
+
+    /// Makes one attempt, unless it was claimed before or the delivery is closed.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached: the message is then delivered again.
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self {
+            tenant,
+            event,
+            endpoint,
+            attempt,
+        } = &self;
+        let attempt = *attempt;
+        let now = app.now();
+        let origin = Origin::background(tenant.clone(), now);
+        let receiver = known_endpoint(app, tenant, endpoint).await?;
+        let claimed = app
+            .store
+            .claim_attempt(&origin, event, endpoint, attempt, now.plus(CLAIM))
+            .await?;
+        let Some(event) = claimed else {
+            return Ok(());
+        };
+        let enabled = receiver
+            .as_ref()
+            .filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
+        let outcome = match enabled {
+            Some(receiver) => {
+                let rendered = rendered(app, &event, &receiver.object);
+                send(app, receiver, &rendered, now).await
+            }
+            None => DeliveryOutcome {
+                response: "the endpoint is disabled or deleted".into(),
+                ..DeliveryOutcome::default()
+            },
+        };
+        let concluded = app.now();
+        if enabled.is_some() {
+            let delay = (attempt == 1).then(|| now.since(event.object.created));
+            let metrics = &app.settings.metrics;
+            metrics.delivered(concluded, outcome.succeeded(), outcome.latency, delay);
         }
-        None => DeliveryOutcome {
-            response: "the endpoint is disabled or deleted".into(),
-            ..DeliveryOutcome::default()
-        },
-    };
-    let concluded = app.now();
-    if enabled.is_some() {
-        let delay = (attempt == 1).then(|| now.since(event.object.created));
-        let metrics = &app.settings.metrics;
-        metrics.delivered(concluded, outcome.succeeded(), outcome.latency, delay);
+        let delivery = outcome.delivery(enabled.is_some(), attempt, concluded, jitter()?);
+        let log = WebhookDelivery {
+            id: WebhookDelivery::id_of(&event.object.id, endpoint, attempt, now),
+            object: Kind::WebhookDelivery,
+            attempt,
+            created: now,
+            event: event.object.id.clone(),
+            event_type: event.object.kind,
+            latency: whole_millis(outcome.latency).unsigned_abs(),
+            next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
+            response: outcome.response.clone(),
+            response_status: outcome.status,
+            status: match outcome.succeeded() {
+                true => DeliveryStatus::Succeeded,
+                false => DeliveryStatus::Failed,
+            },
+            webhook_endpoint: endpoint.clone(),
+        };
+        // The health of the endpoint is written first: after a crash in between, the attempt is repeated.
+        if let Some(receiver) = enabled {
+            record_outcome(app, &origin, receiver, &outcome, concluded).await?;
+        }
+        app.store
+            .conclude_attempt(&origin, &event, endpoint, &delivery, &log)
+            .await
     }
-    let delivery = outcome.delivery(enabled.is_some(), attempt, concluded, jitter()?);
-    let log = WebhookDelivery {
-        id: WebhookDelivery::id_of(&event.object.id, endpoint, attempt, now),
-        object: Kind::WebhookDelivery,
-        attempt,
-        created: now,
-        event: event.object.id.clone(),
-        event_type: event.object.kind,
-        latency: whole_millis(outcome.latency).unsigned_abs(),
-        next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
-        response: outcome.response.clone(),
-        response_status: outcome.status,
-        status: match outcome.succeeded() {
-            true => DeliveryStatus::Succeeded,
-            false => DeliveryStatus::Failed,
-        },
-        webhook_endpoint: endpoint.clone(),
-    };
-    // The health of the endpoint is written first: after a crash in between, the attempt is repeated.
-    if let Some(receiver) = enabled {
-        record_outcome(app, &origin, receiver, &outcome, concluded).await?;
-    }
-    app.store
-        .conclude_attempt(&origin, &event, endpoint, &delivery, &log)
-        .await
 }
 
 fn jitter() -> Result<f64, Error> {

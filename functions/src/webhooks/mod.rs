@@ -1,1 +1,2 @@
 pub mod deliver;
+pub mod plan;

@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
 use serde_json::{Map, Value, json};
-use shared::Kind;
 use shared::error::Code;
 use shared::http::{Conditional, Route, Shows, expand};
 use shared::models::event::EventType;
+use shared::models::schema::Named;
 use shared::version;
 
 use self::names::capital;
@@ -211,7 +211,7 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
         "summary": summary(route),
         "description": description(route),
         "tags": [tag(route)],
-        "parameters": operation_parameters(endpoint, components),
+        "parameters": operation_parameters(endpoint),
         "x-method": names::method(route),
         "x-scope": scopes(route),
     });
@@ -278,10 +278,11 @@ fn quoted(word: &str) -> String {
     format!("`{word}`")
 }
 
-fn operation_parameters(endpoint: &Endpoint, components: &mut Components) -> Vec<Value> {
+fn operation_parameters(endpoint: &Endpoint) -> Vec<Value> {
     let route = &endpoint.route;
     let mut list = Vec::new();
-    if (endpoint.request_spec)().id {
+    let spec = (endpoint.request_spec)();
+    if spec.id {
         let kind = route
             .scope
             .resource()
@@ -290,9 +291,7 @@ fn operation_parameters(endpoint: &Endpoint, components: &mut Components) -> Vec
         list.push(json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string", "minLength": 1},
             "description": format!("The id of the {}.", kind.name().replace('_', " ")), "example": examples::id(route)}));
     }
-    for name in route.query {
-        list.push(query_parameter(route, name, components));
-    }
+    list.extend(query_parameters(spec.query).into_values());
     if expand::is_taken(route) {
         let prefix = if matches!(route.shows, Shows::Page(_)) {
             "data."
@@ -318,120 +317,45 @@ fn operation_parameters(endpoint: &Endpoint, components: &mut Components) -> Vec
     list
 }
 
-fn query_parameter(route: &Route, name: &str, components: &mut Components) -> Value {
-    let described = |schema: Value, said: &str| {
-        let mut parameter =
-            json!({"name": name, "in": "query", "schema": schema, "description": said});
-        if name.ends_with("[]") {
-            parameter["style"] = json!("form");
-            parameter["explode"] = json!(true);
+/// The parameters of a query by their names: the members of the structs that it is read as.
+fn query_parameters(structs: Vec<Named>) -> BTreeMap<String, Value> {
+    let mut parameters = BTreeMap::new();
+    for (name, schemas) in structs {
+        // The descriptions are those of the members, not of their types.
+        let undescribed = |(name, schema)| {
+            let mut schema = serde_json::to_value(schema).expect("JSON");
+            schema.as_object_mut()?.remove("description");
+            Some((name, schema))
+        };
+        let schemas: BTreeMap<_, _> = schemas.into_iter().filter_map(undescribed).collect();
+        let members = schemas[&name]["properties"].as_object().expect("members");
+        for (name, member) in members {
+            let parameter = query_parameter(name, member, schemas::of_parameter(member, &schemas));
+            parameters.insert(name.clone(), parameter);
         }
-        parameter
-    };
-    let text = json!({"type": "string"});
-    let number =
-        |least: f64, most: f64| json!({"type": "number", "minimum": least, "maximum": most});
-    match name {
-        "limit" => described(
-            json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 10}),
-            "How many objects a page holds.",
-        ),
-        "page" => described(text, "A token from `next_page_url` or `previous_page_url`."),
-        "created[gt]" => described(
-            json!({"type": "string", "format": "date-time"}),
-            "Made after this moment.",
-        ),
-        "created[gte]" => described(
-            json!({"type": "string", "format": "date-time"}),
-            "Made at or after this moment.",
-        ),
-        "created[lt]" => described(
-            json!({"type": "string", "format": "date-time"}),
-            "Made before this moment.",
-        ),
-        "created[lte]" => described(
-            json!({"type": "string", "format": "date-time"}),
-            "Made at or before this moment.",
-        ),
-        "latitude" => described(
-            number(-90.0, 90.0),
-            "With `longitude` and `radius`: the middle of the area.",
-        ),
-        "longitude" => described(
-            number(-180.0, 180.0),
-            "With `latitude` and `radius`: the middle of the area.",
-        ),
-        "radius" => described(
-            json!({"type": "integer", "minimum": 1, "maximum": 100_000}),
-            "Metres around the middle of the area.",
-        ),
-        "origin" | "destination" => {
-            described(text, "`lat,lng`: one end of a route; both or neither.")
-        }
-        "buffer" => described(
-            json!({"type": "integer", "minimum": 1, "maximum": 100_000, "default": 5000}),
-            "Metres to either side of the route.",
-        ),
-        "connector_type[]" => described(
-            json!({"type": "array", "items": {"type": "string", "enum": ["CHAdeMO", "CCS", "Type2"]}}),
-            "Has one of these plugs.",
-        ),
-        "operator[]" => described(
-            json!({"type": "array", "items": {"type": "string"}}),
-            "Is run by one of these.",
-        ),
-        "min_power" => described(
-            number(0.0, 10_000.0),
-            "Has a connector of at least so many kW.",
-        ),
-        "max_price_per_kwh" => described(
-            json!({"type": "integer", "minimum": 0}),
-            "Has a connector whose effective price is at most so many minor units per kWh, tax included, in the currency of its first price. \
-             The effective price is the cost of a charge from `from` to `until`, at most 24 hours, or else of an hour from the moment \
-             of the first page, divided by its energy: by `vehicle` until its battery is full, else at 22 kW AC or 50 kW DC. The start \
-             fee and the charging time count, parking does not. In live mode a connector of unknown price is not found.",
-        ),
-        "available" => described(
-            json!({"type": "boolean"}),
-            "Whether a connector is free now.",
-        ),
-        "reservable" => described(
-            json!({"type": "boolean"}),
-            "Whether the station can be reserved.",
-        ),
-        "from" => described(
-            json!({"type": "string", "format": "date-time"}),
-            "With `until`: has a connector that is free for the whole time.",
-        ),
-        "until" => described(
-            json!({"type": "string", "format": "date-time"}),
-            "With `from`: has a connector that is free for the whole time.",
-        ),
-        "type" if route.shows.kind() == Kind::Event => described(
-            json!({"type": "string", "enum": EventType::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>()}),
-            "Events of this type.",
-        ),
-        "status" | "type" => {
-            let schema = components.member(route.shows.kind(), name);
-            let mut words = schema["enum"].clone();
-            if route.shows.kind() == Kind::Invoice
-                && let Some(words) = words.as_array_mut()
-            {
-                words.push(json!("overdue"));
-            }
-            described(
-                json!({"type": "string", "enum": words}),
-                &format!("Objects of this {name}."),
-            )
-        }
-        other => described(
-            text,
-            &format!(
-                "The id of a {}: objects that belong to it.",
-                other.replace('_', " ")
-            ),
-        ),
     }
+    parameters
+}
+
+fn query_parameter(name: &str, member: &Value, schema: Value) -> Value {
+    let options = member["oneOf"].as_array().into_iter().flatten();
+    let documented = std::iter::once(member).chain(options);
+    let mut documented = documented.filter_map(|schema| schema["description"].as_str());
+    let description = match documented.next() {
+        Some(description) => description.replace('\n', " "),
+        None if schema.get("enum").is_some() => format!("Objects of this {name}."),
+        None => format!(
+            "The id of a {}: objects that belong to it.",
+            name.replace('_', " ")
+        ),
+    };
+    let mut parameter =
+        json!({"name": name, "in": "query", "schema": schema, "description": description});
+    if name.ends_with("[]") {
+        parameter["style"] = json!("form");
+        parameter["explode"] = json!(true);
+    }
+    parameter
 }
 
 fn parameters() -> Value {

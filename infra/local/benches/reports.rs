@@ -11,9 +11,10 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use functions::job::Job as _;
+use functions::reports::generate::GenerateReport;
 use local::{Options, Running};
 use serde_json::{Value, json};
-use shared::ports::Message;
 use shared::store::{Store, client};
 use shared::time::seconds;
 use shared::{App, Id, Kind, Mode, Tenant, Timestamp};
@@ -195,7 +196,7 @@ async fn measure(running: &Running, app: &App, sessions: u64, kind: &str, group_
         .await
         .expect("JSON");
     let id = made["id"].as_str().expect("an id");
-    let message = Message::GenerateReport {
+    let job = GenerateReport {
         tenant: Tenant {
             account: running.account.clone(),
             mode: Mode::Test,
@@ -203,9 +204,7 @@ async fn measure(running: &Running, app: &App, sessions: u64, kind: &str, group_
         report: Id::from(id),
     };
     let started = Instant::now();
-    functions::work(app, &message)
-        .await
-        .expect("the work is done");
+    job.run(app).await.expect("the work is done");
     let took = started.elapsed();
     let path = format!("{}/v1/reports/{id}", running.base_url);
     let request = client.get(path).bearer_auth(&running.api_key);

@@ -1,4 +1,4 @@
-//! `--network`: a charging network on this machine, the program of `infra/local/cpo`, which speaks OCPI with the service over HTTP.
+//! `--network`: a charging network on this machine, the program of `infra/cpo`, which speaks OCPI with the service over HTTP.
 //!
 //! Its clock is that of the service, and moving the clock waits until it has sent what fell due. Everything else between the two is
 //! OCPI. At the first start the service registers with it as an operator would have it (`connect`). The network's state, the
@@ -45,6 +45,7 @@ pub async fn start(
         }),
         by_itself,
         controlled_at_port: false,
+        scripted: false,
     };
     Cpo::start(options)
         .await

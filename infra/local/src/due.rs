@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
-use shared::ports::Message;
+use shared::ports::{JobSubject, Message};
 use shared::{Id, Timestamp};
 
 use crate::engine::Engine;
@@ -52,12 +52,12 @@ pub async fn list(State(engine): State<Arc<Engine>>) -> Json<Due> {
 
 impl Work {
     fn new(at: Timestamp, message: &Message) -> Self {
-        let (tenant, object) = message.subject();
+        let JobSubject { tenant, object, .. } = &message.subject;
         Self {
             at,
-            account: tenant.map(|tenant| tenant.account.clone()),
-            function: message.work().function(),
-            object: object.cloned(),
+            account: tenant.as_ref().map(|tenant| tenant.account.clone()),
+            function: message.function,
+            object: object.clone(),
         }
     }
 }

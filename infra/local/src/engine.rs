@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use functions::jobs;
 use functions::stream::{relay, sweep};
 use serde::Serialize;
 use shared::error::{Error, Result};
@@ -136,12 +137,7 @@ impl Engine {
         let any = !due.is_empty();
         for parcel in due {
             // What waits for others has workers of its own: a receiver may hang, and the pages of a network may go on and on.
-            let other = match &parcel.message {
-                Message::Deliver { endpoint, .. } => Some(endpoint),
-                Message::SyncNetwork { network, .. } => Some(network),
-                _ => None,
-            };
-            if let Some(other) = other {
+            if let Some(other) = &parcel.message.subject.waits_for {
                 let delivery = self.deliveries.begin(other);
                 let (app, timeline) = (self.app.clone(), self.timeline.clone());
                 tokio::spawn(delivery.work(async move { work(&app, &timeline, parcel).await }));
@@ -349,7 +345,7 @@ impl Engine {
 
 /// Works on a message; one that fails comes again, a few times.
 async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
-    let Err(error) = functions::work(app, &parcel.message).await else {
+    let Err(error) = jobs::work(app, &parcel.message).await else {
         return;
     };
     let tries = parcel.tries + 1;

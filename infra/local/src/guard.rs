@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use shared::error::{ClientError, Error, ErrorType};
+use shared::error::{ClientError, Error, ErrorClass, ErrorType};
 use shared::http::errors;
 use shared::ports::Clock;
 use shared::{Id, Kind};
@@ -95,7 +95,7 @@ pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> 
 /// A response with status 403.
 pub fn forbidden(clock: &dyn Clock, message: String) -> Response {
     let error = Error::Client(Box::new(ClientError {
-        status: 403,
+        class: ErrorClass::Forbidden,
         kind: ErrorType::InvalidRequest,
         code: None,
         message: message.into(),

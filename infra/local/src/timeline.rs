@@ -90,7 +90,7 @@ impl Timeline {
     /// Removes the messages about accounts that were erased.
     pub fn forget_accounts(&self, accounts: &Accounts) {
         let is_about = |message: &Message| {
-            let (tenant, _) = message.subject();
+            let tenant = message.subject.tenant.as_ref();
             tenant.is_some_and(|tenant| accounts.contains(&tenant.account))
         };
         let mut contents = self.lock();

@@ -27,7 +27,7 @@ use tracing::subscriber::NoSubscriber;
 
 use crate::environment::{is_loopback, variable};
 use crate::error::{Error, Result};
-use crate::ports::{Clock, FailedChange, Message, Queue, Schedules, Work};
+use crate::ports::{Clock, FailedChange, Message, Queue, Schedules};
 use crate::time::Timestamp;
 
 pub use http::Http;
@@ -215,7 +215,7 @@ impl Clock for SystemClock {
 pub struct Sqs {
     config: SdkConfig,
     client: OnceLock<aws_sdk_sqs::Client>,
-    urls: HashMap<Work, String>,
+    urls: HashMap<String, String>,
 }
 
 impl Sqs {
@@ -223,7 +223,7 @@ impl Sqs {
         Self {
             config: config.clone(),
             client: OnceLock::new(),
-            urls: per_work("QUEUE_URL"),
+            urls: queue_urls(),
         }
     }
 
@@ -256,9 +256,8 @@ impl Sqs {
 impl Queue for Sqs {
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let url = target(&self.urls, message.work(), "queue")?;
-            let body = serde_json::to_string(message).map_err(Error::internal)?;
-            self.put(url, body, delay_seconds).await
+            let url = queue_url(&self.urls, message.function)?;
+            self.put(url, message.body.clone(), delay_seconds).await
         })
     }
 
@@ -278,7 +277,7 @@ impl Queue for Sqs {
 pub struct Scheduler {
     config: SdkConfig,
     client: OnceLock<aws_sdk_scheduler::Client>,
-    urls: HashMap<Work, String>,
+    urls: HashMap<String, String>,
     region: String,
     role: Option<String>,
     group: Option<String>,
@@ -289,7 +288,7 @@ impl Scheduler {
         Self {
             config: config.clone(),
             client: OnceLock::new(),
-            urls: per_work("QUEUE_URL"),
+            urls: queue_urls(),
             region: region_of(config),
             role: variable("SCHEDULER_ROLE_ARN"),
             group: variable("SCHEDULE_GROUP"),
@@ -321,14 +320,13 @@ impl Schedules for Scheduler {
                 .role
                 .as_deref()
                 .ok_or_else(|| Error::internal("SCHEDULER_ROLE_ARN is not set"))?;
-            let input = serde_json::to_string(message).map_err(Error::internal)?;
-            let url = target(&self.urls, message.work(), "queue")?;
+            let url = queue_url(&self.urls, message.function)?;
             let queue = queue_arn(url, &self.region, role)
                 .ok_or_else(|| Error::internal(format!("{url} is not the URL of a queue")))?;
             let target = Target::builder()
                 .arn(queue)
                 .role_arn(role)
-                .input(input)
+                .input(message.body.clone())
                 .build()
                 .map_err(Error::internal)?;
             let window = FlexibleTimeWindow::builder()
@@ -404,22 +402,18 @@ fn queue_arn(url: &str, region: &str, role: &str) -> Option<String> {
     is_account.then(|| format!("arn:{partition}:sqs:{region}:{account}:{name}"))
 }
 
-fn per_work(suffix: &str) -> HashMap<Work, String> {
-    let name = |work: Work| {
-        format!(
-            "{}_{suffix}",
-            work.function().replace('-', "_").to_uppercase()
-        )
-    };
-    Work::ALL
-        .iter()
-        .filter_map(|work| Some((*work, variable(&name(*work))?)))
-        .collect()
+/// The URLs of queues by their functions, from the variables of the environment.
+fn queue_urls() -> HashMap<String, String> {
+    let named = std::env::vars().filter_map(|(name, url)| {
+        let function = name.strip_suffix("_QUEUE_URL")?;
+        Some((function.replace('_', "-").to_lowercase(), url))
+    });
+    named.filter(|(_, url)| !url.is_empty()).collect()
 }
 
-fn target<'a>(targets: &'a HashMap<Work, String>, work: Work, what: &str) -> Result<&'a str> {
-    let missing = || Error::internal(format!("no {what} is configured for {}", work.function()));
-    targets.get(&work).map(String::as_str).ok_or_else(missing)
+fn queue_url<'a>(urls: &'a HashMap<String, String>, function: &str) -> Result<&'a str> {
+    let missing = || Error::internal(format!("no queue is configured for {function}"));
+    urls.get(function).map(String::as_str).ok_or_else(missing)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::effective_price::{ChargingVehicle, EffectivePrice};
 use super::estimate::SimulatedCharge;
 use super::geo::distance_meters;
 use super::matching::best_first::Match;
-use super::matching::score::Merits;
+use super::matching::score::{CandidatePoints, Merits};
 use super::policies::Breach;
 use super::{simulation, tariff};
 use crate::error::{Code, Result};
@@ -146,6 +146,7 @@ pub struct ReservationCandidate {
     pub merits: CandidateMerits,
     /// The name of the station.
     pub name: String,
+    pub points: CandidatePoints,
     /// What policies in suggestion mode have against it; empty when nothing speaks against it.
     pub policy_warnings: Vec<Breach>,
     /// kW
@@ -154,9 +155,7 @@ pub struct ReservationCandidate {
     /// or the window is over costs, at least 1 kWh, divided by its energy. The start fee and the charging time count, parking
     /// does not. Null if it is unknown.
     pub price_per_kwh: Option<i64>,
-    /// The lower the better; the first candidate has the lowest. It is 10 for each minute of `shift`, 1 for each 100 metres, 5 for
-    /// each minor unit of `surcharge`, −200 for a preferred station, −100 for a preferred network, 100 for another speed class than
-    /// the preferred one, and 50 for an EVSE that is occupied now.
+    /// The lower the better; the first candidate has the lowest. It is the sum of `points`.
     pub score: i64,
     /// The beginning of the window that would be reserved.
     pub start: Timestamp,
@@ -259,6 +258,7 @@ impl ReservationCandidate {
             location: station.location,
             merits: best.merits.into(),
             name: station.name.clone(),
+            points: best.merits.points(),
             policy_warnings,
             power: connector.power,
             price_per_kwh: price.map(|price| price.per_kwh.minor_units),

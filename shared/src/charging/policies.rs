@@ -60,9 +60,9 @@ pub struct Breach {
 
 /// The answer to what policies have a say in: the object made, and what those in suggestion mode have against it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Allowed<'a, T> {
+pub struct Allowed<T> {
     #[serde(flatten)]
-    pub object: &'a T,
+    pub object: T,
     /// The policies that are violated as far as is known; empty if none is.
     pub policy_warnings: Vec<Breach>,
 }
@@ -726,8 +726,11 @@ mod tests {
         match breach.refusal() {
             Error::Client(refusal) => {
                 assert_eq!(
-                    (refusal.status, refusal.code),
-                    (403, Some(Code::PolicyBlocked))
+                    (refusal.class, refusal.code),
+                    (
+                        crate::error::ErrorClass::Forbidden,
+                        Some(Code::PolicyBlocked)
+                    )
                 );
                 let want = [
                     ("policy", denying.id.to_string()),

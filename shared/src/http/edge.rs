@@ -20,13 +20,13 @@ use super::auth::{KeyRing, Principal, authenticate};
 use super::body;
 use super::errors::{self, ErrorExtension};
 use super::expand::{self, Wanted};
-use super::query::Query;
+use super::query::QueryString;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::request_context::RequestContext;
 use super::route::{PATIENCE, Route};
 use super::source::{Source, SourceLimiter};
 use crate::backoff::Backoff;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorClass, Result};
 use crate::function_scope;
 use crate::id::{Id, Kind};
 use crate::models::api_key::ActingKey;
@@ -156,7 +156,8 @@ async fn admit_key(
     let authenticated = function_scope::within(function_scope::EVERY_REQUEST, authenticated);
     let authenticated = timeout(PATIENCE * edge.settings.slack, authenticated).await;
     let authenticated = authenticated.unwrap_or_else(|_| Err(too_long()));
-    let is_refused = matches!(&authenticated, Err(error) if error.status() == 401);
+    let is_refused =
+        matches!(&authenticated, Err(error) if error.class() == ErrorClass::Unauthenticated);
     if !is_known && !is_refused {
         edge.sources.give_back(source);
     }
@@ -287,7 +288,7 @@ async fn prepare(
     parts: &Parts,
     body: Bytes,
     version: &str,
-) -> Result<(RequestContext, Query, Bytes, Wanted)> {
+) -> Result<(RequestContext, QueryString, Bytes, Wanted)> {
     let rights = authenticated.principal.key.rights.clone();
     let idempotency = if route.only_reads() {
         None
@@ -303,11 +304,11 @@ async fn prepare(
     let base_url = base_url(&edge.settings, &parts.headers);
     let key = authenticated.principal.key;
     let read = || {
-        let mut known = route.query.to_vec();
+        let mut known = (route.query)();
         if expand::is_taken(&route) {
             known.push(expand::NAME);
         }
-        let query = Query::parse(parts.uri.query().unwrap_or_default(), &known)?;
+        let query = QueryString::parse(parts.uri.query().unwrap_or_default(), &known)?;
         let wanted = Wanted::read(&query, &route, &key.rights)?;
         Ok((query, wanted))
     };
@@ -445,7 +446,7 @@ fn idempotency(
 async fn run(
     edge: &Edge,
     context: RequestContext,
-    query: Query,
+    query: QueryString,
     parts: Parts,
     body: Bytes,
     next: Next,
@@ -480,9 +481,9 @@ async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response
         return response;
     };
     let is_about_key = matches!(&**error, Error::Client(refusal) if refusal.kind == crate::error::ErrorType::Idempotency);
-    let settled = match error.status() {
+    let settled = match error.class() {
         _ if is_about_key || error.is_about_rights() => return response,
-        402 | 404 | 409 => {
+        ErrorClass::PaymentDeclined | ErrorClass::NotFound | ErrorClass::Conflict => {
             let request = origin
                 .request
                 .clone()
@@ -493,7 +494,7 @@ async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response
                 .await
                 .map(|answer| answer.replayed.then_some(answer))
         }
-        400 | 403 => {
+        ErrorClass::Invalid | ErrorClass::Forbidden => {
             let recalled = edge.store.recall(origin, idempotency);
             function_scope::within(function_scope::EVERY_CHANGE, recalled).await
         }
@@ -535,7 +536,7 @@ fn finish(
             if let Some(allow) = response.headers().get(header::ALLOW) {
                 shown.headers_mut().insert(header::ALLOW, allow.clone());
             }
-            if error.status() == 401 {
+            if error.class() == ErrorClass::Unauthenticated {
                 shown
                     .headers_mut()
                     .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -5,9 +5,9 @@ use axum::response::{IntoResponse, Response as HttpResponse};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-use crate::error::{ClientError, Code, Error, ErrorType};
+use crate::error::{ClientError, Code, Error, ErrorClass, ErrorType};
 use crate::id::Id;
-use crate::response::Response;
+use crate::response::{Reply, Response};
 
 /// How long a client should wait after a 503, in seconds.
 const RETRY_AFTER: u64 = 1;
@@ -21,19 +21,42 @@ const OUTCOME_OPEN: &str = "It is not certain yet whether the payment method was
     retrieve the transaction named in `transaction` for the outcome. If there is no such transaction, nothing was charged. \
     Repeating the request with the same Idempotency-Key is safe; a request without a key would be a second payment.";
 
+/// The HTTP status of an error.
+pub fn status(class: ErrorClass) -> u16 {
+    match class {
+        ErrorClass::Invalid => 400,
+        ErrorClass::Unauthenticated => 401,
+        ErrorClass::PaymentDeclined => 402,
+        ErrorClass::Forbidden => 403,
+        ErrorClass::NotFound => 404,
+        ErrorClass::MethodNotAllowed => 405,
+        ErrorClass::TimedOut => 408,
+        ErrorClass::Conflict => 409,
+        ErrorClass::RateLimited => 429,
+        ErrorClass::Internal => 500,
+        ErrorClass::Unavailable => 503,
+    }
+}
+
 /// An error that the edge renders with the request id.
 #[derive(Clone)]
 pub struct ErrorExtension(pub Arc<Error>);
 
 impl IntoResponse for Error {
     fn into_response(self) -> HttpResponse {
-        let mut response = StatusCode::from_u16(self.status())
+        let mut response = StatusCode::from_u16(status(self.class()))
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
             .into_response();
         response
             .extensions_mut()
             .insert(ErrorExtension(Arc::new(self)));
         response
+    }
+}
+
+impl<T> IntoResponse for Reply<T> {
+    fn into_response(self) -> HttpResponse {
+        Response::from(self).into_response()
     }
 }
 
@@ -57,9 +80,9 @@ impl IntoResponse for Response {
 
 /// The answer that shows an error, with the id of the request it ended. Documentation lies under `base_url`.
 pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
-    let status = error.status();
+    let status = status(error.class());
     let plain = |kind, message: &'static str| ClientError {
-        status,
+        class: error.class(),
         kind,
         code: None,
         message: message.into(),

@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::query::Query;
+use super::query::QueryString;
 use super::route::{Route, Shows};
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
@@ -159,7 +159,7 @@ impl Wanted {
     ///
     /// # Errors
     /// 400 `unsupported_expand_value`: no such member, too many paths, or too deep; 403 for what the key may not read.
-    pub fn read(query: &Query, route: &Route, rights: &Rights) -> Result<Self> {
+    pub fn read(query: &QueryString, route: &Route, rights: &Rights) -> Result<Self> {
         let mut wanted = Self::default();
         let paths: Vec<_> = query.all(NAME).collect();
         if paths.len() > MAX_PATHS {
@@ -509,7 +509,7 @@ mod tests {
     use super::*;
 
     fn read(route: &Route, query: &str, scopes: &[Scope]) -> Result<Wanted> {
-        let query = Query::parse(query, &[NAME]).unwrap();
+        let query = QueryString::parse(query, &[NAME]).unwrap();
         Wanted::read(&query, route, &Rights::of(scopes.to_vec()))
     }
 
@@ -517,7 +517,10 @@ mod tests {
     fn paths_are_members_that_hold_ids() {
         let all = &[Scope::Everything];
         let one = Route::get("retrieve-reservation", "/", Resource::Reservations);
-        let list = Route::list("list-reservations", "/", Resource::Reservations);
+        let list = Route {
+            shows: Shows::Page(Kind::Reservation),
+            ..one
+        };
         for path in [
             "vehicle",
             "vehicle.fleet",
@@ -563,13 +566,16 @@ mod tests {
         ];
         assert!(read(&one, "expand[]=vehicle", &scopes).is_ok());
         let refused = read(&one, "expand[]=vehicle.fleet", &scopes).unwrap_err();
-        assert_eq!(refused.status(), 403);
+        assert_eq!(refused.class(), crate::error::ErrorClass::Forbidden);
     }
 
     #[test]
     fn a_path_never_returns_to_a_kind_it_has_passed() {
         let all = &[Scope::Everything];
-        let list = Route::list("list-vehicles", "/", Resource::Vehicles);
+        let list = Route {
+            shows: Shows::Page(Kind::Vehicle),
+            ..Route::get("list-vehicles", "/", Resource::Vehicles)
+        };
         for path in [
             "data.drivers.vehicles",
             "data.telemetry.vehicle",

@@ -4,28 +4,39 @@ use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts, OriginalUri};
 use axum::http::request::Parts;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::edge::Edge;
 use super::page_token::{Binding, PagePosition};
-use super::query::Query;
+use super::query::{QueryString, Whole};
 use super::request_context::RequestContext;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
 use crate::origin::Tenant;
-use crate::response::Response;
+use crate::response::{Reply, Response};
 use crate::size::Size;
 use crate::store::list::{Cursor, Page, PageRequest};
-use crate::time::{Timestamp, millis};
+use crate::store::row::Record;
 
-/// The query of a list: its filters, which page, and how many.
+/// Which page of a list a request asks for, and how many objects it holds at most.
 #[derive(Debug, Clone)]
 pub struct ListQuery {
-    query: Query,
+    query: QueryString,
     path: String,
     limit: usize,
     page: Option<String>,
     page_secret: Vec<u8>,
+}
+
+/// The query names that every list knows.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct Paging {
+    /// How many objects a page holds.
+    #[schema(default = 10)]
+    limit: Option<Whole<1, 100>>,
+    /// A token from `next_page_url` or `previous_page_url`.
+    page: Option<String>,
 }
 
 /// A page of a list, as it is answered.
@@ -43,27 +54,17 @@ where
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        let query = parts.extensions.get::<Query>().cloned().unwrap_or_default();
+        let query = QueryString::of(parts);
+        let Paging { limit, page } = query.read()?;
         let path = parts
             .extensions
             .get::<OriginalUri>()
             .map_or_else(|| parts.uri.path(), |uri| uri.0.path())
             .to_owned();
-        let limit = match query.get("limit").map(str::parse) {
-            None => 10,
-            Some(Ok(limit @ 1..=100)) => limit,
-            Some(_) => {
-                return Err(Error::invalid(
-                    "limit",
-                    "must be a whole number from 1 to 100",
-                ));
-            }
-        };
-        let page = query.get("page").map(str::to_owned);
         Ok(Self {
             query,
             path,
-            limit,
+            limit: limit.map_or(10, |Whole(limit)| limit as usize),
             page,
             page_secret: Arc::<Edge>::from_ref(state)
                 .settings
@@ -74,49 +75,6 @@ where
 }
 
 impl ListQuery {
-    /// The value of a filter, if it is given.
-    pub fn filter(&self, name: &str) -> Option<&str> {
-        self.query.get(name)
-    }
-
-    /// The values of a filter that may be given several times.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.query.all(name)
-    }
-
-    /// The value of a filter, read.
-    ///
-    /// # Errors
-    /// 400 for what cannot be read, with what it says.
-    pub fn read<T>(
-        &self,
-        name: &str,
-        read: impl Fn(&str) -> Result<T, &'static str>,
-    ) -> Result<Option<T>> {
-        let value = self.filter(name).map(read).transpose();
-        value.map_err(|message| Error::invalid(name, message))
-    }
-
-    /// The value of a filter that names an object.
-    pub fn id(&self, name: &str) -> Option<Id> {
-        self.filter(name).map(Id::from)
-    }
-
-    /// The value of a filter that takes certain words, by the type's own names for them.
-    ///
-    /// # Errors
-    /// 400 for any other word.
-    pub fn word<T: FromQuery>(&self, name: &str) -> Result<Option<String>> {
-        let Some(word) = self.filter(name) else {
-            return Ok(None);
-        };
-        if T::is_one(word) {
-            Ok(Some(word.to_owned()))
-        } else {
-            Err(Error::invalid(name, "no such value"))
-        }
-    }
-
     /// The requested part of the list.
     ///
     /// # Errors
@@ -146,38 +104,24 @@ impl ListQuery {
             .ok_or_else(|| Error::invalid("page", "not a page token of this list"))
     }
 
-    /// The slice, narrowed by `created[gt]`, `created[gte]`, `created[lt]` and `created[lte]`.
-    ///
-    /// # Errors
-    /// 400 for what is not a time.
-    pub fn created(&self, mut page_request: PageRequest) -> Result<PageRequest> {
-        let moment = |name: &str| match self.filter(name).map(Timestamp::parse) {
-            None => Ok(None),
-            Some(Ok(moment)) => Ok(Some(moment)),
-            Some(Err(message)) => Err(Error::invalid(name, message)),
-        };
-        let (low, high) = &mut page_request.range;
-        if let Some(at) = moment("created[gte]")? {
-            *low = (*low).max(Id::first_number(at));
-        }
-        if let Some(at) = moment("created[gt]")? {
-            *low = (*low).max(Id::first_number(at.plus(millis(1))));
-        }
-        if let Some(at) = moment("created[lte]")? {
-            *high = (*high).min(Id::first_number(at.plus(millis(1))).saturating_sub(1));
-        }
-        if let Some(at) = moment("created[lt]")? {
-            *high = (*high).min(Id::first_number(at).saturating_sub(1));
-        }
-        Ok(page_request)
-    }
-
     fn binding<'a>(&'a self, tenant: &'a Tenant, filters: &'a [(&'a str, &'a str)]) -> Binding<'a> {
         Binding {
             tenant,
             path: &self.path,
             filters,
         }
+    }
+
+    /// The response that shows a page of objects.
+    ///
+    /// # Errors
+    /// `Internal` if an object has no JSON representation.
+    pub fn respond<T: Record>(
+        &self,
+        context: &RequestContext,
+        found: Page<T>,
+    ) -> Result<Reply<Page<T>>> {
+        self.answer(context, found, T::id, T::KIND)
     }
 
     /// The answer that shows a page.
@@ -190,7 +134,7 @@ impl ListQuery {
         found: Page<T>,
         id: impl Fn(&T) -> &Id,
         kind: Kind,
-    ) -> Result<Response> {
+    ) -> Result<Reply<Page<T>>> {
         let placed = found.try_map(|row| Ok((id(&row).clone(), row)))?;
         self.answer_in_order(context, placed, kind)
     }
@@ -205,10 +149,10 @@ impl ListQuery {
         context: &RequestContext,
         found: Page<(C, T)>,
         kind: Kind,
-    ) -> Result<Response> {
+    ) -> Result<Reply<Page<T>>> {
         let mut found = found;
         let answer = self.page_of(context, &found, kind)?;
-        if is_returnable(&answer.body) {
+        if is_returnable(&answer.as_ref().body) {
             return Ok(answer);
         }
         let backward = matches!(self.from::<C>(context.tenant(), kind)?, Cursor::Before(_));
@@ -227,7 +171,7 @@ impl ListQuery {
         context: &RequestContext,
         found: &Page<(C, T)>,
         kind: Kind,
-    ) -> Result<Response> {
+    ) -> Result<Reply<Page<T>>> {
         let at = |row: Option<&(C, T)>, place: fn(C) -> Cursor<C>| {
             self.url(context, &place(row?.0.clone()), kind)
         };
@@ -241,11 +185,12 @@ impl ListQuery {
         } else {
             None
         };
-        context.respond(&ListBody {
+        let body = context.respond(&ListBody {
             data: found.rows.iter().map(|(_, row)| row).collect(),
             next_page_url,
             previous_page_url,
-        })
+        })?;
+        Ok(Response::from(body).into())
     }
 
     fn url<C: PagePosition>(
@@ -279,15 +224,4 @@ const MAX_PAGE: usize = 5_500_000;
 /// Whether Lambda can return a body. Escaping at most doubles it, so a short one needs no closer look.
 fn is_returnable(body: &[u8]) -> bool {
     body.len() <= MAX_PAGE / 2 || Size::of_text(body).escaped <= MAX_PAGE
-}
-
-/// A type whose values a filter may take.
-pub trait FromQuery {
-    fn is_one(word: &str) -> bool;
-}
-
-impl<T: serde::de::DeserializeOwned> FromQuery for T {
-    fn is_one(word: &str) -> bool {
-        serde_json::from_value::<T>(serde_json::Value::String(word.to_owned())).is_ok()
-    }
 }

@@ -15,6 +15,7 @@ pub mod source;
 pub mod strict;
 
 pub use body::Body;
-pub use list::{FromQuery, ListQuery};
+pub use list::ListQuery;
+pub use query::{Created, Query};
 pub use request_context::{PathId, RequestContext};
-pub use route::{Conditional, Method, Route, Shows};
+pub use route::{Conditional, Method, Route, Shown, Shows};

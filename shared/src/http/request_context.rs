@@ -4,12 +4,14 @@
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::api_key::{ActingKey, Resource, Scope};
+use crate::models::stored::Object;
 use crate::origin::{Origin, Tenant};
-use crate::response::Response;
+use crate::response::{Deleted, Reply, Response};
 use crate::time::Timestamp;
 
 /// An authenticated and authorized request.
@@ -53,9 +55,9 @@ impl RequestContext {
     ///
     /// # Errors
     /// The object has no JSON.
-    pub fn respond<T: Serialize>(&self, object: &T) -> Result<Response> {
+    pub fn respond<T: Serialize>(&self, object: &T) -> Result<Reply<T>> {
         serde_json::to_vec(object)
-            .map(Response::ok)
+            .map(|body| Response::ok(body).into())
             .map_err(Error::internal)
     }
 
@@ -71,8 +73,10 @@ impl RequestContext {
     ///
     /// # Errors
     /// `Internal` if the response has no JSON representation.
-    pub fn deleted(&self, id: &Id, kind: crate::Kind) -> Result<Response> {
-        self.respond(&serde_json::json!({"id": id, "object": kind.name(), "deleted": true}))
+    pub fn deleted<T: Object>(&self, id: &Id) -> Result<Reply<Deleted<T>>> {
+        let deleted = json!({"id": id, "object": T::KIND.name(), "deleted": true});
+        self.respond(&deleted)
+            .map(|reply| Response::from(reply).into())
     }
 }
 

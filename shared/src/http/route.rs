@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
+use crate::charging::candidates::ReservationCandidates;
+use crate::charging::policies::Allowed;
 use crate::deployment::{Deployment, Need};
 use crate::error::Code;
 use crate::id::Kind;
 use crate::models::api_key::{Resource, Scope};
+use crate::models::invoice::LineItem;
+use crate::response::Deleted;
 use crate::store::access::Rows;
+use crate::store::list::Page;
+use crate::store::row::Record;
 
 /// The time a request usually has, so that a hung table is answered within 3 seconds.
 pub const PATIENCE: Duration = Duration::from_millis(2_500);
@@ -30,7 +36,7 @@ impl Method {
 }
 
 /// A route: its function's name, where it answers, and what a caller needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Route {
     /// The name of the function and of its sample event.
     pub name: &'static str,
@@ -43,8 +49,9 @@ pub struct Route {
     pub also: &'static [Scope],
     /// Further scopes that a key needs for some requests, or for some of what they show.
     pub sometimes: &'static [Conditional],
-    /// The query names it understands; any other is refused.
-    pub query: &'static [&'static str],
+    /// The query names that its handler reads; any other is refused.
+    pub query: fn() -> Vec<&'static str>,
+    /// What its handler's reply shows.
     pub shows: Shows,
     /// The codes it may refuse with, besides those of its body and of the object in its path.
     pub refuses: &'static [Code],
@@ -71,7 +78,7 @@ pub const CHARGES_IF_NAMED: Conditional = Conditional {
     when: "the body names a payment_method",
 };
 
-/// What a route's answer shows.
+/// What a route's response shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shows {
     Object(Kind),
@@ -93,17 +100,52 @@ impl Shows {
     }
 }
 
+/// A type that a reply shows.
+pub trait Shown {
+    const SHOWS: Shows;
+}
+
+impl<T: Record> Shown for T {
+    const SHOWS: Shows = Shows::Object(T::KIND);
+}
+
+impl<T: Record> Shown for Page<T> {
+    const SHOWS: Shows = Shows::Page(T::KIND);
+}
+
+impl Shown for Page<LineItem> {
+    const SHOWS: Shows = Shows::Lines;
+}
+
+impl<T: Record> Shown for Allowed<T> {
+    const SHOWS: Shows = Shows::Object(T::KIND);
+}
+
+impl Shown for ReservationCandidates {
+    const SHOWS: Shows = Shows::Candidates;
+}
+
+impl<T: Record> Shown for Deleted<T> {
+    const SHOWS: Shows = Shows::Deleted(T::KIND);
+}
+
 impl Route {
-    /// A route that shows something.
-    pub const fn get(name: &'static str, path: &'static str, resource: Resource) -> Self {
+    /// `query` and `shows` follow from the handler; they are set where a route gets one.
+    const fn new(
+        name: &'static str,
+        method: Method,
+        path: &'static str,
+        scope: Scope,
+        resource: Resource,
+    ) -> Self {
         Self {
             name,
-            method: Method::Get,
+            method,
             path,
-            scope: Scope::Read(resource),
+            scope,
             also: &[],
             sometimes: &[],
-            query: &[],
+            query: Vec::new,
             shows: Shows::Object(resource.kind()),
             refuses: &[],
             patience: PATIENCE,
@@ -112,76 +154,24 @@ impl Route {
         }
     }
 
-    /// A route that shows a list; give its filters with [`Route::filtered`].
-    pub const fn list(name: &'static str, path: &'static str, resource: Resource) -> Self {
-        Self {
-            name,
-            method: Method::Get,
-            path,
-            scope: Scope::Read(resource),
-            also: &[],
-            sometimes: &[],
-            query: &["limit", "page"],
-            shows: Shows::Page(resource.kind()),
-            refuses: &[],
-            patience: PATIENCE,
-            deployment: Deployment::of_request(),
-            charges: false,
-        }
+    /// A route that shows something.
+    pub const fn get(name: &'static str, path: &'static str, resource: Resource) -> Self {
+        Self::new(name, Method::Get, path, Scope::Read(resource), resource)
     }
 
     /// A route that makes or changes something.
     pub const fn post(name: &'static str, path: &'static str, resource: Resource) -> Self {
-        Self {
-            name,
-            method: Method::Post,
-            path,
-            scope: Scope::Write(resource),
-            also: &[],
-            sometimes: &[],
-            query: &[],
-            shows: Shows::Object(resource.kind()),
-            refuses: &[],
-            patience: PATIENCE,
-            deployment: Deployment::of_request(),
-            charges: false,
-        }
+        Self::new(name, Method::Post, path, Scope::Write(resource), resource)
     }
 
-    /// A route that answers what a body asks, and changes nothing: it shows the candidates of a match.
+    /// A route that answers what a body asks, and changes nothing.
     pub const fn search(name: &'static str, path: &'static str, resource: Resource) -> Self {
-        Self {
-            name,
-            method: Method::Post,
-            path,
-            scope: Scope::Read(resource),
-            also: &[],
-            sometimes: &[],
-            query: &[],
-            shows: Shows::Candidates,
-            refuses: &[],
-            patience: PATIENCE,
-            deployment: Deployment::of_request(),
-            charges: false,
-        }
+        Self::new(name, Method::Post, path, Scope::Read(resource), resource)
     }
 
     /// A route that removes something.
     pub const fn delete(name: &'static str, path: &'static str, resource: Resource) -> Self {
-        Self {
-            name,
-            method: Method::Delete,
-            path,
-            scope: Scope::Write(resource),
-            also: &[],
-            sometimes: &[],
-            query: &[],
-            shows: Shows::Deleted(resource.kind()),
-            refuses: &[],
-            patience: PATIENCE,
-            deployment: Deployment::of_request(),
-            charges: false,
-        }
+        Self::new(name, Method::Delete, path, Scope::Write(resource), resource)
     }
 
     /// Whether requests to the route only read. Then they need no idempotency key, and suspended accounts may send them.
@@ -208,24 +198,6 @@ impl Route {
         self
     }
 
-    /// The same, answering with an object of another kind than its resource.
-    #[must_use]
-    pub const fn showing(mut self, kind: Kind) -> Self {
-        self.shows = match self.shows {
-            Shows::Object(_) | Shows::Candidates => Shows::Object(kind),
-            Shows::Page(_) | Shows::Lines => Shows::Page(kind),
-            Shows::Deleted(_) => Shows::Deleted(kind),
-        };
-        self
-    }
-
-    /// The same list, of an invoice's line items.
-    #[must_use]
-    pub const fn showing_lines(mut self) -> Self {
-        self.shows = Shows::Lines;
-        self
-    }
-
     /// The same with these codes among its refusals.
     #[must_use]
     pub const fn refusing(mut self, codes: &'static [Code]) -> Self {
@@ -246,13 +218,6 @@ impl Route {
     pub const fn charging(mut self) -> Self {
         self.charges = true;
         self.patience = CHARGE_PATIENCE;
-        self
-    }
-
-    /// The same with these query names, `limit` and `page` among them.
-    #[must_use]
-    pub const fn filtered(mut self, query: &'static [&'static str]) -> Self {
-        self.query = query;
         self
     }
 

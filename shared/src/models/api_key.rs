@@ -313,11 +313,17 @@ mod tests {
         assert_eq!(
             asking(Some(vec![Scope::Read(Resource::Drivers)]))
                 .unwrap_err()
-                .status(),
-            403
+                .class(),
+            crate::error::ErrorClass::Forbidden
         );
-        assert_eq!(asking(None).unwrap_err().status(), 403);
-        assert_eq!(asking(Some(vec![])).unwrap_err().status(), 400);
+        assert_eq!(
+            asking(None).unwrap_err().class(),
+            crate::error::ErrorClass::Forbidden
+        );
+        assert_eq!(
+            asking(Some(vec![])).unwrap_err().class(),
+            crate::error::ErrorClass::Invalid
+        );
     }
 
     #[test]
@@ -346,6 +352,9 @@ mod tests {
         }
         let other = acting(None, &[Scope::Write(Resource::Drivers)]);
         let (key, _) = made(&lasting, None).unwrap();
-        assert_eq!(key.check_delete(&other).unwrap_err().status(), 403);
+        assert_eq!(
+            key.check_delete(&other).unwrap_err().class(),
+            crate::error::ErrorClass::Forbidden
+        );
     }
 }

@@ -113,18 +113,6 @@ pub enum CardStatus {
     Expired,
 }
 
-impl CardStatus {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Active => "active",
-            Self::Blocked => "blocked",
-            Self::Lost => "lost",
-            Self::Expired => "expired",
-        }
-    }
-}
-
 /// A text of a card, checked.
 macro_rules! text_of_card {
     ($(#[$doc:meta])* $name:ident, $is_valid:expr, $shape:literal) => {

@@ -1,5 +1,8 @@
 //! The conditions by which lists are filtered.
 
+use serde::Serialize;
+use serde_json::Value;
+
 use crate::time::Timestamp;
 
 /// What a member of an object must be. A member is a path such as `status` or `preferences.currency`. An object without
@@ -15,11 +18,16 @@ pub enum Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    /// The member is this string, such as an id or a status.
-    pub fn equals(member: &'a str, value: impl Into<String>) -> Self {
-        Self::Equals {
-            member,
-            value: value.into(),
-        }
+    /// The member is this id, status or other string.
+    pub fn equals(member: &'a str, value: impl Serialize) -> Self {
+        let Ok(Value::String(value)) = serde_json::to_value(value) else {
+            unreachable!("the value is a string in JSON");
+        };
+        Self::Equals { member, value }
+    }
+
+    /// The member is this string, if there is one.
+    pub fn given(member: &'a str, value: Option<impl Serialize>) -> Option<Self> {
+        value.map(|value| Self::equals(member, value))
     }
 }

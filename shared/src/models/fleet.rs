@@ -80,31 +80,13 @@ pub enum MetricSystem {
 
 /// Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
 /// sessions and attachments.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
 pub enum FleetStatus {
     #[default]
     Active,
     Suspended,
     Archived,
-}
-
-impl FleetStatus {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -78,31 +78,13 @@ impl ConnectorType {
     }
 }
 
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
 pub enum VehicleStatus {
     #[default]
     Active,
     Inactive,
     Retired,
-}
-
-impl VehicleStatus {
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Make, model and year; "" when unset.

@@ -530,7 +530,7 @@ mod tests {
         }
         let before = one.clone();
         let refused = one.rotate_secret(at(23)).unwrap_err();
-        assert_eq!(refused.status(), 409);
+        assert_eq!(refused.class(), crate::error::ErrorClass::Conflict);
         assert_eq!(one.clone(), before);
         // The first was replaced 24 hours ago by now.
         assert_eq!(signing(&one, 24), secrets[..MAX_ROTATIONS]);

@@ -643,13 +643,16 @@ mod tests {
             NetworkStatus::Suspended,
             NetworkStatus::Pending,
         ] {
-            assert_eq!(network.set_status(status, now()).unwrap_err().status(), 409);
+            assert_eq!(
+                network.set_status(status, now()).unwrap_err().class(),
+                crate::error::ErrorClass::Conflict
+            );
         }
         let mut pending = Stored::new(Network::pending("P".into(), Mode::Test, now()));
         let refused = pending
             .set_status(NetworkStatus::Connected, now())
             .unwrap_err();
-        assert_eq!(refused.status(), 409);
+        assert_eq!(refused.class(), crate::error::ErrorClass::Conflict);
     }
 
     #[test]

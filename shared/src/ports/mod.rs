@@ -12,9 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::id::{Id, Kind};
-use crate::models::network::ObjectId;
-use crate::models::reservation::ReservationRequest;
-use crate::origin::{Mode, Tenant};
+use crate::origin::Tenant;
 use crate::time::{SignedDuration, Timestamp, millis, minutes};
 
 /// What time it is.
@@ -74,221 +72,59 @@ pub struct DueCursor {
     pub next_at: String,
 }
 
-/// A piece of background work. The worker checks whether there is still anything to do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "work", rename_all = "snake_case")]
-pub enum Message {
-    /// Try to confirm a pending reservation, or check whether the connector of a confirmed one is still in order.
-    Confirm {
-        tenant: Tenant,
-        reservation: Id,
-        /// What the attempt can read at the same time as the reservation.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        request: Option<Box<ReservationRequest>>,
-    },
-    /// Expire a confirmed reservation whose vehicle has not arrived.
-    Expire { tenant: Tenant, reservation: Id },
-    /// End a session that has reached its limit.
-    StopSession { tenant: Tenant, session: Id },
-    /// Take the next step of a confirmed reservation at the network of its station.
-    ReserveAtNetwork { tenant: Tenant, reservation: Id },
-    /// End a reservation at the network of the station.
-    CancelAtNetwork {
-        tenant: Tenant,
-        reservation: Id,
-        station: Id,
-        /// What the network calls the reservation.
-        outward: String,
-    },
-    /// Charge the fee of a reservation that is over.
-    ChargeFee { tenant: Tenant, reservation: Id },
-    /// Charge the payment method of a session that has ended.
-    SettleSession { tenant: Tenant, session: Id },
-    /// Make one attempt to deliver an event.
-    Deliver {
-        tenant: Tenant,
-        event: Id,
-        endpoint: Id,
-        attempt: u32,
-    },
-    /// Generate the file of a pending report.
-    GenerateReport { tenant: Tenant, report: Id },
-    /// Process an invoice that is overdue, or whose payment was interrupted.
-    CheckInvoice { tenant: Tenant, invoice: Id },
-    /// Send a pending refund, or finish a top-up.
-    SettleTransaction { tenant: Tenant, transaction: Id },
-    /// Pull what has changed at a charging network.
-    SyncNetwork { mode: Mode, network: Id },
-    /// Give the connectors that name a tariff of a network its prices, those of the locations after the given one.
-    ApplyTariff {
-        mode: Mode,
-        tariff: ObjectId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        after: Option<ObjectId>,
-    },
-    /// Do what a charging session at a network's station waits for: send a command, or give up waiting.
-    OperateSession { tenant: Tenant, session: Id },
-    /// Work on the response to a command to a network, or on the station's result.
-    ApplyResult { mode: Mode, command: Id },
-    /// Work on a session or a CDR that a network has sent.
-    ApplyReceived { mode: Mode, object: ObjectId },
-    /// Send the token of a charge card to a network.
-    PushToken {
-        mode: Mode,
-        network: Id,
-        uid: String,
-    },
-    /// Send again what is overdue in a partition of the index `next_action`, from a place on.
-    Sweep {
-        partition: u8,
-        moment: Timestamp,
-        after: DueCursor,
-    },
-    /// Bring the tokens of charge cards up to date that depend on an object, those of the cards after the given one.
-    RefreshTokens {
-        tenant: Tenant,
-        of: Id,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        after: Option<Id>,
-    },
-    /// Draft the invoice and create the report of a fleet whose billing or reporting period is over.
-    BillFleet { tenant: Tenant, fleet: Id },
+/// A message of a queue: a job for a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// The function that does the job, and whose queue the message is sent to.
+    pub function: &'static str,
+    /// The name of the job.
+    pub job: &'static str,
+    pub subject: JobSubject,
+    /// The name of its schedule, if it has one: at most 64 characters.
+    pub schedule: String,
+    /// The job as JSON.
+    pub body: String,
 }
 
-/// The queues: one per function that works on messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "kebab-case", const_into_str)]
-pub enum Work {
-    ConfirmReservation,
-    ExpireReservation,
-    StopSession,
-    SettleSession,
-    DeliverWebhook,
-    GenerateReport,
-    CheckInvoice,
-    SettleTransaction,
-    BillFleet,
-    SyncNetwork,
-    OperateNetwork,
-    RefreshTokens,
-    SweepPartition,
+/// What a job is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobSubject {
+    /// The owner of the object. None for the work of charging networks, which belong to no account.
+    pub tenant: Option<Tenant>,
+    pub object: Option<Id>,
+    /// A webhook endpoint or a charging network that may take long to respond.
+    pub waits_for: Option<Id>,
 }
 
-impl Work {
-    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
-
-    /// The name of the function.
-    pub const fn function(self) -> &'static str {
-        self.into_str()
-    }
-}
-
-impl Message {
-    pub fn work(&self) -> Work {
-        match self {
-            Self::Confirm { .. } => Work::ConfirmReservation,
-            Self::Expire { .. } => Work::ExpireReservation,
-            Self::StopSession { .. } => Work::StopSession,
-            Self::SettleSession { .. } | Self::ChargeFee { .. } => Work::SettleSession,
-            Self::Deliver { .. } => Work::DeliverWebhook,
-            Self::GenerateReport { .. } => Work::GenerateReport,
-            Self::CheckInvoice { .. } => Work::CheckInvoice,
-            Self::SettleTransaction { .. } => Work::SettleTransaction,
-            Self::BillFleet { .. } => Work::BillFleet,
-            Self::OperateSession { .. }
-            | Self::ApplyResult { .. }
-            | Self::ApplyReceived { .. }
-            | Self::ReserveAtNetwork { .. }
-            | Self::CancelAtNetwork { .. } => Work::OperateNetwork,
-            Self::SyncNetwork { .. } | Self::ApplyTariff { .. } | Self::PushToken { .. } => {
-                Work::SyncNetwork
-            }
-            Self::RefreshTokens { .. } => Work::RefreshTokens,
-            Self::Sweep { .. } => Work::SweepPartition,
+impl JobSubject {
+    /// An object of a tenant.
+    pub fn of(tenant: &Tenant, object: &Id) -> Self {
+        Self {
+            tenant: Some(tenant.clone()),
+            object: Some(object.clone()),
+            waits_for: None,
         }
     }
 
-    /// What the message is about: an object of a tenant, or a charging network, which belongs to none.
-    pub fn subject(&self) -> (Option<&Tenant>, Option<&Id>) {
-        let (tenant, id) = match self {
-            Self::Confirm {
-                tenant,
-                reservation,
-                ..
-            }
-            | Self::Expire {
-                tenant,
-                reservation,
-            }
-            | Self::ReserveAtNetwork {
-                tenant,
-                reservation,
-            }
-            | Self::CancelAtNetwork {
-                tenant,
-                reservation,
-                ..
-            }
-            | Self::ChargeFee {
-                tenant,
-                reservation,
-            } => (tenant, reservation),
-            Self::StopSession { tenant, session }
-            | Self::SettleSession { tenant, session }
-            | Self::OperateSession { tenant, session } => (tenant, session),
-            Self::GenerateReport { tenant, report } => (tenant, report),
-            Self::CheckInvoice { tenant, invoice } => (tenant, invoice),
-            Self::SettleTransaction {
-                tenant,
-                transaction,
-            } => (tenant, transaction),
-            Self::BillFleet { tenant, fleet } => (tenant, fleet),
-            Self::RefreshTokens { tenant, of, .. } => (tenant, of),
-            Self::Deliver { tenant, event, .. } => (tenant, event),
-            Self::SyncNetwork { network, .. } | Self::PushToken { network, .. } => {
-                return (None, Some(network));
-            }
-            Self::ApplyResult { command, .. } => return (None, Some(command)),
-            Self::ApplyTariff { .. } | Self::ApplyReceived { .. } | Self::Sweep { .. } => {
-                return (None, None);
-            }
-        };
-        (Some(tenant), Some(id))
+    /// An object that belongs to no tenant.
+    pub fn shared(object: &Id) -> Self {
+        Self {
+            object: Some(object.clone()),
+            ..Self::default()
+        }
     }
 
-    /// The name of the message's schedule: the id of what it is about, or a digest of several names, since
-    /// a name has at most 64 characters.
-    pub fn schedule_name(&self) -> String {
-        match self {
-            Self::Confirm { reservation, .. }
-            | Self::Expire { reservation, .. }
-            | Self::ReserveAtNetwork { reservation, .. }
-            | Self::ChargeFee { reservation, .. } => reservation.to_string(),
-            Self::CancelAtNetwork { outward, .. } => digest_of("cancel", outward),
-            Self::StopSession { session, .. }
-            | Self::SettleSession { session, .. }
-            | Self::OperateSession { session, .. } => session.to_string(),
-            Self::ApplyResult { command, .. } => command.to_string(),
-            Self::ApplyReceived { object, .. } => digest_of("received", &object.to_string()),
-            Self::GenerateReport { report, .. } => report.to_string(),
-            Self::CheckInvoice { invoice, .. } => invoice.to_string(),
-            Self::SettleTransaction { transaction, .. } => transaction.to_string(),
-            Self::BillFleet { fleet, .. } => fleet.to_string(),
-            Self::SyncNetwork { network, .. } => network.to_string(),
-            Self::Sweep { partition, .. } => format!("sweep-{partition}"),
-            Self::ApplyTariff { tariff, .. } => digest_of("tariff", &tariff.to_string()),
-            Self::PushToken { network, uid, .. } => digest_of("token", &format!("{network} {uid}")),
-            Self::RefreshTokens { of, .. } => of.to_string(),
-            Self::Deliver {
-                event, endpoint, ..
-            } => digest_of("deliver", &format!("{event} {endpoint}")),
-        }
+    /// The same, with whom the job waits for.
+    #[must_use]
+    pub fn waiting_for(mut self, other: &Id) -> Self {
+        self.waits_for = Some(other.clone());
+        self
     }
 }
 
 /// The names of the schedules that an object of a tenant may have: that of the object itself, and for an event those of its
 /// deliveries to these endpoints.
-pub fn schedule_names(tenant: &Tenant, id: &Id, endpoints: &BTreeSet<Id>) -> Vec<String> {
+pub fn schedule_names(id: &Id, endpoints: &BTreeSet<Id>) -> Vec<String> {
     match id.kind() {
         Some(
             Kind::Reservation
@@ -300,21 +136,22 @@ pub fn schedule_names(tenant: &Tenant, id: &Id, endpoints: &BTreeSet<Id>) -> Vec
             | Kind::Fleet,
         ) => vec![id.to_string()],
         Some(Kind::Event) => {
-            let deliver = |endpoint: &Id| Message::Deliver {
-                tenant: tenant.clone(),
-                event: id.clone(),
-                endpoint: endpoint.clone(),
-                attempt: 0,
-            };
-            let messages = endpoints.iter().map(deliver);
-            messages.map(|message| message.schedule_name()).collect()
+            let names = endpoints.iter();
+            names
+                .map(|endpoint| delivery_schedule(id, endpoint))
+                .collect()
         }
         _ => Vec::new(),
     }
 }
 
+/// The name of the schedule of a delivery.
+pub fn delivery_schedule(event: &Id, endpoint: &Id) -> String {
+    digest_of("deliver", &format!("{event} {endpoint}"))
+}
+
 /// The name of a schedule that belongs to no single object.
-fn digest_of(what: &str, name: &str) -> String {
+pub fn digest_of(what: &str, name: &str) -> String {
     let digest = Sha256::digest(name);
     format!("{what}-{}", hex::encode(&digest[..16]))
 }
@@ -335,7 +172,7 @@ pub async fn send_at(
 ) -> Result<()> {
     let wait = at.since(now);
     if wait > QUEUE_DELAY {
-        return schedules.set(&message.schedule_name(), at, message).await;
+        return schedules.set(&message.schedule, at, message).await;
     }
     let seconds =
         u16::try_from((wait.max(SignedDuration::ZERO) + millis(999)).as_secs()).unwrap_or(900);
@@ -345,7 +182,6 @@ pub async fn send_at(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mode;
     use std::sync::Mutex;
 
     #[derive(Default)]
@@ -381,19 +217,12 @@ mod tests {
 
     #[tokio::test]
     async fn short_waits_ride_on_the_queue_and_long_ones_on_a_schedule() {
-        let tenant = Tenant {
-            account: Id::from_number(Kind::Account, 1),
-            mode: Mode::Test,
-        };
-        let (event, endpoint) = (
-            Id::from_number(Kind::Event, 1),
-            Id::from_number(Kind::WebhookEndpoint, 1),
-        );
-        let message = Message::Deliver {
-            tenant,
-            event,
-            endpoint,
-            attempt: 1,
+        let message = Message {
+            function: "deliver-webhook",
+            job: "deliver-webhook",
+            subject: JobSubject::default(),
+            schedule: "deliver".into(),
+            body: "{}".into(),
         };
         let notes = Notes::default();
         let now = Timestamp::from_unix_millis(0);

@@ -197,6 +197,9 @@ mod tests {
     fn live_mode_without_a_provider_is_a_503() {
         let providers = Providers::default();
         assert!(providers.of(Mode::Test).is_ok());
-        assert_eq!(providers.of(Mode::Live).err().unwrap().status(), 503);
+        assert_eq!(
+            providers.of(Mode::Live).err().unwrap().class(),
+            crate::error::ErrorClass::Unavailable
+        );
     }
 }

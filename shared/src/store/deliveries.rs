@@ -20,7 +20,7 @@ use super::list::{Cursor, Page, PageRequest};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorClass, Result};
 use crate::id::{Id, Kind};
 use crate::models::event::{self, Delivery, DeliveryState, Event};
 use crate::models::stored::{Object as _, Stored};
@@ -303,7 +303,7 @@ impl Store {
         match self.event_with_deliveries(tenant, event, true).await {
             Ok((event, _)) => Ok(Some(event)),
             // The event has expired.
-            Err(error) if error.status() == 404 => Ok(None),
+            Err(error) if error.class() == ErrorClass::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }

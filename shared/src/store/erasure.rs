@@ -62,14 +62,14 @@ impl Traces {
     /// The names of the schedules that rows may have.
     pub fn schedules(&self) -> Vec<String> {
         let names = self.rows.iter().flat_map(|item| {
-            let Some((tenant, id)) = keys::parse_object(string(item, "pk")) else {
+            let Some((_, id)) = keys::parse_object(string(item, "pk")) else {
                 return Vec::new();
             };
             let endpoints = match id.is(Kind::Event) {
                 true => ids_in(item, Kind::WebhookEndpoint),
                 false => BTreeSet::new(),
             };
-            schedule_names(&tenant, &id, &endpoints)
+            schedule_names(&id, &endpoints)
         });
         names.collect()
     }

@@ -299,12 +299,18 @@ mod tests {
                 fingerprint: "g".into(),
                 ..idempotency.clone()
             };
-            assert_eq!(store().replay(&item, &other).unwrap_err().status(), 400);
+            assert_eq!(
+                store().replay(&item, &other).unwrap_err().class(),
+                crate::error::ErrorClass::Invalid
+            );
             let other = Idempotency {
                 rights: Rights::of(vec![Scope::Write(Resource::Fleets)]),
                 ..idempotency.clone()
             };
-            assert_eq!(store().replay(&item, &other).unwrap_err().status(), 403);
+            assert_eq!(
+                store().replay(&item, &other).unwrap_err().class(),
+                crate::error::ErrorClass::Forbidden
+            );
         }
     }
 }

@@ -540,7 +540,7 @@ pub fn is_shared_calendar(pk: &str) -> bool {
 }
 
 /// Whether a row under an invoice's `pk` is what its lines belong to: the invoice, or that it is in the making.
-pub fn heads_invoice(sk: &str) -> bool {
+pub fn heads_object(sk: &str) -> bool {
     matches!(sk, ALONE | MAKING)
 }
 

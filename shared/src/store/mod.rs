@@ -37,7 +37,7 @@ use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use crate::encryption::EncryptionKeys;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorClass, Result};
 use crate::id::{Id, Kind};
 use crate::models::stored::Stored;
 use crate::origin::{Origin, Tenant};
@@ -124,7 +124,7 @@ impl Store {
     pub async fn find<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Option<Stored<T>>> {
         match self.load(tenant, id).await {
             Ok(row) => Ok(Some(row)),
-            Err(error) if error.status() == 404 => Ok(None),
+            Err(error) if error.class() == ErrorClass::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -24,7 +24,7 @@ use super::idempotency::Claim;
 use super::row::{self, Record};
 use super::{Item, Store, client, n, number};
 use crate::backoff::Backoff;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorClass, Result};
 use crate::id::Id;
 use crate::models::stored::Stored;
 use crate::origin::Origin;
@@ -196,9 +196,10 @@ impl<'a> UnitOfWork<'a> {
     /// The error of the first write whose condition failed; 400 `idempotency_error` if the key was used with other parameters;
     /// 403 `authentication_error` if the API key lacks a scope that the first request has needed; `Unavailable` if DynamoDB cannot be
     /// reached.
-    pub async fn commit(self, response: Response) -> Result<Response> {
-        let stored = self.commit_claiming(Claim::Response(&response)).await?;
-        Ok(stored.unwrap_or(response))
+    pub async fn commit<R: AsRef<Response> + From<Response>>(self, response: R) -> Result<R> {
+        let claim = Claim::Response(response.as_ref());
+        let stored = self.commit_claiming(claim).await?;
+        Ok(stored.map_or(response, R::from))
     }
 
     /// Commits the writes of background work, which has no response.
@@ -317,7 +318,7 @@ impl<'a> UnitOfWork<'a> {
         let failed = |index: &usize| reasons[*index].code() == Some("ConditionalCheckFailed");
         let is_of_key = |index: &usize| {
             let write = self.writes.get(*index);
-            write.is_some_and(|(_, refusal)| refusal.status() == 401)
+            write.is_some_and(|(_, refusal)| refusal.class() == ErrorClass::Unauthenticated)
         };
         let mut all = (0..reasons.len()).filter(failed);
         if let Some(index) = all.clone().find(is_of_key) {

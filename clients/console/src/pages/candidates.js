@@ -91,13 +91,14 @@ function costOf(one) {
 }
 
 /** What a score consists of. @param {Candidate} one */
-function scoreText({ merits, distance_meters: meters }) {
-  const parts = [
-    [merits.shift * 10, `${merits.shift} minutes off`], [Math.floor(meters / 100), distance(meters)], [merits.surcharge * 5, 'above the cheapest price'],
-    [merits.preferred_station ? -200 : 0, 'preferred station'], [merits.preferred_network ? -100 : 0, 'preferred network'],
-    [merits.speed_missed ? 100 : 0, 'another speed than preferred'], [merits.occupied_now ? 50 : 0, 'occupied now'],
-  ];
-  return parts.filter(([points]) => points).map(([points, what]) => `${points} ${what}`).join(', ') || 'nothing counts against it';
+function scoreText({ points, merits, distance_meters: meters }) {
+  /** @type {Record<keyof typeof points, string>} */
+  const reasons = {
+    shift: `${merits.shift} minutes off`, distance: distance(meters), surcharge: 'above the cheapest price', preferred_station: 'preferred station',
+    preferred_network: 'preferred network', speed_missed: 'another speed than preferred', occupied_now: 'occupied now',
+  };
+  const names = /** @type {(keyof typeof points)[]} */ (Object.keys(reasons));
+  return names.filter((name) => points[name]).map((name) => `${points[name]} ${reasons[name]}`).join(', ') || 'nothing counts against it';
 }
 
 /** What policies have against something. @param {{ of: import('../../types').PolicyWarning[] }} props */

@@ -70,6 +70,9 @@ export type CancellationType = Schemas["CancellationType"];
 /** What the score of a candidate consists of, besides the distance. */
 export type CandidateMerits = Schemas["CandidateMerits"];
 
+/** The points of a candidate, whose sum is its score. */
+export type CandidatePoints = Schemas["CandidatePoints"];
+
 export type Capabilities = Schemas["Capabilities"];
 
 export type Card = Schemas["Card"];
@@ -96,6 +99,9 @@ export type ChargingSession<Expand extends string = never> = Expanded<Schemas["C
 export type ChargingSessionCreateParams = Schemas["ChargingSessionCreateParams"];
 
 export type ChargingSessionEvent<Expand extends string = never> = Expanded<Schemas["ChargingSessionEvent"], Expand>;
+
+/** The body of `POST /v1/charging_sessions/{id}/review`. */
+export type ChargingSessionReviewParams = Schemas["ChargingSessionReviewParams"];
 
 export type ChargingSessionWithWarnings<Expand extends string = never> = Expanded<Schemas["ChargingSessionWithWarnings"], Expand>;
 
@@ -367,6 +373,15 @@ export type ReservationWithWarnings<Expand extends string = never> = Expanded<Sc
 
 /** When a price holds: while all of these are met. Times and days are the station's. */
 export type Restrictions = Schemas["Restrictions"];
+
+/** A price of a charging network that is not billed before somebody has decided about it. */
+export type Review = Schemas["Review"];
+
+/** What a tenant decides about a price under review. */
+export type ReviewDecision = Schemas["ReviewDecision"];
+
+/** Why a price is not plausible. */
+export type ReviewReason = Schemas["ReviewReason"];
 
 /** `*` is everything; `<resource>:write` includes reading. */
 export type Scope = Schemas["Scope"];

@@ -131,7 +131,7 @@ export interface paths {
         put?: never;
         /**
          * Create a charge card
-         * @description Creates an RFID card. Its token is sent to every connected charging network.
+         * @description Creates an RFID card. Its token is sent to every connected charging network. If a card of another account holds the `uid`, the card is `pending` and cannot be used until an operator decides that it holds the `uid`. A driver has at most 20 RFID cards.
          */
         post: operations["createChargeCard"];
         delete?: never;
@@ -160,7 +160,7 @@ export interface paths {
         post: operations["updateChargeCard"];
         /**
          * Delete a charge card
-         * @description Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid` can be used for a new card.
+         * @description Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid` can be used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator decides.
          */
         delete: operations["deleteChargeCard"];
         options?: never;
@@ -206,6 +206,46 @@ export interface paths {
         get: operations["retrieveChargingSession"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/charging_sessions/{id}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a charging session
+         * @description Ends a session that its charging network has lost (`stalled_at`). Driver, vehicle and charging point are free at once. What the session costs is what the network bills for it, or, if it bills nothing within three days, what it has reported last.
+         */
+        post: operations["endChargingSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/charging_sessions/{id}/review": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Review a charging session
+         * @description Decides about a price of a charging network that is not plausible. `accept` bills it, on the next invoice or to the session's payment method; `dispute` leaves the decision to an operator of the service, and can be followed by `accept`.
+         */
+        post: operations["reviewChargingSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -807,7 +847,7 @@ export interface paths {
         put?: never;
         /**
          * Create a report
-         * @description Creates a report. Its file is generated in the background.
+         * @description Creates a report. Its file is generated in the background. The key has to be allowed to read every kind of object that the report shows.
          */
         post: operations["createReport"];
         delete?: never;
@@ -825,7 +865,7 @@ export interface paths {
         };
         /**
          * Retrieve a report
-         * @description Shows a report, with a fresh link to its file.
+         * @description Shows a report, with a fresh link to its file for keys that may read what it shows.
          */
         get: operations["retrieveReport"];
         put?: never;
@@ -1174,6 +1214,26 @@ export interface paths {
     };
 }
 export interface webhooks {
+    "charge_card.contested": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * charge_card.contested
+         * @description Sent to the endpoints that subscribed to `charge_card.contested`. Answer 200, 201, 202 or 204; any other status is retried.
+         */
+        post: operations["onChargeCardContested"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "charge_card.created": {
         parameters: {
             query?: never;
@@ -1288,6 +1348,46 @@ export interface webhooks {
          * @description Sent to the endpoints that subscribed to `charging_session.failed`. Answer 200, 201, 202 or 204; any other status is retried.
          */
         post: operations["onChargingSessionFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "charging_session.review_opened": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * charging_session.review_opened
+         * @description Sent to the endpoints that subscribed to `charging_session.review_opened`. Answer 200, 201, 202 or 204; any other status is retried.
+         */
+        post: operations["onChargingSessionReviewOpened"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "charging_session.stalled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * charging_session.stalled
+         * @description Sent to the endpoints that subscribed to `charging_session.stalled`. Answer 200, 201, 202 or 204; any other status is retried.
+         */
+        post: operations["onChargingSessionStalled"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2332,7 +2432,27 @@ export interface components {
             shift: number;
             /** @description Whether the connector is of another speed class than the driver prefers. */
             speed_missed: boolean;
-            /** @description Minor units per kWh above the cheapest candidate that is priced in the same currency. */
+            /**
+             * @description Minor units by which the effective price is above that of the cheapest candidate, in any window, that is priced in the
+             *     same currency.
+             */
+            surcharge: number;
+        };
+        /** @description The points of a candidate, whose sum is its score. */
+        CandidatePoints: {
+            /** @description 1 for each 100 metres from the centre of `location`. */
+            distance: number;
+            /** @description 50 if the EVSE is occupied now. */
+            occupied_now: number;
+            /** @description −100 if the driver prefers the station's operator. */
+            preferred_network: number;
+            /** @description −200 if the driver prefers the station. */
+            preferred_station: number;
+            /** @description 10 for each minute of `merits.shift`. */
+            shift: number;
+            /** @description 100 if the connector is of another speed class than the driver prefers. */
+            speed_missed: number;
+            /** @description 5 for each minor unit of `merits.surcharge`. */
             surcharge: number;
         };
         Capabilities: {
@@ -2352,7 +2472,7 @@ export interface components {
             last4: string;
         };
         /** @enum {string} */
-        CardStatus: "active" | "blocked" | "lost" | "expired";
+        CardStatus: "pending" | "active" | "blocked" | "lost" | "expired";
         /** @enum {string} */
         CardType: "rfid" | "app";
         Center: {
@@ -2376,7 +2496,10 @@ export interface components {
             object: "charge_card";
             status: components["schemas"]["CardStatus"];
             type: components["schemas"]["CardType"];
-            /** @description Unique among all cards of a mode. */
+            /**
+             * @description Unique among the cards of an account and mode, in upper and lower case. A card whose uid a card of another account holds
+             *     is `pending`.
+             */
             uid: string;
             /** Format: date-time */
             updated: string;
@@ -2482,7 +2605,7 @@ export interface components {
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "charge_card.created" | "charge_card.deleted" | "charge_card.updated";
+            type: "charge_card.contested" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated";
         };
         /** @description Something that the request names does not exist. Codes: `account_not_found`, `charge_card_not_found`. */
         ChargeCardNotFoundError: {
@@ -2518,7 +2641,10 @@ export interface components {
             metadata?: {
                 [key: string]: string | null;
             } | null;
-            /** @description `active`, `blocked` or `lost`. A card becomes `expired` by its `valid_until`. */
+            /**
+             * @description `active`, `blocked` or `lost`. A card becomes `expired` by its `valid_until`. The status of a `pending` card cannot be
+             *     changed.
+             */
             status?: components["schemas"]["CardStatus"];
             /**
              * Format: date-time
@@ -2546,7 +2672,7 @@ export interface components {
             /**
              * @description What `amount_due` plus `amount_paid` is made of: one line for each price that applied, live while the session is
              *     active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to `net` and their `tax` to
-             *     `tax`. Empty where the station has no prices.
+             *     `tax`. Empty where the price is unknown.
              */
             cost_breakdown: components["schemas"]["SessionCostLine"][];
             /**
@@ -2596,6 +2722,12 @@ export interface components {
             /** @description The reservation that the session fulfils. */
             reservation: string | null;
             /**
+             * @description Set while a price of the charging network waits for a decision, because it is not plausible. If the price was final before, only
+             *     the difference waits. Else the amounts of the session are those of `review.ours` meanwhile, no invoice has the session, and nothing
+             *     is charged for it.
+             */
+            review: components["schemas"]["Review"] | null;
+            /**
              * Format: date-time
              * @description Null while pending or active.
              */
@@ -2607,6 +2739,12 @@ export interface components {
              * @description When the session began; while it is pending, when it was asked for.
              */
             session_started: string;
+            /**
+             * Format: date-time
+             * @description Set while the session is active and its charging network has not reported on it for 24 hours after it was asked to stop it.
+             *     `POST /v1/charging_sessions/{id}/end` ends such a session.
+             */
+            stalled_at: string | null;
             started_by: components["schemas"]["StartedBy"];
             status: components["schemas"]["SessionStatus"];
             /** @description Minor units of tax in `currency`; live while the session is active. */
@@ -2706,7 +2844,7 @@ export interface components {
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated";
+            type: "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.review_opened" | "charging_session.stalled" | "charging_session.started" | "charging_session.updated";
         };
         /** @description Something that the request names does not exist. Codes: `account_not_found`, `charging_session_not_found`. */
         ChargingSessionNotFoundError: {
@@ -2734,6 +2872,15 @@ export interface components {
             next_page_url: string | null;
             /** @description Null on the first page. */
             previous_page_url: string | null;
+        };
+        /** @description The body of `POST /v1/charging_sessions/{id}/review`. */
+        ChargingSessionReviewParams: {
+            decision: components["schemas"]["ReviewDecision"];
+            /**
+             * @description For the operator who decides about a disputed price; shown in `review.note` while the review is open. One that is left out keeps
+             *     the note of an earlier dispute.
+             */
+            note?: string | null;
         };
         /** @description The request conflicts with the current state. Codes: `charging_session_state_conflict`. */
         ChargingSessionStateConflictError: {
@@ -2773,7 +2920,7 @@ export interface components {
             /**
              * @description What `amount_due` plus `amount_paid` is made of: one line for each price that applied, live while the session is
              *     active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to `net` and their `tax` to
-             *     `tax`. Empty where the station has no prices.
+             *     `tax`. Empty where the price is unknown.
              */
             cost_breakdown: components["schemas"]["SessionCostLine"][];
             /**
@@ -2825,6 +2972,12 @@ export interface components {
             /** @description The reservation that the session fulfils. */
             reservation: string | null;
             /**
+             * @description Set while a price of the charging network waits for a decision, because it is not plausible. If the price was final before, only
+             *     the difference waits. Else the amounts of the session are those of `review.ours` meanwhile, no invoice has the session, and nothing
+             *     is charged for it.
+             */
+            review: components["schemas"]["Review"] | null;
+            /**
              * Format: date-time
              * @description Null while pending or active.
              */
@@ -2836,6 +2989,12 @@ export interface components {
              * @description When the session began; while it is pending, when it was asked for.
              */
             session_started: string;
+            /**
+             * Format: date-time
+             * @description Set while the session is active and its charging network has not reported on it for 24 hours after it was asked to stop it.
+             *     `POST /v1/charging_sessions/{id}/end` ends such a session.
+             */
+            stalled_at: string | null;
             started_by: components["schemas"]["StartedBy"];
             status: components["schemas"]["SessionStatus"];
             /** @description Minor units of tax in `currency`; live while the session is active. */
@@ -3072,7 +3231,7 @@ export interface components {
          * @description Where the amounts of a session come from.
          * @enum {string}
          */
-        CostSource: "cdr" | "network_session" | "tariff";
+        CostSource: "cdr" | "network_session" | "tariff" | "unknown";
         DeletedApiKey: {
             /** @constant */
             deleted: true;
@@ -3368,7 +3527,11 @@ export interface components {
             /** @description Lowercase ISO 4217 code. */
             currency: string;
             default_payment_method: components["schemas"]["ExpandablePaymentMethod"] | null;
-            /** @description Minor units of `currency` per kWh. */
+            /**
+             * @description Minor units of `currency` per kWh, tax included. Reservations are not matched with connectors whose effective price in the
+             *     reserved window is above: the cost of the charge that is expected in the window, divided by its energy. The start fee and
+             *     the charging time count, parking does not. In live mode a connector of unknown price is not matched either.
+             */
             max_price_per_kwh: number | null;
             notifications: boolean;
             preferred_charging_stations: components["schemas"]["ExpandableChargingStation"][];
@@ -3445,7 +3608,10 @@ export interface components {
              * @example 1
              */
             connector: string;
-            /** @description What the total is made of. Parking time is not estimated. */
+            /**
+             * @description What the total is made of. Parking time is not estimated. Empty where the price is unknown, because the connector has no
+             *     prices or none that holds at `start`: then nothing can be said about the total.
+             */
             cost_breakdown: components["schemas"]["CostLine"][];
             /** Format: date-time */
             created: string;
@@ -3455,7 +3621,7 @@ export interface components {
             estimated_duration: number;
             /** @description kWh */
             estimated_energy_kwh: number;
-            /** @description Minor units of `currency`, with tax. */
+            /** @description Minor units of `currency`, with tax. 0 where the price is unknown, which is not to say that charging is free of charge. */
             estimated_total_cost: number;
             /** @description Opaque. */
             id: string;
@@ -3549,7 +3715,7 @@ export interface components {
             idempotency_key: string | null;
         };
         /** @enum {string} */
-        EventType: "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
+        EventType: "charge_card.contested" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.review_opened" | "charging_session.stalled" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
         /** @description The id, or the whole object where `expand[]` names the member. */
         ExpandableAccount: string | components["schemas"]["Account"];
         /** @description The id, or the whole object where `expand[]` names the member. */
@@ -4131,7 +4297,7 @@ export interface components {
              */
             ended: string | null;
             energy_wh: number;
-            /** @description Whether the session was free of charge: `amount` is 0. */
+            /** @description Whether the session was free of charge: `amount` is 0, and the price is known. */
             free: boolean;
             /** @description The number of the session, the reservation or the adjustment that the line bills. */
             id: string;
@@ -4198,7 +4364,7 @@ export interface components {
         MatchRefusals: {
             /** @description In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging. */
             booked: number;
-            /** @description The station is not open for the whole of any window. */
+            /** @description The station is not open for the whole of any window that is left. */
             closed: number;
             /** @description No reservable connector has the vehicle's `charging_standard`. */
             connector_type: number;
@@ -4213,11 +4379,11 @@ export interface components {
             not_reservable: number;
             /** @description Every such connector is `faulted`, `unavailable` or `unknown`. */
             out_of_order: number;
-            /** @description A policy in enforcement forbids the station, its price, or every window in which it is open. */
+            /** @description A policy in enforcement forbids the station, its effective price, or every window that is left. */
             policy: number;
             /**
-             * @description Every such connector costs more per kWh than the driver's `max_price_per_kwh`, or is priced in another currency. In live
-             *     mode also: its price is unknown.
+             * @description The effective price of every such connector is above the driver's `max_price_per_kwh` in every window, or in another
+             *     currency. In live mode also: its price is unknown.
              */
             price: number;
         };
@@ -4708,7 +4874,13 @@ export interface components {
             denied_operators: string[];
             /** @description The station must lie in one of these circles. */
             geofences: components["schemas"]["Geofence"][];
-            /** @description Minor units per kWh, tax included, in the currency the driver is billed in: the highest the station may ask. */
+            /**
+             * @description The highest effective price: minor units per kWh, tax included, in the currency the driver is billed in. The effective price
+             *     is the cost of the charge that is expected in the reserved window, divided by its energy, which is at least 1 kWh: until
+             *     the battery is full, from its last level or from 20 % if that is unknown or older than 24 hours. Without a reservation the
+             *     charge begins with the session. The start fee, the charging time and the hours of the window count, parking does not. Exact
+             *     amounts are compared, before lines are rounded. In another currency it is blocked; in live mode also if it is unknown.
+             */
             max_price_per_kwh: number | null;
             /** @description The whole charging window must lie within these times, in the fleet's time zone. */
             time_windows: components["schemas"]["TimeWindow"][];
@@ -4918,8 +5090,8 @@ export interface components {
             /** @description The format of the file. */
             type: components["schemas"]["ReportFormat"];
             /**
-             * @description Where the file can be fetched, without a key, for 15 minutes from this answer on; null while there is none, and in
-             *     events.
+             * @description Where the file can be fetched, without a key, for 15 minutes from this response on; null while there is none, in events, and
+             *     for keys that may not read everything that the file shows.
              */
             url: string | null;
         };
@@ -5149,6 +5321,24 @@ export interface components {
             /** @enum {string} */
             type: "invalid_request_error" | "idempotency_error";
         };
+        /** @description The body of the request did not arrive completely in time. */
+        RequestTimeoutError: {
+            code: null;
+            /** @description Where the code is explained. */
+            doc_url: string | null;
+            /** @description For a human reader. */
+            message: string;
+            /** @constant */
+            object: "error";
+            /** @description The parameter at fault, as a path: `location.radius`. */
+            param: string | null;
+            /** @description The id of the request, for support. */
+            request: string;
+            /** @constant */
+            status: 408;
+            /** @enum {string} */
+            type: "invalid_request_error";
+        };
         Reservation: {
             cancellation_policy: components["schemas"]["CancellationPolicy"];
             /** @description The session that fulfils the reservation; null until the vehicle has started charging. */
@@ -5169,8 +5359,9 @@ export interface components {
             earliest_start: string | null;
             failed_reason: components["schemas"]["FailedReason"] | null;
             /**
-             * @description How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on; nothing before,
-             *     nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
+             * @description How much is due, in minor units of `currency`. The `reservation_fee` from the confirmation on; nothing before, nor after a failure
+             *     or a free cancellation. If the reservation is not used and the charging network bills more than that for it, what the network bills.
+             *     Once the reservation is over, it is charged to `payment_method`.
              */
             fee_due: number;
             /** @description Opaque. */
@@ -5258,17 +5449,18 @@ export interface components {
             merits: components["schemas"]["CandidateMerits"];
             /** @description The name of the station. */
             name: string;
+            points: components["schemas"]["CandidatePoints"];
             /** @description What policies in suggestion mode have against it; empty when nothing speaks against it. */
             policy_warnings: components["schemas"]["PolicyWarning"][];
             /** @description kW */
             power: number;
-            /** @description The highest price of energy, in minor units of `currency` with tax. Null if it is unknown. */
-            price_per_kwh: number | null;
             /**
-             * @description The lower the better; the first candidate has the lowest. It is 10 for each minute of `shift`, 1 for each 100 metres, 5 for
-             *     each minor unit of `surcharge`, −200 for a preferred station, −100 for a preferred network, 100 for another speed class than
-             *     the preferred one, and 50 for an EVSE that is occupied now.
+             * @description The effective price from `start` to `end`, in minor units of `currency` with tax: what charging until the battery is full
+             *     or the window is over costs, at least 1 kWh, divided by its energy. The start fee and the charging time count, parking
+             *     does not. Null if it is unknown.
              */
+            price_per_kwh: number | null;
+            /** @description The lower the better; the first candidate has the lowest. It is the sum of `points`. */
             score: number;
             /**
              * Format: date-time
@@ -5321,7 +5513,10 @@ export interface components {
              * @description At or before `ideal_start`.
              */
             earliest_start?: string | null;
-            /** @description How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: the capacity of the battery. */
+            /**
+             * @description How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: what fills the battery from its last
+             *     level, or from 20 % if that is unknown or older than 24 hours.
+             */
             energy?: number | null;
             /**
              * Format: date-time
@@ -5524,8 +5719,9 @@ export interface components {
             earliest_start: string | null;
             failed_reason: components["schemas"]["FailedReason"] | null;
             /**
-             * @description How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on; nothing before,
-             *     nor after a failure or a free cancellation. Once the reservation is over, it is charged to `payment_method`.
+             * @description How much is due, in minor units of `currency`. The `reservation_fee` from the confirmation on; nothing before, nor after a failure
+             *     or a free cancellation. If the reservation is not used and the charging network bills more than that for it, what the network bills.
+             *     Once the reservation is over, it is charged to `payment_method`.
              */
             fee_due: number;
             /** @description Opaque. */
@@ -5603,6 +5799,41 @@ export interface components {
             /** @description `HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight. */
             start_time?: string | null;
         };
+        /** @description A price of a charging network that is not billed before somebody has decided about it. */
+        Review: {
+            /**
+             * Format: date-time
+             * @description When the tenant disputed the price. An operator decides then.
+             */
+            disputed: string | null;
+            /**
+             * @description Minor units of the session's currency, with tax, that the network bills for the session in all.
+             * @example 999999900
+             */
+            network: number;
+            /** @description What the tenant has said about the dispute. */
+            note: string | null;
+            /** Format: date-time */
+            opened: string;
+            /**
+             * @description Minor units of the session's currency, with tax, that the session costs by the tariff that the station had when the session began;
+             *     where that is not known, by a price per kWh that the service assumes. Energy beyond what the charging point can deliver is left out. It is
+             *     never more than `network`.
+             * @example 484
+             */
+            ours: number;
+            reason: components["schemas"]["ReviewReason"];
+        };
+        /**
+         * @description What a tenant decides about a price under review.
+         * @enum {string}
+         */
+        ReviewDecision: "accept" | "dispute";
+        /**
+         * @description Why a price is not plausible.
+         * @enum {string}
+         */
+        ReviewReason: "energy" | "price";
         /**
          * @description `*` is everything; `<resource>:write` includes reading.
          * @enum {string}
@@ -5714,7 +5945,7 @@ export interface components {
          * @description A type of events; `*` is every type.
          * @enum {string}
          */
-        Subscription: "*" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
+        Subscription: "*" | "charge_card.contested" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.review_opened" | "charging_session.stalled" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
         /** @enum {string} */
         Tax: "vat" | "gst" | "sales_tax" | "none";
         TimeWindow: {
@@ -6060,7 +6291,7 @@ export interface components {
             api_version?: string | null;
             application?: string | null;
             description?: string | null;
-            enabled_events: ("*" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled")[];
+            enabled_events: ("*" | "charge_card.contested" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.review_opened" | "charging_session.stalled" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled")[];
             /** @description Pairs to set; a null or empty value removes its key. */
             metadata?: {
                 [key: string]: string | null;
@@ -6134,7 +6365,7 @@ export interface components {
             api_version?: string;
             application?: string | null;
             description?: string | null;
-            enabled_events?: ("*" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled")[];
+            enabled_events?: ("*" | "charge_card.contested" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.review_opened" | "charging_session.stalled" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled")[];
             /** @description Pairs to set; a null or empty value removes its key. */
             metadata?: {
                 [key: string]: string | null;
@@ -6962,6 +7193,20 @@ export interface components {
                 "application/json": components["schemas"]["ReportValidationError"];
             };
         };
+        /** @description The body of the request did not arrive completely in time. */
+        RequestTimeoutError: {
+            headers: {
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                "Service-Version": components["headers"]["Service-Version"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RequestTimeoutError"];
+            };
+        };
         /** @description The request conflicts with the current state. Codes: `reservation_cancel_invalid_state`, `reservation_invalid_state`. */
         ReservationCancelInvalidStateReservationInvalidStateError: {
             headers: {
@@ -7243,6 +7488,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["PaymentMethodNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -7348,6 +7594,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["PaymentMethodNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -7409,6 +7656,7 @@ export interface operations {
             402: components["responses"]["PaymentAuthorizationFailedError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["PaymentMethodNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -7504,6 +7752,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["AccountNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -7567,7 +7816,7 @@ export interface operations {
                 /** @description A token from `next_page_url` or `previous_page_url`. */
                 page?: string;
                 /** @description Objects of this status. */
-                status?: "active" | "blocked" | "lost" | "expired";
+                status?: "pending" | "active" | "blocked" | "lost" | "expired";
                 /** @description The id of a vehicle: objects that belong to it. */
                 vehicle?: string;
                 /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `data.driver`, `data.vehicle`, and members of those. */
@@ -7657,6 +7906,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["DriverVehicleNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ChargeCardConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -7762,6 +8012,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ChargeCardDriverVehicleNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ChargeCardConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -7928,6 +8179,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PolicyBlockedError"];
             404: components["responses"]["ChargingSessionDependencyNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ChargingSessionConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -7975,6 +8227,123 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ChargingSessionNotFoundError"];
+            429: components["responses"]["RateLimitError"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableError"];
+        };
+    };
+    endChargingSession: {
+        parameters: {
+            query?: {
+                /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `charging_station`, `driver`, `fleet`, `payment_method`, `vehicle`, and members of those. */
+                "expand[]"?: string[];
+            };
+            header?: {
+                /** @description The version of the request and its answer; the account's when left out. */
+                "Service-Version"?: components["parameters"]["Service-Version"];
+                /** @description The child account to act in. */
+                "Service-Account"?: components["parameters"]["Service-Account"];
+                /** @description Makes the request have its effect once: a repetition within 24 hours gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description The id of the charging session.
+                 * @example cs_01a1f00000007000800000000000000a
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["EmptyBody"];
+            };
+        };
+        responses: {
+            /** @description The charging session. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                    "Service-Version": components["headers"]["Service-Version"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChargingSession"];
+                };
+            };
+            400: components["responses"]["UnsupportedExpandValueError"];
+            401: components["responses"]["AuthenticationError"];
+            403: components["responses"]["PermissionError"];
+            404: components["responses"]["ChargingSessionNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
+            409: components["responses"]["ChargingSessionStateConflictError"];
+            429: components["responses"]["RateLimitError"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableError"];
+        };
+    };
+    reviewChargingSession: {
+        parameters: {
+            query?: {
+                /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `charging_station`, `driver`, `fleet`, `payment_method`, `vehicle`, and members of those. */
+                "expand[]"?: string[];
+            };
+            header?: {
+                /** @description The version of the request and its answer; the account's when left out. */
+                "Service-Version"?: components["parameters"]["Service-Version"];
+                /** @description The child account to act in. */
+                "Service-Account"?: components["parameters"]["Service-Account"];
+                /** @description Makes the request have its effect once: a repetition within 24 hours gets the first answer. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description The id of the charging session.
+                 * @example cs_01a1f00000007000800000000000000a
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "decision": "dispute",
+                 *       "note": "The display of the charging point said 4.84."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChargingSessionReviewParams"];
+            };
+        };
+        responses: {
+            /** @description The charging session. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Service-Request-Id": components["headers"]["Service-Request-Id"];
+                    "Service-Version": components["headers"]["Service-Version"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChargingSession"];
+                };
+            };
+            400: components["responses"]["UnsupportedExpandValueError"];
+            401: components["responses"]["AuthenticationError"];
+            403: components["responses"]["PermissionError"];
+            404: components["responses"]["ChargingSessionNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
+            409: components["responses"]["ChargingSessionStateConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableError"];
@@ -8029,6 +8398,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ChargingSessionNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ChargingSessionStateConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -8056,7 +8426,7 @@ export interface operations {
                 limit?: number;
                 /** @description With `latitude` and `radius`: the middle of the area. */
                 longitude?: number;
-                /** @description Costs at most so many minor units per kWh. */
+                /** @description Has a connector whose effective price is at most so many minor units per kWh, tax included, in the currency of its first price. The effective price is the cost of a charge from `from` to `until`, at most 24 hours, or else of an hour from the moment of the first page, divided by its energy: by `vehicle` until its battery is full, else at 22 kW AC or 50 kW DC. The start fee and the charging time count, parking does not. In live mode a connector of unknown price is not found. */
                 max_price_per_kwh?: number;
                 /** @description Has a connector of at least so many kW. */
                 min_power?: number;
@@ -8251,6 +8621,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ChargingStationPaymentMethodPolicyNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -8356,6 +8727,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ChargingStationDriverPaymentMethodPolicyNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -8462,6 +8834,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["DriverFleetNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["DriverFleetConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -8521,6 +8894,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["DriverFleetNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["DriverFleetConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -8582,6 +8956,7 @@ export interface operations {
             402: components["responses"]["PaymentAuthorizationFailedError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["DriverPaymentMethodNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -8638,6 +9013,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ChargingStationVehicleNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -8706,7 +9082,7 @@ export interface operations {
                 /** @description A token from `next_page_url` or `previous_page_url`. */
                 page?: string;
                 /** @description Events of this type. */
-                type?: "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
+                type?: "charge_card.contested" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.review_opened" | "charging_session.stalled" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
                 /** @description Members to show as whole objects, up to 4 levels deep and 10 in all: `data.account`, and members of those. */
                 "expand[]"?: string[];
             };
@@ -8839,6 +9215,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ObjectAccountNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -8946,6 +9323,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["PaymentMethodPolicyNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -9053,6 +9431,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["FleetPaymentMethodPolicyNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -9161,6 +9540,7 @@ export interface operations {
             402: components["responses"]["PaymentAuthorizationFailedError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["FleetPaymentMethodNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -9265,6 +9645,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["FleetNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -9370,6 +9751,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["InvoiceNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["InvoiceUpdateInvalidStateError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -9472,6 +9854,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["InvoiceNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["InvoiceFinalizeInvalidStateError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -9580,6 +9963,7 @@ export interface operations {
             402: components["responses"]["PaymentAuthorizationFailedError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["InvoicePaymentMethodNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["InvoicePaymentInvalidStateError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -9635,6 +10019,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["InvoiceNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["InvoiceVoidInvalidStateError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -9738,6 +10123,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["PaymentMethodOwnerNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -9845,6 +10231,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["PaymentMethodNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -10002,6 +10389,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["AccountNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -10101,6 +10489,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["PolicyNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -10258,6 +10647,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ChargingStationDriverFleetVehicleNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -10426,6 +10816,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PolicyBlockedError"];
             404: components["responses"]["DriverPaymentMethodVehicleNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -10485,6 +10876,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PolicyBlockedError"];
             404: components["responses"]["DriverVehicleNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableError"];
@@ -10591,6 +10983,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ReservationNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ReservationUpdateInvalidStateError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -10646,6 +11039,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["ReservationNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ReservationCancelInvalidStateReservationInvalidStateError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -10799,6 +11193,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["TransactionNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -10911,6 +11306,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["PolicyVehicleOwnerNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -11018,6 +11414,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["PolicyVehicleNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -11179,6 +11576,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["VehicleNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -11274,6 +11672,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["AccountNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -11373,6 +11772,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["WebhookEndpointNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -11522,6 +11922,7 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["WebhookEndpointNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
@@ -11577,10 +11978,69 @@ export interface operations {
             401: components["responses"]["AuthenticationError"];
             403: components["responses"]["PermissionError"];
             404: components["responses"]["WebhookEndpointNotFoundError"];
+            408: components["responses"]["RequestTimeoutError"];
             409: components["responses"]["ConflictError"];
             429: components["responses"]["RateLimitError"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableError"];
+        };
+    };
+    onChargeCardContested: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "account": "acct_01a1f000000070008000000000000001",
+                 *       "api_version": "2026-03-01",
+                 *       "created": "2026-03-02T08:30:00.002Z",
+                 *       "data": {
+                 *         "object": {
+                 *           "created": "2026-03-02T09:22:00.590Z",
+                 *           "driver": "drv_01a1f000000070008000000000000004",
+                 *           "id": "ccd_01a1f00000007000800000000000000d",
+                 *           "metadata": {},
+                 *           "object": "charge_card",
+                 *           "status": "active",
+                 *           "type": "rfid",
+                 *           "uid": "04A1B2C3D4E5F6",
+                 *           "updated": "2026-03-02T09:22:00.590Z",
+                 *           "valid_until": null,
+                 *           "vehicle": "veh_01a1f000000070008000000000000005",
+                 *           "visual_number": "FC-0001"
+                 *         }
+                 *       },
+                 *       "id": "evt_01a1f000000070008000000000000009",
+                 *       "livemode": false,
+                 *       "object": "event",
+                 *       "pending_webhooks": 0,
+                 *       "request": null,
+                 *       "type": "charge_card.contested"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChargeCardEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Retried; 410 disables the endpoint. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
     onChargeCardCreated: {
@@ -11813,9 +12273,11 @@ export interface operations {
                  *           "power": 11,
                  *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
+                 *           "review": null,
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "stalled_at": null,
                  *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
@@ -11904,9 +12366,11 @@ export interface operations {
                  *           "power": 11,
                  *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
+                 *           "review": null,
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "stalled_at": null,
                  *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
@@ -11995,9 +12459,11 @@ export interface operations {
                  *           "power": 11,
                  *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
+                 *           "review": null,
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "stalled_at": null,
                  *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
@@ -12011,6 +12477,192 @@ export interface operations {
                  *       "pending_webhooks": 0,
                  *       "request": null,
                  *       "type": "charging_session.failed"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChargingSessionEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Retried; 410 disables the endpoint. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onChargingSessionReviewOpened: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "account": "acct_01a1f000000070008000000000000001",
+                 *       "api_version": "2026-03-01",
+                 *       "created": "2026-03-02T08:30:00.002Z",
+                 *       "data": {
+                 *         "object": {
+                 *           "amount_due": 158,
+                 *           "amount_paid": 0,
+                 *           "charging_ended": "2026-03-02T09:21:00.430Z",
+                 *           "charging_station": "chst_01a1f000000070008000000000000004",
+                 *           "connector": "54-0-1",
+                 *           "cost_breakdown": [
+                 *             {
+                 *               "description": "Energy",
+                 *               "gross": 158,
+                 *               "net": 131,
+                 *               "quantity": "3.666",
+                 *               "tax": 27,
+                 *               "tax_included": true,
+                 *               "tax_percent": "20",
+                 *               "type": "ENERGY",
+                 *               "unit": "kWh",
+                 *               "unit_price": "43"
+                 *             }
+                 *           ],
+                 *           "cost_source": "tariff",
+                 *           "country": "GB",
+                 *           "created": "2026-03-02T09:01:00.357Z",
+                 *           "currency": "gbp",
+                 *           "driver": "drv_01a1f000000070008000000000000005",
+                 *           "ends_by": "2026-03-03T09:01:00.357Z",
+                 *           "ends_by_reason": "maximum_duration",
+                 *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
+                 *           "fleet": "flt_01a1f000000070008000000000000006",
+                 *           "id": "cs_01a1f000000070008000000000000003",
+                 *           "invoice": "inv_01a1f00000007000800000000000000b",
+                 *           "net": 131,
+                 *           "object": "charging_session",
+                 *           "payment_method": null,
+                 *           "power": 11,
+                 *           "price_check": null,
+                 *           "reservation": "res_01a1f000000070008000000000000002",
+                 *           "review": null,
+                 *           "session_ended": "2026-03-02T09:21:00.430Z",
+                 *           "session_limit": null,
+                 *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "stalled_at": null,
+                 *           "started_by": "api",
+                 *           "status": "completed",
+                 *           "tax": 27,
+                 *           "updated": "2026-03-02T09:21:00.430Z",
+                 *           "vehicle": "veh_01a1f000000070008000000000000007"
+                 *         }
+                 *       },
+                 *       "id": "evt_01a1f000000070008000000000000009",
+                 *       "livemode": false,
+                 *       "object": "event",
+                 *       "pending_webhooks": 0,
+                 *       "request": null,
+                 *       "type": "charging_session.review_opened"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChargingSessionEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Retried; 410 disables the endpoint. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onChargingSessionStalled: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "account": "acct_01a1f000000070008000000000000001",
+                 *       "api_version": "2026-03-01",
+                 *       "created": "2026-03-02T08:30:00.002Z",
+                 *       "data": {
+                 *         "object": {
+                 *           "amount_due": 158,
+                 *           "amount_paid": 0,
+                 *           "charging_ended": "2026-03-02T09:21:00.430Z",
+                 *           "charging_station": "chst_01a1f000000070008000000000000004",
+                 *           "connector": "54-0-1",
+                 *           "cost_breakdown": [
+                 *             {
+                 *               "description": "Energy",
+                 *               "gross": 158,
+                 *               "net": 131,
+                 *               "quantity": "3.666",
+                 *               "tax": 27,
+                 *               "tax_included": true,
+                 *               "tax_percent": "20",
+                 *               "type": "ENERGY",
+                 *               "unit": "kWh",
+                 *               "unit_price": "43"
+                 *             }
+                 *           ],
+                 *           "cost_source": "tariff",
+                 *           "country": "GB",
+                 *           "created": "2026-03-02T09:01:00.357Z",
+                 *           "currency": "gbp",
+                 *           "driver": "drv_01a1f000000070008000000000000005",
+                 *           "ends_by": "2026-03-03T09:01:00.357Z",
+                 *           "ends_by_reason": "maximum_duration",
+                 *           "energy_consumed": 3666,
+                 *           "failed_reason": null,
+                 *           "fleet": "flt_01a1f000000070008000000000000006",
+                 *           "id": "cs_01a1f000000070008000000000000003",
+                 *           "invoice": "inv_01a1f00000007000800000000000000b",
+                 *           "net": 131,
+                 *           "object": "charging_session",
+                 *           "payment_method": null,
+                 *           "power": 11,
+                 *           "price_check": null,
+                 *           "reservation": "res_01a1f000000070008000000000000002",
+                 *           "review": null,
+                 *           "session_ended": "2026-03-02T09:21:00.430Z",
+                 *           "session_limit": null,
+                 *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "stalled_at": null,
+                 *           "started_by": "api",
+                 *           "status": "completed",
+                 *           "tax": 27,
+                 *           "updated": "2026-03-02T09:21:00.430Z",
+                 *           "vehicle": "veh_01a1f000000070008000000000000007"
+                 *         }
+                 *       },
+                 *       "id": "evt_01a1f000000070008000000000000009",
+                 *       "livemode": false,
+                 *       "object": "event",
+                 *       "pending_webhooks": 0,
+                 *       "request": null,
+                 *       "type": "charging_session.stalled"
                  *     }
                  */
                 "application/json": components["schemas"]["ChargingSessionEvent"];
@@ -12086,9 +12738,11 @@ export interface operations {
                  *           "power": 11,
                  *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
+                 *           "review": null,
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "stalled_at": null,
                  *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,
@@ -12177,9 +12831,11 @@ export interface operations {
                  *           "power": 11,
                  *           "price_check": null,
                  *           "reservation": "res_01a1f000000070008000000000000002",
+                 *           "review": null,
                  *           "session_ended": "2026-03-02T09:21:00.430Z",
                  *           "session_limit": null,
                  *           "session_started": "2026-03-02T09:01:00.357Z",
+                 *           "stalled_at": null,
                  *           "started_by": "api",
                  *           "status": "completed",
                  *           "tax": 27,

@@ -15,6 +15,7 @@ import type {
   ChargeCardUpdateParams,
   ChargingSession,
   ChargingSessionCreateParams,
+  ChargingSessionReviewParams,
   ChargingSessionWithWarnings,
   ChargingStation,
   DeletedApiKey,
@@ -146,7 +147,7 @@ export interface ChargeCardsListQuery {
   /** A token from `next_page_url` or `previous_page_url`. */
   page?: string;
   /** Objects of this status. */
-  status?: "active" | "blocked" | "lost" | "expired";
+  status?: "pending" | "active" | "blocked" | "lost" | "expired";
   /** The id of a vehicle: objects that belong to it. */
   vehicle?: string;
 }
@@ -158,12 +159,12 @@ export class ChargeCards extends Resource {
     return this.http.list("/v1/charge_cards", params, options);
   }
 
-  /** Creates an RFID card. Its token is sent to every connected charging network. */
+  /** Creates an RFID card. Its token is sent to every connected charging network. If a card of another account holds the `uid`, the card is `pending` and cannot be used until an operator decides that it holds the `uid`. A driver has at most 20 RFID cards. */
   create<const Path extends Deeper<"driver" | "vehicle"> = never>(params: ChargeCardCreateParams, options?: RequestOptions<Path>): Promise<ChargeCard<Path>> {
     return this.http.request("POST", "/v1/charge_cards", { body: params }, options);
   }
 
-  /** Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid` can be used for a new card. */
+  /** Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid` can be used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator decides. */
   delete(id: string, options?: RequestOptions): Promise<DeletedChargeCard> {
     return this.http.request("DELETE", `/v1/charge_cards/${encodeURIComponent(id)}`, {}, options);
   }
@@ -224,6 +225,16 @@ export class ChargingSessions extends Resource {
     return this.http.request("GET", `/v1/charging_sessions/${encodeURIComponent(id)}`, {}, options);
   }
 
+  /** Ends a session that its charging network has lost (`stalled_at`). Driver, vehicle and charging point are free at once. What the session costs is what the network bills for it, or, if it bills nothing within three days, what it has reported last. */
+  end<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<ChargingSession<Path>> {
+    return this.http.request("POST", `/v1/charging_sessions/${encodeURIComponent(id)}/end`, { body: {} }, options);
+  }
+
+  /** Decides about a price of a charging network that is not plausible. `accept` bills it, on the next invoice or to the session's payment method; `dispute` leaves the decision to an operator of the service, and can be followed by `accept`. */
+  review<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(id: string, params: ChargingSessionReviewParams, options?: RequestOptions<Path>): Promise<ChargingSession<Path>> {
+    return this.http.request("POST", `/v1/charging_sessions/${encodeURIComponent(id)}/review`, { body: params }, options);
+  }
+
   /** Ends an active session, and cancels a pending one. At the station of a charging network the network is asked to end the session, which stays `active` until the network reports its end. Simulated vehicles are unplugged as well. */
   stop<const Path extends Deeper<"charging_station" | "driver" | "fleet" | "payment_method" | "vehicle"> = never>(id: string, options?: RequestOptions<Path>): Promise<ChargingSession<Path>> {
     return this.http.request("POST", `/v1/charging_sessions/${encodeURIComponent(id)}/stop`, { body: {} }, options);
@@ -249,7 +260,7 @@ export interface ChargingStationsListQuery {
   limit?: number;
   /** With `latitude` and `radius`: the middle of the area. */
   longitude?: number;
-  /** Costs at most so many minor units per kWh. */
+  /** Has a connector whose effective price is at most so many minor units per kWh, tax included, in the currency of its first price. The effective price is the cost of a charge from `from` to `until`, at most 24 hours, or else of an hour from the moment of the first page, divided by its energy: by `vehicle` until its battery is full, else at 22 kW AC or 50 kW DC. The start fee and the charging time count, parking does not. In live mode a connector of unknown price is not found. */
   max_price_per_kwh?: number;
   /** Has a connector of at least so many kW. */
   min_power?: number;
@@ -366,7 +377,7 @@ export interface EventsListQuery {
   /** A token from `next_page_url` or `previous_page_url`. */
   page?: string;
   /** Events of this type. */
-  type?: "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
+  type?: "charge_card.contested" | "charge_card.created" | "charge_card.deleted" | "charge_card.updated" | "charging_session.cancelled" | "charging_session.completed" | "charging_session.failed" | "charging_session.review_opened" | "charging_session.stalled" | "charging_session.started" | "charging_session.updated" | "driver.attached" | "driver.created" | "driver.deleted" | "driver.detached" | "driver.updated" | "fleet.created" | "fleet.deleted" | "fleet.updated" | "invoice.created" | "invoice.finalized" | "invoice.overdue" | "invoice.paid" | "invoice.payment_failed" | "invoice.voided" | "ping" | "policy.created" | "policy.deleted" | "policy.updated" | "report.failed" | "report.succeeded" | "reservation.cancelled" | "reservation.completed" | "reservation.confirmed" | "reservation.created" | "reservation.expired" | "reservation.failed" | "reservation.reassigned" | "reservation.updated" | "service.failed" | "service.refunded" | "service.succeeded" | "vehicle.created" | "vehicle.deleted" | "vehicle.updated" | "webhook_endpoint.disabled";
 }
 
 /** Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days. */
@@ -587,12 +598,12 @@ export class Reports extends Resource {
     return this.http.list("/v1/reports", params, options);
   }
 
-  /** Creates a report. Its file is generated in the background. */
+  /** Creates a report. Its file is generated in the background. The key has to be allowed to read every kind of object that the report shows. */
   create<const Path extends Deeper<"account" | "fleet"> = never>(params: ReportCreateParams = {}, options?: RequestOptions<Path>): Promise<Report<Path>> {
     return this.http.request("POST", "/v1/reports", { body: params }, options);
   }
 
-  /** Shows a report, with a fresh link to its file. */
+  /** Shows a report, with a fresh link to its file for keys that may read what it shows. */
   retrieve<const Path extends Deeper<"account" | "fleet"> = never>(id: string, options?: RequestOptions<Path>): Promise<Report<Path>> {
     return this.http.request("GET", `/v1/reports/${encodeURIComponent(id)}`, {}, options);
   }

@@ -36,8 +36,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     codes.extend(route.refuses);
     let named = |name: &&str| Kind::ALL.iter().find(|kind| kind.name() == *name);
     codes.extend(
-        route
-            .query
+        (route.query)()
             .iter()
             .filter_map(named)
             .filter_map(|kind| Code::not_found(*kind)),
@@ -54,7 +53,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     }
     for code in codes {
         refusals
-            .entry(code.status())
+            .entry(shared::http::errors::status(code.class()))
             .or_default()
             .insert(Some(code.as_str()));
     }

@@ -91,16 +91,6 @@ impl Components {
         name
     }
 
-    /// The schema of a member of a kind of object.
-    pub fn member(&mut self, kind: Kind, member: &str) -> Value {
-        let name = self.object_name(kind);
-        let schema = &self.schemas[&name]["properties"][member];
-        match target(schema) {
-            Some(name) => self.schemas[name].clone(),
-            None => schema.clone(),
-        }
-    }
-
     /// A reference to an object together with what policies in suggestion mode have against it.
     pub fn object_with_warnings(&mut self, kind: Kind) -> Value {
         let (name, schemas) = named::<shared::charging::policies::Breach>();
@@ -346,6 +336,27 @@ fn inline(schema: &mut Value, simple: &BTreeMap<String, Value>) {
         Value::Array(entries) => entries.iter_mut().for_each(|entry| inline(entry, simple)),
         _ => {}
     }
+}
+
+/// The schema of a query parameter: that of a member which may be left out, but is never null.
+pub fn of_parameter(member: &Value, schemas: &BTreeMap<String, Value>) -> Value {
+    let mut schema = member.clone();
+    inline(&mut schema, schemas);
+    tidy(&mut schema);
+    let members = schema.as_object_mut().expect("a schema");
+    if let Some(Value::Array(options)) = members.remove("oneOf") {
+        members.extend(options[0].as_object().expect("a schema").clone());
+    }
+    if let Some(Value::Array(types)) = members.get("type") {
+        members["type"] = types[0].clone();
+    }
+    if members["type"] == "number" {
+        for bound in ["minimum", "maximum"] {
+            members[bound] = json!(members[bound].as_f64());
+        }
+    }
+    members.remove("description");
+    schema
 }
 
 /// Writes `{"oneOf": [{"type": "string"}, null]}` as `{"type": ["string", "null"]}`, puts the description of the other type

@@ -6,7 +6,6 @@ use functions::function::Trigger;
 use functions::stream::relay::filters;
 use serde_json::Value;
 use shared::deployment::Need;
-use shared::ports::Work;
 use tests::access::{self, Recorded};
 
 use super::{Function, indented, pascal, policy};
@@ -76,9 +75,9 @@ fn variables(one: &Function) -> String {
         match need {
             Need::EncryptionKeys => out += "ENCRYPTION_KEYS: !Ref EncryptionKeys\n",
             Need::Messages => {
-                for work in Work::ALL {
-                    let variable = work.function().replace('-', "_").to_uppercase();
-                    let queue = format!("{}Queue", pascal(work.function()));
+                for worker in functions::jobs::workers() {
+                    let variable = worker.name.replace('-', "_").to_uppercase();
+                    let queue = format!("{}Queue", pascal(worker.name));
                     out += &format!("{variable}_QUEUE_URL: !Ref {queue}Url\n");
                 }
                 if one.trigger() == Some(Trigger::Stream) {
@@ -101,7 +100,7 @@ fn variables(one: &Function) -> String {
 /// What starts the function, unless it is a request.
 fn event(one: &Function) -> String {
     match one.trigger() {
-        Some(Trigger::Queue { batch, .. }) => format!(
+        Some(Trigger::Queue { batch }) => format!(
             "Messages:
   Type: SQS
   Properties:

@@ -204,7 +204,7 @@ fn functions() -> Vec<Function> {
     let endpoints = functions::endpoints().into_iter();
     let mut all: Vec<Function> = endpoints.map(|one| Function::Route(one.route)).collect();
     all.sort_by_key(|one| (one.group(), one.name()));
-    all.extend(functions::FUNCTIONS.map(Function::Other));
+    all.extend(functions::functions().map(Function::Other));
     all
 }
 

@@ -2,7 +2,6 @@
 
 use functions::function::Trigger;
 use shared::deployment::Need;
-use shared::ports::Work;
 
 use super::{Function, pascal};
 
@@ -101,12 +100,12 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
         add("FilesBucket", TEXT, "!Ref Files");
     }
     let sends = needs(Need::Messages);
-    for work in Work::ALL {
-        let queue = format!("{}Queue", pascal(work.function()));
+    for worker in functions::jobs::workers() {
+        let queue = format!("{}Queue", pascal(worker.name));
         if sends {
             add(&format!("{queue}Url"), TEXT, &format!("!Ref {queue}"));
         }
-        let works = |one: &Function| one.is_worker() && one.name() == work.function();
+        let works = |one: &Function| one.is_worker() && one.name() == worker.name;
         if sends || any(&works) {
             add(
                 &format!("{queue}Arn"),

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use functions::function::Trigger;
 use shared::deployment::Need;
-use shared::ports::Work;
 use shared::store::access::Rows;
 use tests::access::{Access, Place, Recorded, granted};
 
@@ -203,9 +202,8 @@ fn list_of_files() -> String {
 const SCHEDULES: &str = "!Sub arn:${AWS::Partition}:scheduler:${AWS::Region}:${AWS::AccountId}:schedule/${ScheduleGroup}/*";
 
 fn messages_access() -> String {
-    let queues: String = Work::ALL
-        .iter()
-        .map(|work| format!("    - !Ref {}QueueArn\n", pascal(work.function())))
+    let queues: String = functions::jobs::workers()
+        .map(|worker| format!("    - !Ref {}QueueArn\n", pascal(worker.name)))
         .collect();
     let send = format!("- Effect: Allow\n  Action: sqs:SendMessage\n  Resource:\n{queues}");
     let schedule = statement(

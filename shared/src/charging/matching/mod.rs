@@ -22,7 +22,7 @@
 //! nothing but the stations, the calendars and the request.
 //!
 //! Prices. Where a price list holds whenever a charge begins, a connector has one price for all windows. Otherwise each window that
-//! passes the filters before is priced once for all connectors of the same price list, power and time zone ([`prices`]).
+//! passes the filters before is priced once for all connectors of the same price list, power and time zone (`prices`).
 //!
 //! Invariants. Every window of a pair is as long as the preferred one, lies within `earliest_start` and `latest_end`, and
 //! begins at most one minute before the attempt. A chosen pair passes all filters by the data that was read.

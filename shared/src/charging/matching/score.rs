@@ -1,5 +1,8 @@
 //! The score of a pair of a connector and a window: one number, the lower the better.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use crate::models::driver::ChargingSpeed;
 
 /// The points of a minor unit per kWh above the cheapest pair.
@@ -21,17 +24,52 @@ pub struct Merits {
     pub occupied_now: bool,
 }
 
+/// The points of a candidate, whose sum is its score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct CandidatePoints {
+    /// 1 for each 100 metres from the centre of `location`.
+    pub distance: i64,
+    /// 50 if the EVSE is occupied now.
+    pub occupied_now: i64,
+    /// −100 if the driver prefers the station's operator.
+    pub preferred_network: i64,
+    /// −200 if the driver prefers the station.
+    pub preferred_station: i64,
+    /// 10 for each minute of `merits.shift`.
+    pub shift: i64,
+    /// 100 if the connector is of another speed class than the driver prefers.
+    pub speed_missed: i64,
+    /// 5 for each minor unit of `merits.surcharge`.
+    pub surcharge: i64,
+}
+
 impl Merits {
-    pub fn score(self) -> i64 {
+    pub fn points(self) -> CandidatePoints {
         let points = |applies: bool, points: i64| if applies { points } else { 0 };
-        // The division rounds down: the first 99 metres cost nothing.
-        (self.shift.saturating_mul(10))
-            .saturating_add(self.meters / 100)
-            .saturating_add(self.surcharge.saturating_mul(POINTS_PER_MINOR_UNIT))
-            .saturating_add(points(self.preferred_station, -200))
-            .saturating_add(points(self.preferred_network, -100))
-            .saturating_add(points(self.speed_missed, 100))
-            .saturating_add(points(self.occupied_now, 50))
+        CandidatePoints {
+            // The division rounds down: the first 99 metres cost nothing.
+            distance: self.meters / 100,
+            occupied_now: points(self.occupied_now, 50),
+            preferred_network: points(self.preferred_network, -100),
+            preferred_station: points(self.preferred_station, -200),
+            shift: self.shift.saturating_mul(10),
+            speed_missed: points(self.speed_missed, 100),
+            surcharge: self.surcharge.saturating_mul(POINTS_PER_MINOR_UNIT),
+        }
+    }
+
+    pub fn score(self) -> i64 {
+        let points = self.points();
+        [
+            points.distance,
+            points.occupied_now,
+            points.preferred_network,
+            points.preferred_station,
+            points.speed_missed,
+            points.surcharge,
+        ]
+        .into_iter()
+        .fold(points.shift, i64::saturating_add)
     }
 }
 

@@ -179,18 +179,17 @@ impl RequestBody for PayInvoice {
 }
 
 impl InvoiceFilter {
-    /// The conditions that an invoice meets which a filter of this name lets through.
-    pub fn conditions(name: Option<&str>, now: Timestamp) -> Vec<Condition<'static>> {
-        match name {
-            None => Vec::new(),
-            Some("overdue") => vec![
-                Condition::equals("status", "open"),
+    /// The conditions that the listed invoices meet.
+    pub fn conditions(self, now: Timestamp) -> Vec<Condition<'static>> {
+        match self {
+            Self::Overdue => vec![
+                Condition::equals("status", InvoiceStatus::Open),
                 Condition::Before {
                     member: "due_date",
                     at: now,
                 },
             ],
-            Some(status) => vec![Condition::equals("status", status)],
+            status => vec![Condition::equals("status", status)],
         }
     }
 }

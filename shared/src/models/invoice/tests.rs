@@ -186,13 +186,19 @@ fn a_period_is_at_least_something_and_at_most_366_days() {
 fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
     let now = at("2026-04-03T00:00:00Z");
     let mut open = invoice(0);
-    assert_eq!(open.void().unwrap_err().status(), 409);
+    assert_eq!(
+        open.void().unwrap_err().class(),
+        crate::error::ErrorClass::Conflict
+    );
     open.finalize(now).unwrap();
     assert_eq!(
         (open.object.status, open.object.paid_at),
         (InvoiceStatus::Open, None)
     );
-    assert_eq!(open.finalize(now).unwrap_err().status(), 409);
+    assert_eq!(
+        open.finalize(now).unwrap_err().class(),
+        crate::error::ErrorClass::Conflict
+    );
     let mut settled = invoice(1190);
     settled.finalize(now).unwrap();
     assert_eq!(

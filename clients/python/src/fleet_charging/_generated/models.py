@@ -298,7 +298,29 @@ class CandidateMerits(ApiObject):
     speed_missed: bool
     """Whether the connector is of another speed class than the driver prefers."""
     surcharge: int
-    """Minor units per kWh above the cheapest candidate that is priced in the same currency."""
+    """Minor units by which the effective price is above that of the cheapest candidate, in any window, that is
+    priced in the same currency.
+    """
+
+
+class CandidatePoints(ApiObject):
+    """The points of a candidate, whose sum is its score."""
+    __slots__ = ()
+
+    distance: int
+    """1 for each 100 metres from the centre of `location`."""
+    occupied_now: int
+    """50 if the EVSE is occupied now."""
+    preferred_network: int
+    """−100 if the driver prefers the station's operator."""
+    preferred_station: int
+    """−200 if the driver prefers the station."""
+    shift: int
+    """10 for each minute of `merits.shift`."""
+    speed_missed: int
+    """100 if the connector is of another speed class than the driver prefers."""
+    surcharge: int
+    """5 for each minor unit of `merits.surcharge`."""
 
 
 class Capabilities(ApiObject):
@@ -323,7 +345,7 @@ class Card(ApiObject):
     last4: str
 
 
-CardStatus = Literal["active", "blocked", "lost", "expired"]
+CardStatus = Literal["pending", "active", "blocked", "lost", "expired"]
 
 CardType = Literal["rfid", "app"]
 
@@ -358,7 +380,9 @@ class ChargeCard(ApiObject):
     status: CardStatus
     type: CardType
     uid: str
-    """Unique among all cards of a mode."""
+    """Unique among the cards of an account and mode, in upper and lower case. A card whose uid a card of another
+    account holds is `pending`.
+    """
     updated: str
     valid_until: str | None
     """When the card expires; null for never."""
@@ -407,7 +431,7 @@ class ChargeCardEvent(ApiObject):
     """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
-    type: Literal["charge_card.created", "charge_card.deleted", "charge_card.updated"]
+    type: Literal["charge_card.contested", "charge_card.created", "charge_card.deleted", "charge_card.updated"]
 
 
 class ChargeCardUpdateParams(TypedDict):
@@ -416,7 +440,9 @@ class ChargeCardUpdateParams(TypedDict):
     metadata: NotRequired[Mapping[str, str | None] | None]
     """Pairs to set; a null or empty value removes its key."""
     status: NotRequired[CardStatus]
-    """`active`, `blocked` or `lost`. A card becomes `expired` by its `valid_until`."""
+    """`active`, `blocked` or `lost`. A card becomes `expired` by its `valid_until`. The status of a `pending`
+    card cannot be changed.
+    """
     valid_until: NotRequired[str | datetime | None]
     """A card that has expired becomes active when this is moved into the future or removed."""
     vehicle: NotRequired[str | None]
@@ -426,7 +452,7 @@ class ChargeCardUpdateParams(TypedDict):
 
 class ChargingSession(ApiObject):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "price_check": "PriceCheck", "vehicle": "Vehicle"}
+    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "price_check": "PriceCheck", "review": "Review", "vehicle": "Vehicle"}
 
     amount_due: int
     """Minor units of `currency` not yet paid; live while the session is active."""
@@ -442,7 +468,7 @@ class ChargingSession(ApiObject):
     cost_breakdown: list[SessionCostLine]
     """What `amount_due` plus `amount_paid` is made of: one line for each price that applied, live while the
     session is active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to
-    `net` and their `tax` to `tax`. Empty where the station has no prices.
+    `net` and their `tax` to `tax`. Empty where the price is unknown.
     """
     cost_source: CostSource | None
     """Where the amounts come from; null where there are none, and in sessions of earlier releases. At a
@@ -484,12 +510,21 @@ class ChargingSession(ApiObject):
     """
     reservation: str | None
     """The reservation that the session fulfils."""
+    review: Review | None
+    """Set while a price of the charging network waits for a decision, because it is not plausible. If the price
+    was final before, only the difference waits. Else the amounts of the session are those of `review.ours`
+    meanwhile, no invoice has the session, and nothing is charged for it.
+    """
     session_ended: str | None
     """Null while pending or active."""
     session_limit: int | None
     """Wh at which the session stops by itself."""
     session_started: str
     """When the session began; while it is pending, when it was asked for."""
+    stalled_at: str | None
+    """Set while the session is active and its charging network has not reported on it for 24 hours after it was
+    asked to stop it. `POST /v1/charging_sessions/{id}/end` ends such a session.
+    """
     started_by: StartedBy
     status: SessionStatus
     tax: int
@@ -537,12 +572,21 @@ class ChargingSessionEvent(ApiObject):
     """
     request: EventRequest | None
     """The request that caused the event; null when the service acted by itself."""
-    type: Literal["charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated"]
+    type: Literal["charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.review_opened", "charging_session.stalled", "charging_session.started", "charging_session.updated"]
+
+
+class ChargingSessionReviewParams(TypedDict):
+    """The body of `POST /v1/charging_sessions/{id}/review`."""
+    decision: ReviewDecision
+    note: NotRequired[str | None]
+    """For the operator who decides about a disputed price; shown in `review.note` while the review is open. One
+    that is left out keeps the note of an earlier dispute.
+    """
 
 
 class ChargingSessionWithWarnings(ChargingSession):
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "policy_warnings": "PolicyWarning", "price_check": "PriceCheck", "vehicle": "Vehicle"}
+    _types: ClassVar[Mapping[str, str]] = {"charging_station": "ChargingStation", "cost_breakdown": "SessionCostLine", "driver": "Driver", "fleet": "Fleet", "payment_method": "PaymentMethod", "policy_warnings": "PolicyWarning", "price_check": "PriceCheck", "review": "Review", "vehicle": "Vehicle"}
 
     policy_warnings: list[PolicyWarning]
     """What policies in suggestion mode have against it; empty when nothing speaks against it."""
@@ -636,7 +680,7 @@ class CostLine(ApiObject):
     """Minor units of `currency` for one `unit`, as the station states it."""
 
 
-CostSource = Literal["cdr", "network_session", "tariff"]
+CostSource = Literal["cdr", "network_session", "tariff", "unknown"]
 """Where the amounts of a session come from."""
 
 class DeletedApiKey(ApiObject):
@@ -794,7 +838,11 @@ class DriverPreferences(ApiObject):
     """Lowercase ISO 4217 code."""
     default_payment_method: str | PaymentMethod | None
     max_price_per_kwh: int | None
-    """Minor units of `currency` per kWh."""
+    """Minor units of `currency` per kWh, tax included. Reservations are not matched with connectors whose
+    effective price in the reserved window is above: the cost of the charge that is expected in the window,
+    divided by its energy. The start fee and the charging time count, parking does not. In live mode a
+    connector of unknown price is not matched either.
+    """
     notifications: bool
     preferred_charging_stations: list[str | ChargingStation]
     preferred_cpos: list[str]
@@ -852,7 +900,9 @@ class Estimation(ApiObject):
     fits the vehicle.
     """
     cost_breakdown: list[CostLine]
-    """What the total is made of. Parking time is not estimated."""
+    """What the total is made of. Parking time is not estimated. Empty where the price is unknown, because the
+    connector has no prices or none that holds at `start`: then nothing can be said about the total.
+    """
     created: str
     currency: str
     """Lowercase ISO 4217 code."""
@@ -861,7 +911,9 @@ class Estimation(ApiObject):
     estimated_energy_kwh: float
     """kWh"""
     estimated_total_cost: int
-    """Minor units of `currency`, with tax."""
+    """Minor units of `currency`, with tax. 0 where the price is unknown, which is not to say that charging is
+    free of charge.
+    """
     id: str
     """Opaque."""
     object: Literal["estimation"]
@@ -898,7 +950,7 @@ class EventRequest(ApiObject):
     idempotency_key: str | None
 
 
-EventType = Literal["charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
+EventType = Literal["charge_card.contested", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.review_opened", "charging_session.stalled", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
 
 FailedReason = Literal["no_available_connectors", "payment_failed", "policy_blocked", "driver_unavailable", "vehicle_unavailable", "station_unavailable", "other"]
 
@@ -1148,7 +1200,7 @@ class LineItem(ApiObject):
     """When the session ended; the end of the reserved window for a fee."""
     energy_wh: int
     free: bool
-    """Whether the session was free of charge: `amount` is 0."""
+    """Whether the session was free of charge: `amount` is 0, and the price is known."""
     id: str
     """The number of the session, the reservation or the adjustment that the line bills."""
     net: int
@@ -1195,7 +1247,7 @@ class MatchRefusals(ApiObject):
     booked: int
     """In every window left, the EVSE of every such connector, or the vehicle itself, is reserved or charging."""
     closed: int
-    """The station is not open for the whole of any window."""
+    """The station is not open for the whole of any window that is left."""
     connector_type: int
     """No reservable connector has the vehicle's `charging_standard`."""
     not_connected: int
@@ -1214,10 +1266,10 @@ class MatchRefusals(ApiObject):
     out_of_order: int
     """Every such connector is `faulted`, `unavailable` or `unknown`."""
     policy: int
-    """A policy in enforcement forbids the station, its price, or every window in which it is open."""
+    """A policy in enforcement forbids the station, its effective price, or every window that is left."""
     price: int
-    """Every such connector costs more per kWh than the driver's `max_price_per_kwh`, or is priced in another
-    currency. In live mode also: its price is unknown.
+    """The effective price of every such connector is above the driver's `max_price_per_kwh` in every window, or
+    in another currency. In live mode also: its price is unknown.
     """
 
 
@@ -1404,8 +1456,12 @@ class PolicyRules(ApiObject):
     geofences: list[Geofence]
     """The station must lie in one of these circles."""
     max_price_per_kwh: float | None
-    """Minor units per kWh, tax included, in the currency the driver is billed in: the highest the station may
-    ask.
+    """The highest effective price: minor units per kWh, tax included, in the currency the driver is billed in.
+    The effective price is the cost of the charge that is expected in the reserved window, divided by its
+    energy, which is at least 1 kWh: until the battery is full, from its last level or from 20 % if that is
+    unknown or older than 24 hours. Without a reservation the charge begins with the session. The start fee,
+    the charging time and the hours of the window count, parking does not. Exact amounts are compared, before
+    lines are rounded. In another currency it is blocked; in live mode also if it is unknown.
     """
     time_windows: list[TimeWindow]
     """The whole charging window must lie within these times, in the fleet's time zone."""
@@ -1556,8 +1612,8 @@ class Report(ApiObject):
     type: ReportFormat
     """The format of the file."""
     url: str | None
-    """Where the file can be fetched, without a key, for 15 minutes from this answer on; null while there is
-    none, and in events.
+    """Where the file can be fetched, without a key, for 15 minutes from this response on; null while there is
+    none, in events, and for keys that may not read everything that the file shows.
     """
 
 
@@ -1708,9 +1764,10 @@ class Reservation(ApiObject):
     earliest_start: str | None
     failed_reason: FailedReason | None
     fee_due: int
-    """How much of `reservation_fee` is due, in minor units of `currency`. All of it from the confirmation on;
-    nothing before, nor after a failure or a free cancellation. Once the reservation is over, it is charged to
-    `payment_method`.
+    """How much is due, in minor units of `currency`. The `reservation_fee` from the confirmation on; nothing
+    before, nor after a failure or a free cancellation. If the reservation is not used and the charging
+    network bills more than that for it, what the network bills. Once the reservation is over, it is charged
+    to `payment_method`.
     """
     id: str
     """Opaque."""
@@ -1738,7 +1795,7 @@ class Reservation(ApiObject):
 class ReservationCandidate(ApiObject):
     """A connector that can be booked, in its best window."""
     __slots__ = ()
-    _types: ClassVar[Mapping[str, str]] = {"location": "Point", "merits": "CandidateMerits", "policy_warnings": "PolicyWarning"}
+    _types: ClassVar[Mapping[str, str]] = {"location": "Point", "merits": "CandidateMerits", "points": "CandidatePoints", "policy_warnings": "PolicyWarning"}
 
     charging_station: str
     connector: str
@@ -1763,17 +1820,18 @@ class ReservationCandidate(ApiObject):
     merits: CandidateMerits
     name: str
     """The name of the station."""
+    points: CandidatePoints
     policy_warnings: list[PolicyWarning]
     """What policies in suggestion mode have against it; empty when nothing speaks against it."""
     power: float
     """kW"""
     price_per_kwh: int | None
-    """The highest price of energy, in minor units of `currency` with tax. Null if it is unknown."""
-    score: int
-    """The lower the better; the first candidate has the lowest. It is 10 for each minute of `shift`, 1 for each
-    100 metres, 5 for each minor unit of `surcharge`, −200 for a preferred station, −100 for a preferred
-    network, 100 for another speed class than the preferred one, and 50 for an EVSE that is occupied now.
+    """The effective price from `start` to `end`, in minor units of `currency` with tax: what charging until the
+    battery is full or the window is over costs, at least 1 kWh, divided by its energy. The start fee and the
+    charging time count, parking does not. Null if it is unknown.
     """
+    score: int
+    """The lower the better; the first candidate has the lowest. It is the sum of `points`."""
     start: str
     """The beginning of the window that would be reserved."""
 
@@ -1806,8 +1864,8 @@ class ReservationCandidatesFindParams(TypedDict):
     earliest_start: NotRequired[str | datetime | None]
     """At or before `ideal_start`."""
     energy: NotRequired[int | None]
-    """How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: the capacity of the
-    battery.
+    """How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: what fills the battery
+    from its last level, or from 20 % if that is unknown or older than 24 hours.
     """
     ideal_end: str | datetime
     """15 minutes to 24 hours after `ideal_start`."""
@@ -1934,6 +1992,31 @@ class Restrictions(ApiObject):
     """
 
 
+class Review(ApiObject):
+    """A price of a charging network that is not billed before somebody has decided about it."""
+    __slots__ = ()
+
+    disputed: str | None
+    """When the tenant disputed the price. An operator decides then."""
+    network: int
+    """Minor units of the session's currency, with tax, that the network bills for the session in all."""
+    note: str | None
+    """What the tenant has said about the dispute."""
+    opened: str
+    ours: int
+    """Minor units of the session's currency, with tax, that the session costs by the tariff that the station had
+    when the session began; where that is not known, by a price per kWh that the service assumes. Energy
+    beyond what the charging point can deliver is left out. It is never more than `network`.
+    """
+    reason: ReviewReason
+
+
+ReviewDecision = Literal["accept", "dispute"]
+"""What a tenant decides about a price under review."""
+
+ReviewReason = Literal["energy", "price"]
+"""Why a price is not plausible."""
+
 Scope = Literal["*", "accounts:read", "accounts:write", "api_keys:read", "api_keys:write", "charge_cards:read", "charge_cards:write", "charging_sessions:read", "charging_sessions:write", "charging_stations:read", "charging_stations:write", "drivers:read", "drivers:write", "estimations:read", "estimations:write", "events:read", "events:write", "fleets:read", "fleets:write", "invoices:read", "invoices:write", "payment_methods:read", "payment_methods:write", "policies:read", "policies:write", "reports:read", "reports:write", "reservations:read", "reservations:write", "transactions:read", "transactions:write", "vehicles:read", "vehicles:write", "webhook_endpoints:read", "webhook_endpoints:write"]
 """`*` is everything; `<resource>:write` includes reading."""
 
@@ -2008,7 +2091,7 @@ class StationNetwork(ApiObject):
 
 StationStatus = Literal["active", "maintenance", "inactive", "planned", "removed"]
 
-Subscription = Literal["*", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
+Subscription = Literal["*", "charge_card.contested", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.review_opened", "charging_session.stalled", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
 """A type of events; `*` is every type."""
 
 Tax = Literal["vat", "gst", "sales_tax", "none"]
@@ -2227,7 +2310,7 @@ class WebhookEndpointCreateParams(TypedDict):
     """Default: the account's version."""
     application: NotRequired[str | None]
     description: NotRequired[str | None]
-    enabled_events: Sequence[Literal["*", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]]
+    enabled_events: Sequence[Literal["*", "charge_card.contested", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.review_opened", "charging_session.stalled", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]]
     metadata: NotRequired[Mapping[str, str | None] | None]
     """Pairs to set; a null or empty value removes its key."""
     signature_timestamp: NotRequired[SignatureTimestamp | None]
@@ -2263,7 +2346,7 @@ class WebhookEndpointUpdateParams(TypedDict):
     api_version: NotRequired[str]
     application: NotRequired[str | None]
     description: NotRequired[str | None]
-    enabled_events: NotRequired[Sequence[Literal["*", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]]]
+    enabled_events: NotRequired[Sequence[Literal["*", "charge_card.contested", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.review_opened", "charging_session.stalled", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]]]
     metadata: NotRequired[Mapping[str, str | None] | None]
     """Pairs to set; a null or empty value removes its key."""
     signature_timestamp: NotRequired[SignatureTimestamp]
@@ -2428,7 +2511,7 @@ class WebhookEndpointEventData(ApiObject):
 
 Event = ChargeCardEvent | ChargingSessionEvent | DriverEvent | FleetEvent | InvoiceEvent | PingEvent | PolicyEvent | ReportEvent | ReservationEvent | ServiceEvent | VehicleEvent | WebhookEndpointEvent
 """What happened to an object. `type` decides what `data.object` is."""
-register_union("Event", "type", {"charge_card.created": "ChargeCardEvent", "charge_card.deleted": "ChargeCardEvent", "charge_card.updated": "ChargeCardEvent", "charging_session.cancelled": "ChargingSessionEvent", "charging_session.completed": "ChargingSessionEvent", "charging_session.failed": "ChargingSessionEvent", "charging_session.started": "ChargingSessionEvent", "charging_session.updated": "ChargingSessionEvent", "driver.attached": "DriverEvent", "driver.created": "DriverEvent", "driver.deleted": "DriverEvent", "driver.detached": "DriverEvent", "driver.updated": "DriverEvent", "fleet.created": "FleetEvent", "fleet.deleted": "FleetEvent", "fleet.updated": "FleetEvent", "invoice.created": "InvoiceEvent", "invoice.finalized": "InvoiceEvent", "invoice.overdue": "InvoiceEvent", "invoice.paid": "InvoiceEvent", "invoice.payment_failed": "InvoiceEvent", "invoice.voided": "InvoiceEvent", "ping": "PingEvent", "policy.created": "PolicyEvent", "policy.deleted": "PolicyEvent", "policy.updated": "PolicyEvent", "report.failed": "ReportEvent", "report.succeeded": "ReportEvent", "reservation.cancelled": "ReservationEvent", "reservation.completed": "ReservationEvent", "reservation.confirmed": "ReservationEvent", "reservation.created": "ReservationEvent", "reservation.expired": "ReservationEvent", "reservation.failed": "ReservationEvent", "reservation.reassigned": "ReservationEvent", "reservation.updated": "ReservationEvent", "service.failed": "ServiceEvent", "service.refunded": "ServiceEvent", "service.succeeded": "ServiceEvent", "vehicle.created": "VehicleEvent", "vehicle.deleted": "VehicleEvent", "vehicle.updated": "VehicleEvent", "webhook_endpoint.disabled": "WebhookEndpointEvent"})
+register_union("Event", "type", {"charge_card.contested": "ChargeCardEvent", "charge_card.created": "ChargeCardEvent", "charge_card.deleted": "ChargeCardEvent", "charge_card.updated": "ChargeCardEvent", "charging_session.cancelled": "ChargingSessionEvent", "charging_session.completed": "ChargingSessionEvent", "charging_session.failed": "ChargingSessionEvent", "charging_session.review_opened": "ChargingSessionEvent", "charging_session.stalled": "ChargingSessionEvent", "charging_session.started": "ChargingSessionEvent", "charging_session.updated": "ChargingSessionEvent", "driver.attached": "DriverEvent", "driver.created": "DriverEvent", "driver.deleted": "DriverEvent", "driver.detached": "DriverEvent", "driver.updated": "DriverEvent", "fleet.created": "FleetEvent", "fleet.deleted": "FleetEvent", "fleet.updated": "FleetEvent", "invoice.created": "InvoiceEvent", "invoice.finalized": "InvoiceEvent", "invoice.overdue": "InvoiceEvent", "invoice.paid": "InvoiceEvent", "invoice.payment_failed": "InvoiceEvent", "invoice.voided": "InvoiceEvent", "ping": "PingEvent", "policy.created": "PolicyEvent", "policy.deleted": "PolicyEvent", "policy.updated": "PolicyEvent", "report.failed": "ReportEvent", "report.succeeded": "ReportEvent", "reservation.cancelled": "ReservationEvent", "reservation.completed": "ReservationEvent", "reservation.confirmed": "ReservationEvent", "reservation.created": "ReservationEvent", "reservation.expired": "ReservationEvent", "reservation.failed": "ReservationEvent", "reservation.reassigned": "ReservationEvent", "reservation.updated": "ReservationEvent", "service.failed": "ServiceEvent", "service.refunded": "ServiceEvent", "service.succeeded": "ServiceEvent", "vehicle.created": "VehicleEvent", "vehicle.deleted": "VehicleEvent", "vehicle.updated": "VehicleEvent", "webhook_endpoint.disabled": "WebhookEndpointEvent"})
 
 __all__ = [
     "Account",
@@ -2460,6 +2543,7 @@ __all__ = [
     "CancellationPolicy",
     "CancellationType",
     "CandidateMerits",
+    "CandidatePoints",
     "Capabilities",
     "Card",
     "CardStatus",
@@ -2475,6 +2559,7 @@ __all__ = [
     "ChargingSessionCreateParams",
     "ChargingSessionEvent",
     "ChargingSessionEventData",
+    "ChargingSessionReviewParams",
     "ChargingSessionWithWarnings",
     "ChargingSpeed",
     "ChargingStation",
@@ -2591,6 +2676,9 @@ __all__ = [
     "ReservationUpdateParams",
     "ReservationWithWarnings",
     "Restrictions",
+    "Review",
+    "ReviewDecision",
+    "ReviewReason",
     "Scope",
     "ServiceEvent",
     "ServiceEventData",

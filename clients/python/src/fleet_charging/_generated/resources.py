@@ -44,7 +44,7 @@ class ChargeCardsListQuery(TypedDict, total=False):
     """How many objects a page holds."""
     page: str
     """A token from `next_page_url` or `previous_page_url`."""
-    status: Literal["active", "blocked", "lost", "expired"]
+    status: Literal["pending", "active", "blocked", "lost", "expired"]
     """Objects of this status."""
     vehicle: str
     """The id of a vehicle: objects that belong to it."""
@@ -89,7 +89,12 @@ class ChargingStationsListQuery(TypedDict, total=False):
     longitude: float
     """With `latitude` and `radius`: the middle of the area."""
     max_price_per_kwh: int
-    """Costs at most so many minor units per kWh."""
+    """Has a connector whose effective price is at most so many minor units per kWh, tax included, in the
+    currency of its first price. The effective price is the cost of a charge from `from` to `until`, at most
+    24 hours, or else of an hour from the moment of the first page, divided by its energy: by `vehicle` until
+    its battery is full, else at 22 kW AC or 50 kW DC. The start fee and the charging time count, parking does
+    not. In live mode a connector of unknown price is not found.
+    """
     min_power: float
     """Has a connector of at least so many kW."""
     operator: Sequence[str]
@@ -126,7 +131,7 @@ class EventsListQuery(TypedDict, total=False):
     """How many objects a page holds."""
     page: str
     """A token from `next_page_url` or `previous_page_url`."""
-    type: Literal["charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
+    type: Literal["charge_card.contested", "charge_card.created", "charge_card.deleted", "charge_card.updated", "charging_session.cancelled", "charging_session.completed", "charging_session.failed", "charging_session.review_opened", "charging_session.stalled", "charging_session.started", "charging_session.updated", "driver.attached", "driver.created", "driver.deleted", "driver.detached", "driver.updated", "fleet.created", "fleet.deleted", "fleet.updated", "invoice.created", "invoice.finalized", "invoice.overdue", "invoice.paid", "invoice.payment_failed", "invoice.voided", "ping", "policy.created", "policy.deleted", "policy.updated", "report.failed", "report.succeeded", "reservation.cancelled", "reservation.completed", "reservation.confirmed", "reservation.created", "reservation.expired", "reservation.failed", "reservation.reassigned", "reservation.updated", "service.failed", "service.refunded", "service.succeeded", "vehicle.created", "vehicle.deleted", "vehicle.updated", "webhook_endpoint.disabled"]
     """Events of this type."""
 
 
@@ -332,15 +337,18 @@ class ChargeCards:
         return self._http.list("ChargeCard", "/v1/charge_cards", expand=expand, options=options, query=query)
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargeCardCreateParams]) -> models.ChargeCard:
-        """Creates an RFID card. Its token is sent to every connected charging network. `expand` takes `driver`,
-        `vehicle` and paths that go on from them.
+        """Creates an RFID card. Its token is sent to every connected charging network. If a card of another
+        account holds the `uid`, the card is `pending` and cannot be used until an operator decides that it
+        holds the `uid`. A driver has at most 20 RFID cards. `expand` takes `driver`, `vehicle` and paths that
+        go on from them.
         """
         result: models.ChargeCard = self._http.request("ChargeCard", "POST", "/v1/charge_cards", expand=expand, options=options, body=params)
         return result
 
     def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedChargeCard:
         """Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid`
-        can be used for a new card.
+        can be used for a new card of the account at once. If cards of other accounts claim the `uid`, they
+        stay `pending` until an operator decides.
         """
         result: models.DeletedChargeCard = self._http.request("DeletedChargeCard", "DELETE", f"/v1/charge_cards/{quote(id, safe='')}", options=options)
         return result
@@ -388,6 +396,24 @@ class ChargingSessions:
         `charging_station`, `driver`, `fleet`, `payment_method`, `vehicle` and paths that go on from them.
         """
         result: models.ChargingSession = self._http.request("ChargingSession", "GET", f"/v1/charging_sessions/{quote(id, safe='')}", expand=expand, options=options)
+        return result
+
+    def end(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.ChargingSession:
+        """Ends a session that its charging network has lost (`stalled_at`). Driver, vehicle and charging point
+        are free at once. What the session costs is what the network bills for it, or, if it bills nothing
+        within three days, what it has reported last. `expand` takes `charging_station`, `driver`, `fleet`,
+        `payment_method`, `vehicle` and paths that go on from them.
+        """
+        result: models.ChargingSession = self._http.request("ChargingSession", "POST", f"/v1/charging_sessions/{quote(id, safe='')}/end", expand=expand, options=options, body={})
+        return result
+
+    def review(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargingSessionReviewParams]) -> models.ChargingSession:
+        """Decides about a price of a charging network that is not plausible. `accept` bills it, on the next
+        invoice or to the session's payment method; `dispute` leaves the decision to an operator of the
+        service, and can be followed by `accept`. `expand` takes `charging_station`, `driver`, `fleet`,
+        `payment_method`, `vehicle` and paths that go on from them.
+        """
+        result: models.ChargingSession = self._http.request("ChargingSession", "POST", f"/v1/charging_sessions/{quote(id, safe='')}/review", expand=expand, options=options, body=params)
         return result
 
     def stop(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.ChargingSession:
@@ -735,15 +761,16 @@ class Reports:
         return self._http.list("Report", "/v1/reports", expand=expand, options=options, query=query)
 
     def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ReportCreateParams]) -> models.Report:
-        """Creates a report. Its file is generated in the background. `expand` takes `account`, `fleet` and paths
-        that go on from them.
+        """Creates a report. Its file is generated in the background. The key has to be allowed to read every
+        kind of object that the report shows. `expand` takes `account`, `fleet` and paths that go on from
+        them.
         """
         result: models.Report = self._http.request("Report", "POST", "/v1/reports", expand=expand, options=options, body=params)
         return result
 
     def retrieve(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Report:
-        """Shows a report, with a fresh link to its file. `expand` takes `account`, `fleet` and paths that go on
-        from them.
+        """Shows a report, with a fresh link to its file for keys that may read what it shows. `expand` takes
+        `account`, `fleet` and paths that go on from them.
         """
         result: models.Report = self._http.request("Report", "GET", f"/v1/reports/{quote(id, safe='')}", expand=expand, options=options)
         return result
@@ -1053,15 +1080,18 @@ class AsyncChargeCards:
         return self._http.list("ChargeCard", "/v1/charge_cards", expand=expand, options=options, query=query)
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargeCardCreateParams]) -> models.ChargeCard:
-        """Creates an RFID card. Its token is sent to every connected charging network. `expand` takes `driver`,
-        `vehicle` and paths that go on from them.
+        """Creates an RFID card. Its token is sent to every connected charging network. If a card of another
+        account holds the `uid`, the card is `pending` and cannot be used until an operator decides that it
+        holds the `uid`. A driver has at most 20 RFID cards. `expand` takes `driver`, `vehicle` and paths that
+        go on from them.
         """
         result: models.ChargeCard = await self._http.request("ChargeCard", "POST", "/v1/charge_cards", expand=expand, options=options, body=params)
         return result
 
     async def delete(self, id: str, *, options: RequestOptions | None = None) -> models.DeletedChargeCard:
         """Deletes an RFID card. Charging networks are notified that its token is not valid any more. Its `uid`
-        can be used for a new card.
+        can be used for a new card of the account at once. If cards of other accounts claim the `uid`, they
+        stay `pending` until an operator decides.
         """
         result: models.DeletedChargeCard = await self._http.request("DeletedChargeCard", "DELETE", f"/v1/charge_cards/{quote(id, safe='')}", options=options)
         return result
@@ -1109,6 +1139,24 @@ class AsyncChargingSessions:
         `charging_station`, `driver`, `fleet`, `payment_method`, `vehicle` and paths that go on from them.
         """
         result: models.ChargingSession = await self._http.request("ChargingSession", "GET", f"/v1/charging_sessions/{quote(id, safe='')}", expand=expand, options=options)
+        return result
+
+    async def end(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.ChargingSession:
+        """Ends a session that its charging network has lost (`stalled_at`). Driver, vehicle and charging point
+        are free at once. What the session costs is what the network bills for it, or, if it bills nothing
+        within three days, what it has reported last. `expand` takes `charging_station`, `driver`, `fleet`,
+        `payment_method`, `vehicle` and paths that go on from them.
+        """
+        result: models.ChargingSession = await self._http.request("ChargingSession", "POST", f"/v1/charging_sessions/{quote(id, safe='')}/end", expand=expand, options=options, body={})
+        return result
+
+    async def review(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ChargingSessionReviewParams]) -> models.ChargingSession:
+        """Decides about a price of a charging network that is not plausible. `accept` bills it, on the next
+        invoice or to the session's payment method; `dispute` leaves the decision to an operator of the
+        service, and can be followed by `accept`. `expand` takes `charging_station`, `driver`, `fleet`,
+        `payment_method`, `vehicle` and paths that go on from them.
+        """
+        result: models.ChargingSession = await self._http.request("ChargingSession", "POST", f"/v1/charging_sessions/{quote(id, safe='')}/review", expand=expand, options=options, body=params)
         return result
 
     async def stop(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.ChargingSession:
@@ -1456,15 +1504,16 @@ class AsyncReports:
         return self._http.list("Report", "/v1/reports", expand=expand, options=options, query=query)
 
     async def create(self, *, expand: Sequence[str] = (), options: RequestOptions | None = None, **params: Unpack[models.ReportCreateParams]) -> models.Report:
-        """Creates a report. Its file is generated in the background. `expand` takes `account`, `fleet` and paths
-        that go on from them.
+        """Creates a report. Its file is generated in the background. The key has to be allowed to read every
+        kind of object that the report shows. `expand` takes `account`, `fleet` and paths that go on from
+        them.
         """
         result: models.Report = await self._http.request("Report", "POST", "/v1/reports", expand=expand, options=options, body=params)
         return result
 
     async def retrieve(self, id: str, *, expand: Sequence[str] = (), options: RequestOptions | None = None) -> models.Report:
-        """Shows a report, with a fresh link to its file. `expand` takes `account`, `fleet` and paths that go on
-        from them.
+        """Shows a report, with a fresh link to its file for keys that may read what it shows. `expand` takes
+        `account`, `fleet` and paths that go on from them.
         """
         result: models.Report = await self._http.request("Report", "GET", f"/v1/reports/{quote(id, safe='')}", expand=expand, options=options)
         return result

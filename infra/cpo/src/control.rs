@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use crate::charge::{Authorization, Vehicle};
 use crate::network::Network;
-use crate::state::{Behaviour, State, Tap, cdr_token};
+use crate::script::Behaviour;
+use crate::state::{State, Tap, cdr_token};
 use crate::time::text;
 use crate::{COUNTRY_CODE, NAME, PARTY_ID};
 
@@ -76,6 +77,7 @@ fn failed(status: StatusCode, message: &str) -> Response {
 async fn show(Shared(network): Net) -> Json<Value> {
     let now = (network.clock)();
     network.change(|_, _| ());
+    let next_commands = network.script().next_commands.clone();
     Json(network.read(|state| {
         json!({"name": NAME, "country_code": COUNTRY_CODE, "party_id": PARTY_ID, "now": text(now),
             "versions_url": network.versions_url(), "connected": state.partner.as_ref().map(|partner| {
@@ -83,7 +85,7 @@ async fn show(Shared(network): Net) -> Json<Value> {
             }),
             "evses": evses(state), "tokens": state.tokens, "reservations": state.reservations,
             "sessions": state.charges.iter().map(|charge| charge.session()).collect::<Vec<_>>(), "cdrs": state.cdrs,
-            "next_commands": state.next_commands, "log": state.log})
+            "next_commands": next_commands, "log": state.log})
     }))
 }
 
@@ -300,7 +302,7 @@ async fn next_command(
     match read::<Behaviour>(&headers, &body) {
         Err(refused) => refused.into_response(),
         Ok(behaviour) => {
-            network.change(|state, _| state.next_commands.push_back(behaviour));
+            network.script().next_commands.push_back(behaviour);
             shown(&network, Ok(()))
         }
     }

@@ -3,7 +3,7 @@
 //! | Module | Interfaces |
 //! |---|---|
 //! | versions, credentials | both directions of the handshake; token A opens only these |
-//! | locations, tariffs, sessions, cdrs | sender: lists in pages of three objects, so that a few objects need several pages |
+//! | locations, tariffs, sessions, cdrs | sender: lists in pages |
 //! | tokens | receiver: GET, PUT and PATCH of the eMSP's tokens |
 //! | commands | receiver: START_SESSION, STOP_SESSION, RESERVE_NOW, CANCEL_RESERVATION and UNLOCK_CONNECTOR |
 
@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{OriginalUri, Path, Query, Request, State as Shared};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -20,56 +21,55 @@ use axum::routing::{get, post, put};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::charge::Authorization;
 use crate::network::Network;
+use crate::script::{self, Behaviour, Generated};
 use crate::state::{Command, Received, State, cdr_token, is_ours, same};
 use crate::time::text;
 use crate::{VERSION, partner, random};
 
-/// The most objects of a page.
-const PAGE: usize = 3;
-
 /// How long the eMSP may wait for the result of a command, in seconds.
 const COMMAND_TIMEOUT: u32 = 30;
 
+/// The versions under whose paths the modules are. [`Script::versions`](crate::script::Script) has those that are listed.
+const VERSIONS: [&str; 2] = [VERSION, "2.3.0"];
+
 /// The routes below `/ocpi`.
 pub fn router(network: &Arc<Network>) -> Router {
-    Router::new()
-        .route("/ocpi/versions", get(versions))
-        .route("/ocpi/2.2.1", get(details))
-        .route(
-            "/ocpi/2.2.1/credentials",
-            get(credentials)
-                .post(register)
-                .put(register)
-                .delete(unregister),
-        )
-        .route("/ocpi/cpo/2.2.1/locations", get(locations))
-        .route("/ocpi/cpo/2.2.1/locations/{location}", get(location))
-        .route("/ocpi/cpo/2.2.1/locations/{location}/{evse}", get(evse))
-        .route(
-            "/ocpi/cpo/2.2.1/locations/{location}/{evse}/{connector}",
-            get(connector),
-        )
-        .route("/ocpi/cpo/2.2.1/tariffs", get(tariffs))
-        .route("/ocpi/cpo/2.2.1/sessions", get(sessions))
-        .route(
-            "/ocpi/cpo/2.2.1/sessions/{session}/charging_preferences",
-            put(charging_preferences),
-        )
-        .route("/ocpi/cpo/2.2.1/cdrs", get(cdrs))
-        .route(
-            "/ocpi/cpo/2.2.1/tokens/{country}/{party}/{uid}",
-            get(token).put(put_token).patch(patch_token),
-        )
-        .route("/ocpi/cpo/2.2.1/commands/{command}", post(command))
+    let mut router = Router::new().route("/ocpi/versions", get(versions));
+    for version in VERSIONS {
+        router = router.nest(&format!("/ocpi/{version}"), modules());
+    }
+    router
         .layer(from_fn_with_state(network.clone(), authenticate))
+        .layer(from_fn_with_state(network.clone(), script::follow))
         .with_state(network.clone())
 }
 
-type Net = Shared<Arc<Network>>;
+fn modules() -> Router<Arc<Network>> {
+    let credentials = get(credentials).post(register).put(register);
+    Router::new()
+        .route("/", get(details))
+        .route("/credentials", credentials.delete(unregister))
+        .route("/{module}", get(list))
+        .route("/locations/{location}", get(location))
+        .route("/locations/{location}/{evse}", get(evse))
+        .route("/locations/{location}/{evse}/{connector}", get(connector))
+        .route(
+            "/sessions/{session}/charging_preferences",
+            put(charging_preferences),
+        )
+        .route(
+            "/tokens/{country}/{party}/{uid}",
+            get(token).put(put_token).patch(patch_token),
+        )
+        .route("/commands/{command}", post(command))
+}
+
+pub type Net = Shared<Arc<Network>>;
 
 /// A response in OCPI's envelope.
 struct Reply {
@@ -147,7 +147,8 @@ async fn authenticate(Shared(network): Net, request: Request, next: Next) -> Res
         .unwrap_or_default();
     let token = STANDARD.decode(token).unwrap_or_default();
     let known = |wanted: &str| !wanted.is_empty() && wanted.as_bytes() == token.as_slice();
-    let handshake = !request.uri().path().starts_with("/ocpi/cpo/");
+    let path: Vec<&str> = request.uri().path().split('/').skip(2).collect();
+    let handshake = matches!(path.as_slice(), [_] | [_, "credentials"]);
     let allowed = network.read(|state| {
         state.token_c.as_deref().is_some_and(known)
             || (handshake && state.token_c.is_none() && known(&state.token_a))
@@ -187,35 +188,30 @@ fn required<'a>(body: &'a Value, name: &str) -> Result<&'a str, Reply> {
 }
 
 async fn versions(Shared(network): Net) -> Response {
-    let versions = json!([{"version": VERSION, "url": format!("{}/{VERSION}", network.base_url)}]);
+    let base = &network.base_url;
+    let version = |name: &&str| json!({"version": name, "url": format!("{base}/{name}")});
+    let versions = network.script().versions.iter().map(version).collect();
     reply(&network, Reply::data(versions))
 }
 
-async fn details(Shared(network): Net) -> Response {
-    let base = &network.base_url;
-    let endpoint = |module: &str, role: &str, url: String| json!({"identifier": module, "role": role, "url": url});
-    let mut endpoints = vec![endpoint(
-        "credentials",
-        "SENDER",
-        format!("{base}/{VERSION}/credentials"),
-    )];
-    for module in ["locations", "tariffs", "sessions", "cdrs"] {
-        endpoints.push(endpoint(
-            module,
-            "SENDER",
-            format!("{base}/cpo/{VERSION}/{module}"),
-        ));
-    }
-    for module in ["tokens", "commands"] {
-        endpoints.push(endpoint(
-            module,
-            "RECEIVER",
-            format!("{base}/cpo/{VERSION}/{module}"),
-        ));
-    }
+async fn details(Shared(network): Net, uri: OriginalUri) -> Response {
+    let version = uri.path().rsplit('/').next().unwrap_or_default();
+    let script = network.script();
+    let endpoint = |(module, role): (&str, &str)| {
+        let own = || format!("{}/{version}/{module}", network.base_url);
+        let url = script.addresses.get(module).cloned().unwrap_or_else(own);
+        json!({"identifier": module, "role": role, "url": url})
+    };
+    let senders = ["credentials", "locations", "tariffs", "sessions", "cdrs"];
+    let others = script.lists.keys().filter(|one| !senders.contains(one));
+    let senders = senders.iter().chain(others).map(|one| (*one, "SENDER"));
+    let all = senders.chain([("tokens", "RECEIVER"), ("commands", "RECEIVER")]);
+    let all = all.filter(|(module, _)| !script.missing.contains(module));
+    let endpoints: Vec<Value> = all.map(endpoint).collect();
+    drop(script);
     reply(
         &network,
-        Reply::data(json!({"version": VERSION, "endpoints": endpoints})),
+        Reply::data(json!({"version": version, "endpoints": endpoints})),
     )
 }
 
@@ -226,10 +222,7 @@ async fn credentials(Shared(network): Net) -> Response {
             .clone()
             .unwrap_or_else(|| state.token_a.clone())
     });
-    reply(
-        &network,
-        Reply::data(partner::credentials(&token, &network.versions_url())),
-    )
+    reply(&network, Reply::data(network.credentials(&token)))
 }
 
 /// POST registers an eMSP, PUT replaces its credentials. Either reads the eMSP's endpoints before it answers.
@@ -266,10 +259,7 @@ async fn register(Shared(network): Net, method: Method, body: Bytes) -> Response
                 "credentials renewed by"
             };
             network.connected(partner, how);
-            reply(
-                &network,
-                Reply::data(partner::credentials(&token, &network.versions_url())),
-            )
+            reply(&network, Reply::data(network.credentials(&token)))
         }
     }
 }
@@ -287,116 +277,78 @@ async fn unregister(Shared(network): Net) -> Response {
 
 type Parameters = Query<BTreeMap<String, String>>;
 
+/// What a list is asked for.
+#[derive(Deserialize)]
+struct Listing {
+    date_from: Option<Timestamp>,
+    date_to: Option<Timestamp>,
+    #[serde(default)]
+    offset: usize,
+    limit: Option<usize>,
+}
+
+impl Listing {
+    /// Whether an object was updated in the time that is asked for. An object without a time is always listed.
+    fn includes(&self, object: &Value) -> bool {
+        updated(object).is_none_or(|updated| {
+            self.date_from.is_none_or(|from| updated >= from)
+                && self.date_to.is_none_or(|to| updated < to)
+        })
+    }
+}
+
+fn updated(object: &Value) -> Option<Timestamp> {
+    object["last_updated"].as_str()?.parse().ok()
+}
+
 /// One page of a list, oldest first.
-fn page(
-    network: &Network,
-    uri: &OriginalUri,
-    parameters: &BTreeMap<String, String>,
-    mut all: Vec<Value>,
+async fn list(
+    Shared(network): Net,
+    uri: OriginalUri,
+    Path(module): Path<String>,
+    listing: Result<Query<Listing>, QueryRejection>,
 ) -> Response {
-    let updated = |object: &Value| {
-        object["last_updated"]
-            .as_str()
-            .and_then(|time| time.parse::<Timestamp>().ok())
+    let Query(listing) = match listing {
+        Ok(listing) => listing,
+        Err(wrong) => return reply(&network, Reply::invalid(wrong.to_string())),
     };
-    let moment = |name: &str| match parameters.get(name) {
-        None => Ok(None),
-        Some(time) => match time.parse::<Timestamp>() {
-            Ok(time) => Ok(Some(time)),
-            Err(_) => Err(Reply::invalid(format!(
-                "{name} is not a time such as 2026-03-01T10:00:00Z"
-            ))),
-        },
+    let script = network.script();
+    let scripted = script.lists.get(module.as_str()).cloned();
+    let generated = script.generated.filter(|_| module == "locations");
+    let (most, is_dead) = (script.page, script.dead_links.contains(&module.as_str()));
+    drop(script);
+    let (offset, limit) = (listing.offset, listing.limit.unwrap_or(most).clamp(1, most));
+    let (total, page) = if let Some(Generated { count, make }) = generated {
+        let end = count.min(offset + limit);
+        (count, (offset..end).map(make).collect())
+    } else if let Some(mut all) = scripted.or_else(|| network.read(|state| state.list(&module))) {
+        all.retain(|object| listing.includes(object));
+        all.sort_by_key(updated);
+        let total = all.len();
+        (total, all.into_iter().skip(offset).take(limit).collect())
+    } else {
+        return reply(&network, Reply::not_found("The module"));
     };
-    let number = |name: &str, default: usize| match parameters.get(name) {
-        None => Ok(default),
-        Some(number) => number
-            .parse::<usize>()
-            .map_err(|_| Reply::invalid(format!("{name} is not a number"))),
-    };
-    let read = || {
-        Ok((
-            moment("date_from")?,
-            moment("date_to")?,
-            number("offset", 0)?,
-            number("limit", PAGE)?,
-        ))
-    };
-    let (from, to, offset, limit) = match read() {
-        Ok(read) => read,
-        Err(refused) => return reply(network, refused),
-    };
-    all.retain(|object| {
-        let updated = updated(object);
-        from.is_none_or(|from| updated >= Some(from)) && to.is_none_or(|to| updated < Some(to))
-    });
-    all.sort_by_key(updated);
-    let (total, limit) = (all.len(), limit.clamp(1, PAGE));
-    let page: Vec<Value> = all.into_iter().skip(offset).take(limit).collect();
     let mut answer = Reply::data(Value::Array(page));
     let mut add = |name: &'static str, value: String| answer.headers.push((name, value));
     add("x-total-count", total.to_string());
-    add("x-limit", PAGE.to_string());
-    if offset + limit < total {
-        let dates = ["date_from", "date_to"]
-            .iter()
-            .filter_map(|name| Some((name, parameters.get(*name)?)));
-        // A plus sign in a query stands for a space.
-        let dates: String = dates
-            .map(|(name, date)| format!("&{name}={}", date.replace('+', "%2B")))
-            .collect();
-        let url = format!(
-            "{}{}",
-            network.base_url,
-            uri.path().trim_start_matches("/ocpi")
-        );
+    add("x-limit", most.to_string());
+    let path = uri.path().trim_start_matches("/ocpi");
+    let url = format!("{}{path}", network.base_url);
+    if is_dead {
+        add("link", format!("<{url}/nowhere>; rel=\"next\""));
+    } else if offset + limit < total {
+        let date = |name: &str, date: Option<Timestamp>| {
+            date.map_or_else(String::new, |date| format!("&{name}={}", text(date)))
+        };
+        let dates = date("date_from", listing.date_from) + &date("date_to", listing.date_to);
+        let next = offset + limit;
         add(
             "link",
-            format!(
-                "<{url}?offset={}&limit={limit}{dates}>; rel=\"next\"",
-                offset + limit
-            ),
+            format!("<{url}?offset={next}&limit={limit}{dates}>; rel=\"next\""),
         );
     }
-    reply(network, answer)
-}
-
-async fn locations(
-    Shared(network): Net,
-    uri: OriginalUri,
-    Query(parameters): Parameters,
-) -> Response {
-    let all = network.read(|state| state.locations.clone());
-    page(&network, &uri, &parameters, all)
-}
-
-async fn tariffs(
-    Shared(network): Net,
-    uri: OriginalUri,
-    Query(parameters): Parameters,
-) -> Response {
-    let all = network.read(|state| state.tariffs.clone());
-    page(&network, &uri, &parameters, all)
-}
-
-async fn sessions(
-    Shared(network): Net,
-    uri: OriginalUri,
-    Query(parameters): Parameters,
-) -> Response {
-    let all = network.read(|state| {
-        state
-            .charges
-            .iter()
-            .map(|charge| charge.session())
-            .collect()
-    });
-    page(&network, &uri, &parameters, all)
-}
-
-async fn cdrs(Shared(network): Net, uri: OriginalUri, Query(parameters): Parameters) -> Response {
-    let all = network.read(|state| state.cdrs.clone());
-    page(&network, &uri, &parameters, all)
+    reply(&network, answer)
 }
 
 fn found(network: &Network, object: Option<Value>, what: &str) -> Response {
@@ -433,8 +385,12 @@ async fn connector(
     found(&network, object, "The connector")
 }
 
-/// None of the EVSEs has the capability CHARGING_PREFERENCES_CAPABLE, for which the specification prescribes this answer.
+/// None of the EVSEs has the capability CHARGING_PREFERENCES_CAPABLE, for which the specification prescribes this refusal.
 async fn charging_preferences(Shared(network): Net, Path(_): Path<String>) -> Response {
+    let accepted = network.script().preferences.clone();
+    if let Some(answer) = accepted {
+        return reply(&network, Reply::data(answer));
+    }
     let refused = Reply::error(
         StatusCode::NOT_FOUND,
         2001,
@@ -559,7 +515,18 @@ async fn command(Shared(network): Net, Path(name): Path<String>, body: Bytes) ->
         Ok(read) => read,
         Err(refused) => return reply(&network, refused),
     };
-    let received = network.change(|state, now| state.command(command, url, now));
+    let behaviour = network.script().next_command();
+    match &behaviour {
+        Some(Behaviour::Respond { data }) => return reply(&network, Reply::data(data.clone())),
+        Some(Behaviour::Status { http }) => return script::status(*http),
+        Some(Behaviour::Say { text }) => return text.clone().into_response(),
+        // The task of the connection ends without a message, and the connection with it.
+        Some(Behaviour::Close) => std::panic::resume_unwind(Box::new("closed")),
+        Some(Behaviour::Hang) => return std::future::pending().await,
+        _ => {}
+    }
+    let behaviour = behaviour.as_ref();
+    let received = network.change(|state, now| state.command(command, url, behaviour, now));
     let data = |result: &str| json!({"result": result, "timeout": COMMAND_TIMEOUT});
     let answer = match received {
         Received::Accepted => Reply::data(data("ACCEPTED")),

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::charge::{Authorization, Charge, Vehicle};
+use crate::script::Behaviour;
 use crate::time::{plus_millis, text};
 use crate::{COUNTRY_CODE, PARTY_ID, demo};
 
@@ -92,30 +93,6 @@ pub struct Reservation {
     /// An OCPI `CdrToken`.
     pub token: Value,
     pub expires: Timestamp,
-}
-
-/// What the next command meets instead of an obedient charge point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "behaviour", deny_unknown_fields)]
-pub enum Behaviour {
-    /// The operator refuses the command.
-    Reject,
-    /// The operator accepts the command, and nothing happens ever after.
-    Ignore,
-    /// The charge point answers FAILED.
-    Fail,
-    /// The result is TIMEOUT, and nothing happens.
-    Timeout,
-    /// The result is TIMEOUT, and the charge point carries the command out all the same.
-    TimeoutThenDone,
-    /// The result is ACCEPTED, and no session begins.
-    NoVehicle,
-    /// The result comes so many seconds later than usual.
-    Late { seconds: u32 },
-    /// The result comes twice.
-    Twice,
-    /// The operator answers with HTTP status 500.
-    Error,
 }
 
 /// A line of the log.
@@ -197,7 +174,6 @@ pub struct State {
     pub token_c: Option<String>,
     pub outbox: VecDeque<Outgoing>,
     pub events: Vec<(Timestamp, Event)>,
-    pub next_commands: VecDeque<Behaviour>,
     pub log: VecDeque<Line>,
     /// The lines of the log that have not been printed yet.
     #[serde(skip)]
@@ -210,13 +186,23 @@ pub struct State {
 
 impl State {
     /// The demo network as it is at first.
-    pub fn new(token_a: String, now: Timestamp) -> Self {
+    pub fn demo(now: Timestamp) -> Self {
         Self {
             locations: demo::locations(now),
             tariffs: demo::tariffs(now),
-            token_a,
             ..Self::default()
         }
+    }
+
+    /// The objects of a module that has a list.
+    pub fn list(&self, module: &str) -> Option<Vec<Value>> {
+        Some(match module {
+            "locations" => self.locations.clone(),
+            "tariffs" => self.tariffs.clone(),
+            "sessions" => self.charges.iter().map(Charge::session).collect(),
+            "cdrs" => self.cdrs.clone(),
+            _ => return None,
+        })
     }
 
     /// Takes an eMSP as the one that is connected. Its tokens are pulled a little later: its token serves for that when the
@@ -538,9 +524,15 @@ impl State {
         }
     }
 
-    /// Receives a command. What the charge point does, and its result, come later.
-    pub fn command(&mut self, command: Command, response_url: String, now: Timestamp) -> Received {
-        let behaviour = self.next_commands.pop_front();
+    /// Receives a command, which may meet something else than an obedient charge point. What the charge point does, and its result,
+    /// come later.
+    pub fn command(
+        &mut self,
+        command: Command,
+        response_url: String,
+        behaviour: Option<&Behaviour>,
+        now: Timestamp,
+    ) -> Received {
         match behaviour {
             Some(Behaviour::Error) => return Received::Failed,
             Some(Behaviour::Reject) => return Received::Rejected,
@@ -557,11 +549,11 @@ impl State {
             _ => result,
         };
         let late = match behaviour {
-            Some(Behaviour::Late { seconds }) => i64::from(seconds) * 1000,
+            Some(Behaviour::Late { seconds }) => i64::from(*seconds) * 1000,
             _ => 0,
         };
         let at = plus_millis(now, RESPONSE + late);
-        let times = if behaviour == Some(Behaviour::Twice) {
+        let times = if behaviour == Some(&Behaviour::Twice) {
             2
         } else {
             1
@@ -583,7 +575,7 @@ impl State {
         &mut self,
         command: Command,
         now: Timestamp,
-        behaviour: Option<Behaviour>,
+        behaviour: Option<&Behaviour>,
     ) -> Result<(&'static str, Option<Event>), Received> {
         let obeys = matches!(
             behaviour,

@@ -192,7 +192,7 @@ impl Stage {
 
     async fn command(&self, name: &str, mut body: Value) -> Value {
         body["response_url"] = json!(format!("{}/result", self.emsp.url));
-        self.call("POST", &format!("cpo/2.2.1/commands/{name}"), Some(body))
+        self.call("POST", &format!("2.2.1/commands/{name}"), Some(body))
             .await
     }
 
@@ -236,6 +236,7 @@ fn options(now: &Arc<AtomicI64>, file: Option<std::path::PathBuf>) -> Options {
         report: Arc::new(|_| ()),
         by_itself: false,
         controlled_at_port: true,
+        scripted: false,
     }
 }
 
@@ -243,7 +244,7 @@ fn options(now: &Arc<AtomicI64>, file: Option<std::path::PathBuf>) -> Options {
 async fn an_emsp_registers_with_token_a_and_its_tokens_are_pulled() {
     let mut stage = Stage::unregistered().await;
     assert_eq!(
-        stage.call("GET", "cpo/2.2.1/locations", None).await["http"],
+        stage.call("GET", "2.2.1/locations", None).await["http"],
         401
     );
     let details = stage.call("GET", "2.2.1", None).await;
@@ -279,7 +280,7 @@ async fn an_emsp_registers_with_token_a_and_its_tokens_are_pulled() {
         ("/tokens", "first")
     );
     let stored = stage
-        .call("GET", "cpo/2.2.1/tokens/NL/ABC/11aa?type=RFID", None)
+        .call("GET", "2.2.1/tokens/NL/ABC/11aa?type=RFID", None)
         .await;
     assert_eq!(stored["data"]["uid"], "11AA");
 }
@@ -315,7 +316,7 @@ async fn the_operator_registers_at_an_emsp_and_renews_its_credentials() {
 #[tokio::test]
 async fn lists_have_pages_and_filters() {
     let stage = Stage::start().await;
-    let first = stage.call("GET", "cpo/2.2.1/locations", None).await;
+    let first = stage.call("GET", "2.2.1/locations", None).await;
     assert_eq!(
         (&first["x-total-count"], &first["x-limit"]),
         (&json!("4"), &json!("3"))
@@ -335,14 +336,14 @@ async fn lists_have_pages_and_filters() {
     let changed = stage
         .call(
             "GET",
-            "cpo/2.2.1/locations?date_from=2026-03-01T10:00:30Z",
+            "2.2.1/locations?date_from=2026-03-01T10:00:30Z",
             None,
         )
         .await;
     assert_eq!(changed["data"].as_array().expect("locations").len(), 1);
     assert_eq!(changed["data"][0]["evses"][0]["status"], "OUTOFORDER");
     let wrong = stage
-        .call("GET", "cpo/2.2.1/locations?date_from=yesterday", None)
+        .call("GET", "2.2.1/locations?date_from=yesterday", None)
         .await;
     assert_eq!(wrong["status_code"], 2001);
 }
@@ -428,7 +429,7 @@ async fn a_session_is_started_grows_is_stopped_and_billed() {
         (&cdr["session_id"], &cdr["authorization_reference"]),
         (&json!("S1"), &json!("REF-9"))
     );
-    let listed = stage.call("GET", "cpo/2.2.1/cdrs", None).await;
+    let listed = stage.call("GET", "2.2.1/cdrs", None).await;
     assert_eq!(listed["data"][0], *cdr);
 }
 
@@ -548,6 +549,10 @@ async fn the_next_command_is_received_as_it_was_decided() {
     assert_eq!(
         start(json!({"behaviour": "error"})).await,
         (Value::Null, none.clone(), false)
+    );
+    assert_eq!(
+        start(json!({"behaviour": "respond", "data": {"result": "NOT_SUPPORTED"}})).await,
+        (json!("NOT_SUPPORTED"), none.clone(), false)
     );
     assert_eq!(
         start(json!({"behaviour": "late", "seconds": 90})).await,

@@ -5,10 +5,10 @@ use std::time::Duration;
 use axum::http::{HeaderMap, Method};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::state::Partner;
-use crate::{COUNTRY_CODE, NAME, PARTY_ID, VERSION, random};
+use crate::{COUNTRY_CODE, PARTY_ID, VERSION, random};
 
 /// How long a request may take.
 const TIME_OUT: Duration = Duration::from_secs(10);
@@ -112,12 +112,6 @@ pub async fn discover(
         .ok_or_else(|| format!("{url} lists no endpoints"))
 }
 
-/// This party's credentials.
-pub fn credentials(token: &str, versions_url: &str) -> Value {
-    json!({"token": token, "url": versions_url, "roles": [{"role": "CPO", "country_code": COUNTRY_CODE,
-        "party_id": PARTY_ID, "business_details": {"name": NAME}}]})
-}
-
 /// The partner that credentials describe.
 ///
 /// # Errors
@@ -205,6 +199,8 @@ fn next_page(link: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -60,6 +60,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         report: Arc::new(|line| print(&format!("{} {}", line.at, line.text))),
         by_itself: true,
         controlled_at_port: true,
+        scripted: false,
     });
     let cpo = cpo.await?;
     print(&format!(

@@ -1,7 +1,7 @@
 //! The running operator: its state, and the one place from which requests to the eMSP are sent.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::http::Method;
 use jiff::Timestamp;
@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use crate::partner;
 use crate::random;
+use crate::script::Script;
 use crate::state::{Line, Outgoing, Partner, State};
 use crate::time::{Clock, text};
 
@@ -18,6 +19,7 @@ pub type Report = Arc<dyn Fn(&Line) + Send + Sync>;
 
 pub struct Network {
     state: Mutex<State>,
+    script: Mutex<Script>,
     pub clock: Clock,
     pub http: reqwest::Client,
     /// `http://127.0.0.1:<port>/ocpi`
@@ -32,6 +34,7 @@ pub struct Network {
 impl Network {
     pub fn new(
         state: State,
+        script: Script,
         clock: Clock,
         http: reqwest::Client,
         base_url: String,
@@ -40,6 +43,7 @@ impl Network {
     ) -> Self {
         Self {
             state: Mutex::new(state),
+            script: Mutex::new(script),
             clock,
             http,
             base_url,
@@ -52,6 +56,15 @@ impl Network {
 
     pub fn versions_url(&self) -> String {
         format!("{}/versions", self.base_url)
+    }
+
+    pub fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This party's credentials with a token for the eMSP.
+    pub fn credentials(&self, token: &str) -> Value {
+        self.script().credentials(token, &self.versions_url())
     }
 
     /// Looks at the state.
@@ -261,7 +274,7 @@ impl Network {
         token: &str,
     ) -> Result<(), String> {
         let new = random(24);
-        let own = partner::credentials(&new, &self.versions_url());
+        let own = self.credentials(&new);
         // The eMSP calls back with the new token before it answers.
         let before = self.change(|state, _| state.token_c.replace(new));
         let partner =

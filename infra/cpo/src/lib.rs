@@ -6,7 +6,7 @@
 //! operator's clock is that of the service, so that a session grows when the clock is moved.
 //!
 //! `state` decides what happens, `charge` and `tariff` compute sessions and prices, `ocpi` answers the eMSP, `partner` and
-//! `network` call it, and `control` is what a person would do at the charge points.
+//! `network` call it, `control` is what a person would do at the charge points, and `script` is what it does instead.
 //!
 //! A state file keeps everything over a restart, the registration with its tokens included. [`Cpo::settle`] does what has fallen
 //! due and sends it; a background task calls it five times a second.
@@ -17,23 +17,26 @@ mod demo;
 mod network;
 mod ocpi;
 mod partner;
+mod script;
 mod state;
 mod tariff;
 pub mod time;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use axum::Router;
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::network::Network;
 pub use crate::network::Report;
+pub use crate::script::{Behaviour, Generated, Received, Script};
 pub use crate::state::Line;
 use crate::state::State;
 use crate::time::Clock;
@@ -62,6 +65,23 @@ pub struct Options {
     pub by_itself: bool,
     /// Whether the port has what a person does at the charge points, below `/control`. It asks for no credential there.
     pub controlled_at_port: bool,
+    /// Whether it has no objects, and answers as tests say in its [`Script`].
+    pub scripted: bool,
+}
+
+impl Options {
+    /// An operator for tests, which does nothing by itself.
+    pub fn scripted() -> Self {
+        Self {
+            port: None,
+            file: None,
+            clock: time::system(),
+            report: Arc::new(|_| ()),
+            by_itself: false,
+            controlled_at_port: false,
+            scripted: true,
+        }
+    }
 }
 
 /// The operator, running.
@@ -83,7 +103,15 @@ impl Cpo {
             Some(file) => load(file)?,
             None => None,
         };
-        let mut state = known.unwrap_or_else(|| State::new(random(24), now));
+        let (new, script) = if options.scripted {
+            (State::default(), Script::of_tests())
+        } else {
+            (State::demo(now), Script::default())
+        };
+        let mut state = known.unwrap_or_else(|| State {
+            token_a: random(24),
+            ..new
+        });
         let listener = listen(options.port, state.port).await?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         state.port = address.port();
@@ -91,6 +119,7 @@ impl Cpo {
         let http = http()?;
         let network = Network::new(
             state,
+            script,
             options.clock,
             http,
             base_url,
@@ -127,6 +156,32 @@ impl Cpo {
     /// The token with which an eMSP may register.
     pub fn token_a(&self) -> String {
         self.network.read(|state| state.token_a.clone())
+    }
+
+    /// What it does and answers in place of what it would by itself.
+    pub fn script(&self) -> MutexGuard<'_, Script> {
+        self.network.script()
+    }
+
+    /// The recorded requests with this method whose paths begin like this.
+    pub fn received(&self, method: &str, path: &str) -> Vec<Received> {
+        let script = self.script();
+        let requests = script.requests.iter().flatten();
+        let fitting = requests.filter(|one| one.method == method && one.path.starts_with(path));
+        fitting.cloned().collect()
+    }
+
+    /// Its credentials for an eMSP, with the token that is valid, or else a new one.
+    pub fn credentials(&self) -> Value {
+        let valid = |state: &mut State| state.token_c.get_or_insert_with(|| random(24)).clone();
+        let token = self.network.change(|state, _| valid(state));
+        self.network.credentials(&token)
+    }
+
+    /// The token with which it calls the eMSP that is connected.
+    pub fn token(&self) -> Option<String> {
+        self.network
+            .read(|state| Some(state.partner.as_ref()?.token.clone()))
     }
 
     /// Whether an eMSP is connected, in this run or since an earlier one.

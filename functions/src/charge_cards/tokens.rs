@@ -1,0 +1,66 @@
+//! What follows from changes of charge cards, and of the tokens by which networks know them.
+
+use shared::App;
+use shared::error::{Error, Result};
+use shared::models::charge_card::ChargeCard;
+use shared::ocpi::network::NetworkStatus;
+use shared::origin::Mode;
+use shared::ports::network::Subject;
+
+use super::refresh::RefreshTokens;
+use crate::job::Job as _;
+use crate::networks::push_token::PushToken;
+use crate::stream::change::{Change, OnChange};
+use crate::stream::record::{StreamRecord, text_of};
+
+impl OnChange for ChargeCard {
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        let card = &change.after.object.id;
+        RefreshTokens::of(&change.tenant, card).send(app).await
+    }
+}
+
+/// Does what follows from a change of a uid: cards are refreshed, and a token that has changed is sent to all connected networks.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB or SQS cannot be reached.
+pub async fn on_change(app: &App, mode: Mode, uid: &str, record: &StreamRecord) -> Result<()> {
+    refresh_cards(app, mode, uid, record).await?;
+    // The uid of a new card has no token yet.
+    let token = text_of(&record.new, "state");
+    if token.is_none() || token == text_of(&record.old, "state") {
+        return Ok(());
+    }
+    for network in app.store.networks(mode).await? {
+        if network.object.status != NetworkStatus::Connected {
+            continue;
+        }
+        let job = PushToken {
+            mode,
+            network: network.object.id,
+            uid: uid.to_owned(),
+        };
+        job.send(app).await?;
+    }
+    Ok(())
+}
+
+/// Refreshes the cards that a change of a uid concerns: those that claimed it or held it before, and the one that holds it.
+async fn refresh_cards(app: &App, mode: Mode, uid: &str, record: &StreamRecord) -> Result<()> {
+    let (old, new) = (text_of(&record.old, "card"), text_of(&record.new, "card"));
+    // A new card is refreshed anyway, so the item that says which card holds the uid matters only when it changes.
+    let is_claim = text_of(&record.new, "since").is_some();
+    if old == new || (record.old.is_none() && !is_claim) {
+        return Ok(());
+    }
+    let mut cards: Vec<Subject> = Vec::new();
+    for card in [old, new].into_iter().flatten() {
+        cards.push(serde_json::from_str(card).map_err(Error::permanent)?);
+    }
+    let token = app.store.card_token(mode, uid).await?;
+    cards.extend(token.and_then(|token| token.card));
+    for card in cards {
+        RefreshTokens::of(&card.tenant, &card.id).send(app).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! What follows from a change of a charging station.
+
+use serde_dynamo::Item;
+use shared::App;
+use shared::charging::calendar::CalendarOwner;
+use shared::error::Result;
+use shared::id::{Id, Kind};
+use shared::models::charging_station::{ChargingStation, Connector, StationInternal};
+use shared::models::reservation::Reservation;
+use shared::origin::{Mode, Origin, Tenant};
+
+use crate::stream::record::{StreamRecord, read};
+
+/// Requests a rematch of the reservations whose connectors are now out of order or no longer published.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) -> Result<()> {
+    let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
+        match item {
+            Some(item) => read(item, "object"),
+            None => Ok(None),
+        }
+    };
+    let is_published = |item: &Option<Item>| -> Result<bool> {
+        let internal: Option<Option<StationInternal>> = match item {
+            Some(item) => read(item, "internal")?,
+            None => None,
+        };
+        Ok(internal.flatten().unwrap_or_default().published)
+    };
+    let withdrawn = is_published(&record.old)? && !is_published(&record.new)?;
+    let (Some(old), Some(new)) = (station(&record.old)?, station(&record.new)?) else {
+        return Ok(());
+    };
+    let is_lost =
+        |one: &&Connector| old.is_reservable(&one.id) && (withdrawn || !new.is_reservable(&one.id));
+    let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let evses = lost.iter().map(|one| CalendarOwner::evse_of(id, one));
+    let reserved = app
+        .store
+        .entries_of(mode, evses.collect(), app.now())
+        .await?;
+    let lost: Vec<String> = lost.iter().map(|one| one.id.clone()).collect();
+    for entry in reserved {
+        if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
+            request_rematch(app, Tenant { account, mode }, &entry.holder, id, &lost).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Records in a reservation that it needs another connector. The relay of that change sends the message; if the message is
+/// lost, the sweeper finds the reservation.
+async fn request_rematch(
+    app: &App,
+    tenant: Tenant,
+    reservation: &Id,
+    station: &Id,
+    connectors: &[String],
+) -> Result<()> {
+    let Some(mut row) = app.store.find::<Reservation>(&tenant, reservation).await? else {
+        return Ok(());
+    };
+    let origin = Origin::background(tenant, app.now());
+    let mut tx = app.store.begin(&origin);
+    if row.request_rematch(station, connectors, origin.now) {
+        tx.save(&mut row)?;
+    }
+    tx.commit_without_response().await
+}

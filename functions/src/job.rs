@@ -1,0 +1,98 @@
+//! Jobs: what functions do in the background.
+//!
+//! A job is a type. Its fields are what a message of a queue carries, [`Job::FUNCTION`] is the function that does it, and [`Job::run`] is what
+//! is done. [`crate::jobs::JOBS`] registers it with one line; the functions, their queues and their permissions are derived from that.
+//!
+//! A message arrives at least once, in no order, and possibly late. So a job reads the present state of its subject first, and does nothing
+//! if nothing is left to do.
+
+use std::future::Future;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use shared::ports::{JobSubject, Message};
+use shared::{App, Error, Timestamp};
+
+use crate::function::Function;
+
+/// A piece of background work.
+pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The name in messages, such as `confirm-reservation`.
+    const NAME: &'static str;
+
+    /// The function that does it. Jobs may share one.
+    const FUNCTION: Function;
+
+    /// What it is about.
+    fn subject(&self) -> JobSubject;
+
+    /// The name of its schedule, at most 64 characters: a later schedule of the same name replaces it. The id of its object, unless the job
+    /// has another.
+    fn schedule_name(&self) -> String {
+        let object = self.subject().object;
+        object.map_or_else(|| Self::NAME.to_owned(), |id| id.to_string())
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// The message comes again.
+    fn run(self, app: &App) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// The message that carries it.
+    ///
+    /// # Errors
+    /// `Internal` if it cannot be written as JSON.
+    fn message(&self) -> Result<Message, Error> {
+        let envelope = Envelope {
+            job: Self::NAME,
+            fields: self,
+        };
+        Ok(Message {
+            function: Self::FUNCTION.name,
+            job: Self::NAME,
+            subject: self.subject(),
+            schedule: self.schedule_name(),
+            body: serde_json::to_string(&envelope).map_err(Error::internal)?,
+        })
+    }
+
+    /// Has it done as soon as possible.
+    ///
+    /// # Errors
+    /// `Unavailable` if SQS cannot be reached.
+    fn send(&self, app: &App) -> impl Future<Output = Result<(), Error>> + Send {
+        async { app.queue.send(&self.message()?, 0).await }
+    }
+
+    /// Has it done at a moment.
+    ///
+    /// # Errors
+    /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
+    fn send_at(&self, app: &App, at: Timestamp) -> impl Future<Output = Result<(), Error>> + Send {
+        async move { app.send_at(at, &self.message()?).await }
+    }
+}
+
+/// A message as queues carry it: the name of the job beside its fields.
+#[derive(Serialize)]
+struct Envelope<'a, J> {
+    job: &'static str,
+    #[serde(flatten)]
+    fields: &'a J,
+}
+
+/// Reads a job from the body of a message.
+///
+/// # Errors
+/// `Internal` if it is none of this type.
+pub fn read<J: Job>(body: &str) -> Result<J, Error> {
+    serde_json::from_str(body).map_err(Error::internal)
+}
+
+/// The job of a message, if it is one of this type.
+pub fn job_of<J: Job>(message: &Message) -> Option<J> {
+    (message.job == J::NAME)
+        .then(|| read(&message.body).ok())
+        .flatten()
+}

@@ -1,0 +1,58 @@
+//! What follows from what a charging network has sent, and from the responses to commands.
+
+use shared::App;
+use shared::error::Result;
+use shared::ocpi::network::Network;
+use shared::ocpi::object::Module;
+use shared::store::keys;
+use shared::store::networks::operators;
+
+use super::apply_tariff::ApplyTariff;
+use super::results::ApplyResult;
+use crate::charging_sessions::received::ApplyReceived;
+use crate::job::Job as _;
+use crate::stream::change::{Followers, OnChange};
+use crate::stream::record::{StreamRecord, text_of};
+
+impl OnChange for Network {}
+
+/// Does what follows from a change of a network or of what belongs to it: the next pull from the network, the prices of its tariff, what its
+/// sessions and CDRs mean for ours, the result of a command.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
+pub async fn on_change(app: &App, pk: &str, record: &StreamRecord) -> Result<()> {
+    if let Some((mode, _)) = keys::parse_network(pk)
+        && let Some(after) = &record.new
+    {
+        let relay = Followers::of::<Network>().relay;
+        return relay(app, &operators(mode), record.old.as_ref(), after).await;
+    }
+    if let Some((mode, object)) = keys::parse_ocpi_object(pk) {
+        let raw = text_of(&record.new, "raw");
+        return match object.module() {
+            Module::Tariffs if raw.is_some() => {
+                let tariff = object;
+                let job = ApplyTariff {
+                    mode,
+                    tariff,
+                    after: None,
+                };
+                job.send(app).await
+            }
+            // The item is also written when it is known what the object belongs to.
+            Module::Sessions | Module::Cdrs if raw != text_of(&record.old, "raw") => {
+                ApplyReceived { mode, object }.send(app).await
+            }
+            _ => Ok(()),
+        };
+    }
+    if let Some((mode, command)) = keys::parse_network_command(pk) {
+        // There is nothing to work on before the command is sent.
+        let before = text_of(&record.old, "state");
+        if before.is_some() && before != text_of(&record.new, "state") {
+            return ApplyResult { mode, command }.send(app).await;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! The functions of charging networks that do several jobs each.
+
+use shared::Kind;
+use shared::deployment::{Deployment, Need};
+use shared::store::access::Rows;
+
+use crate::function::Function;
+
+/// Commands to networks, their results, and what follows from the sessions and CDRs that networks send.
+pub const OPERATE: Function = Function::worker(
+    "operate-network",
+    Deployment::in_background()
+        .writing(&[
+            Rows::Of(Kind::Adjustment),
+            Rows::Of(Kind::ChargingSession),
+            Rows::Of(Kind::Reservation),
+            Rows::Of(Kind::Fleet),
+            Rows::Calendars,
+            Rows::OcpiObjects,
+        ])
+        .needing(&[Need::EncryptionKeys, Need::Messages]),
+);
+
+/// Pulls from networks, and what goes to all of a network's stations or to the network itself.
+pub const SYNC: Function = Function::worker(
+    "sync-network",
+    Deployment::in_background()
+        .memory(512)
+        .timeout(120)
+        .writing(&[
+            Rows::Of(Kind::ChargingStation),
+            Rows::Of(Kind::Network),
+            Rows::OcpiCredentials,
+            Rows::OcpiObjects,
+        ])
+        .needing(&[Need::EncryptionKeys, Need::Messages]),
+);

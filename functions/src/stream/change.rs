@@ -1,0 +1,165 @@
+//! Changes of objects: what follows from a write of an object's item.
+//!
+//! A [`Change`] has the object before and after, decoded once. The relay does what follows from the change of any object: it sends the message
+//! of the next action when that is new or has moved, and writes the recorded events with their deliveries. What follows from the change of
+//! one kind of object stands in the folder of its subject, as [`OnChange::on_change`].
+
+use std::future::Future;
+
+use futures::future::BoxFuture;
+use serde_dynamo::Item;
+use shared::error::{Error, Result};
+use shared::models::event::{Cause, Event, EventInternal, EventRequest, EventType};
+use shared::models::stored::Stored;
+use shared::origin::{Origin, Tenant};
+use shared::ports::Message;
+use shared::store::row::{Record, decode};
+use shared::{App, Id, Timestamp};
+
+use super::actions;
+use super::record::{read, text};
+use crate::webhooks::plan::deliveries_of;
+
+/// An object before and after a write.
+pub struct Change<T: Record> {
+    pub tenant: Tenant,
+    /// None for a new object.
+    pub before: Option<Stored<T>>,
+    pub after: Stored<T>,
+}
+
+impl<T: Record> Change<T> {
+    fn read(tenant: &Tenant, before: Option<&Item>, after: &Item) -> Result<Self> {
+        Ok(Self {
+            tenant: tenant.clone(),
+            before: before.cloned().map(decode).transpose()?,
+            after: decode(after.clone())?,
+        })
+    }
+
+    /// Whether an object that is not new differs in this.
+    pub fn differs_in<U: PartialEq>(&self, part: impl Fn(&T) -> U) -> bool {
+        let before = self.before.as_ref();
+        before.is_some_and(|before| part(&before.object) != part(&self.after.object))
+    }
+}
+
+/// What follows from a change of a kind of object, besides its next action and its events.
+pub trait OnChange: Record + 'static {
+    /// Does what follows. A change may be relayed twice.
+    ///
+    /// # Errors
+    /// The change has to be relayed again, or can never be relayed if the error is permanent.
+    fn on_change(_: &App, _: &Change<Self>) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
+
+    /// Does what follows from the deletion of an object.
+    ///
+    /// # Errors
+    /// As [`OnChange::on_change`].
+    fn on_deletion(_: &App, _: &Tenant, _: &Id) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
+
+    /// The message whose job takes the next action of the object.
+    ///
+    /// # Errors
+    /// `Internal` if it cannot be written.
+    fn next_message(tenant: &Tenant, stored: &Stored<Self>) -> Result<Option<Message>> {
+        match stored.next_action() {
+            Some((_, action)) => actions::message(tenant, stored.object.id(), action),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What follows from the changes and the deletion of a kind of object.
+#[derive(Clone, Copy)]
+pub struct Followers {
+    pub relay: for<'a> fn(&'a App, &'a Tenant, Option<&'a Item>, &'a Item) -> Relayed<'a>,
+    pub delete: for<'a> fn(&'a App, &'a Tenant, &'a Id) -> Relayed<'a>,
+}
+
+type Relayed<'a> = BoxFuture<'a, Result<()>>;
+
+impl Followers {
+    pub const fn of<T: OnChange>() -> Self {
+        Self {
+            relay: |app, tenant, before, after| Box::pin(relay::<T>(app, tenant, before, after)),
+            delete: |app, tenant, id| Box::pin(T::on_deletion(app, tenant, id)),
+        }
+    }
+}
+
+async fn relay<T: OnChange>(
+    app: &App,
+    tenant: &Tenant,
+    before: Option<&Item>,
+    after: &Item,
+) -> Result<()> {
+    let change = Change::<T>::read(tenant, before, after)?;
+    schedule(app, &change).await?;
+    T::on_change(app, &change).await?;
+    write_events(app, &change, after).await
+}
+
+/// Sends the message of the next action, when that is new or has moved.
+async fn schedule<T: OnChange>(app: &App, change: &Change<T>) -> Result<()> {
+    let next = |stored: &Stored<T>| -> Result<Option<(Timestamp, Message)>> {
+        let message = T::next_message(&change.tenant, stored)?;
+        Ok(stored.next_action_at().zip(message))
+    };
+    let before = change.before.as_ref().map(next).transpose()?.flatten();
+    let after = next(&change.after)?;
+    match &after {
+        Some((at, message)) if before != after => app.send_at(*at, message).await,
+        _ => Ok(()),
+    }
+}
+
+/// Writes the events that the write has recorded, each with the deliveries it needs.
+async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> Result<()> {
+    let Change {
+        tenant,
+        before,
+        after,
+    } = change;
+    let events: Vec<EventType> = read(item, "events")?.unwrap_or_default();
+    let before = before.as_ref();
+    if events.is_empty() || before.is_some_and(|before| before.version == after.version) {
+        return Ok(());
+    }
+    let now = app.now();
+    // A change that is read after its account was erased leaves no event behind.
+    if !app.edge.keys.has_account(&app.store, tenant, now).await? {
+        return Ok(());
+    }
+    let shown = |stored: &Stored<T>| serde_json::to_value(&stored.object).map_err(Error::internal);
+    let (object, previous) = (shown(after)?, before.map(shown).transpose()?);
+    let written = text(item, "written").and_then(|text| Timestamp::parse(text).ok());
+    let cause = Cause {
+        request: read::<EventRequest>(item, "request")?,
+        at: written.unwrap_or(now),
+        version: app.edge.keys.version(&app.store, tenant, now).await?,
+    };
+    for kind in events {
+        let event = Event::of(
+            kind,
+            tenant,
+            (after.object.id(), after.version),
+            object.clone(),
+            previous.as_ref(),
+            &cause,
+        );
+        let deliveries = deliveries_of(app, tenant, &event).await?;
+        let origin = Origin::background(tenant.clone(), app.now());
+        let internal = EventInternal::planned(deliveries.keys().cloned().collect());
+        let mut event = Stored::with_internal(event, internal);
+        app.store
+            .add_event(&origin, &mut event, &deliveries)
+            .await?;
+        app.settings.metrics.happened(origin.now, kind);
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! What the operator does and answers in place of what it would by itself. Tests and demonstrations decide it, and a restart forgets it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State as Shared};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::ocpi::Net;
+use crate::{COUNTRY_CODE, NAME, PARTY_ID, VERSION};
+
+/// The most bytes of a request.
+const BODY: usize = 1 << 20;
+
+/// What the next command meets instead of an obedient charge point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "behaviour", deny_unknown_fields)]
+pub enum Behaviour {
+    /// The operator refuses the command.
+    Reject,
+    /// The operator accepts the command, and nothing happens ever after.
+    Ignore,
+    /// The charge point answers FAILED.
+    Fail,
+    /// The result is TIMEOUT, and nothing happens.
+    Timeout,
+    /// The result is TIMEOUT, and the charge point carries the command out all the same.
+    TimeoutThenDone,
+    /// The result is ACCEPTED, and no session begins.
+    NoVehicle,
+    /// The result comes so many seconds later than usual.
+    Late { seconds: u32 },
+    /// The result comes twice.
+    Twice,
+    /// The operator answers with HTTP status 500.
+    Error,
+    /// The operator responds with this data, and nothing happens.
+    Respond { data: Value },
+    /// With this HTTP status and no body.
+    Status { http: u16 },
+    /// With this text in place of the envelope.
+    Say { text: String },
+    /// It closes the connection.
+    Close,
+    /// It never responds.
+    Hang,
+}
+
+/// Objects of a list that are made when they are asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Generated {
+    pub count: usize,
+    /// The object with a number.
+    pub make: fn(usize) -> Value,
+}
+
+/// A request of the eMSP.
+#[derive(Debug, Clone)]
+pub struct Received {
+    pub method: String,
+    /// Below the operator's address, with its query.
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+#[derive(Debug)]
+pub struct Script {
+    /// The versions that the operator lists.
+    pub versions: Vec<&'static str>,
+    /// The roles in its credentials.
+    pub roles: Value,
+    /// Modules that are missing from its endpoints.
+    pub missing: Vec<&'static str>,
+    /// Addresses of endpoints that are not its own, by module.
+    pub addresses: BTreeMap<&'static str, String>,
+    /// The objects of its lists in place of its own, by module. A module that it does not have otherwise is added to the endpoints.
+    pub lists: BTreeMap<&'static str, Vec<Value>>,
+    /// Locations in place of a list of them.
+    pub generated: Option<Generated>,
+    /// Modules whose pages name a next one that is not there.
+    pub dead_links: Vec<&'static str>,
+    /// The most objects of a page.
+    pub page: usize,
+    /// How the next commands are received.
+    pub next_commands: VecDeque<Behaviour>,
+    /// The response to every other command, which is then not carried out.
+    pub commands: Option<Value>,
+    /// The response to charging preferences, which no EVSE supports by itself.
+    pub preferences: Option<Value>,
+    /// HTTP statuses of the next answers.
+    pub fail: Vec<u16>,
+    /// The header `Retry-After` of these.
+    pub retry_after: Option<&'static str>,
+    /// The requests so far, where they are recorded.
+    pub requests: Option<Vec<Received>>,
+}
+
+impl Default for Script {
+    /// Nothing but what the operator does by itself. A few objects need several pages.
+    fn default() -> Self {
+        Self {
+            versions: vec![VERSION],
+            roles: role(COUNTRY_CODE, PARTY_ID, NAME),
+            missing: Vec::new(),
+            addresses: BTreeMap::new(),
+            lists: BTreeMap::new(),
+            generated: None,
+            dead_links: Vec::new(),
+            page: 3,
+            next_commands: VecDeque::new(),
+            commands: None,
+            preferences: None,
+            fail: Vec::new(),
+            retry_after: None,
+            requests: None,
+        }
+    }
+}
+
+impl Script {
+    /// The party NL*EXA, which accepts every command without carrying it out, and records what it is sent.
+    pub(crate) fn of_tests() -> Self {
+        Self {
+            versions: vec!["2.1.1", VERSION],
+            roles: role("NL", "EXA", "Example Operator"),
+            page: 2,
+            commands: Some(json!({"result": "ACCEPTED", "timeout": 30})),
+            preferences: Some(json!("ACCEPTED")),
+            requests: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    /// The operator's credentials.
+    pub fn credentials(&self, token: &str, versions_url: &str) -> Value {
+        json!({"token": token, "url": versions_url, "roles": self.roles})
+    }
+
+    /// How a command is received that arrives now.
+    pub fn next_command(&mut self) -> Option<Behaviour> {
+        let always = || {
+            self.commands
+                .clone()
+                .map(|data| Behaviour::Respond { data })
+        };
+        self.next_commands.pop_front().or_else(always)
+    }
+
+    /// Records a request. Returns the failure that it is answered with, if there is one.
+    fn receive(&mut self, parts: &Parts, body: &[u8]) -> Option<Response> {
+        if let Some(requests) = &mut self.requests {
+            let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
+            requests.push(Received {
+                method: parts.method.to_string(),
+                path: path.trim_start_matches("/ocpi").to_owned(),
+                headers: parts.headers.clone(),
+                body: serde_json::from_slice(body).unwrap_or_default(),
+            });
+        }
+        if self.fail.is_empty() {
+            return None;
+        }
+        let mut failure = status(self.fail.remove(0));
+        if let Some(wait) = self.retry_after {
+            let wait = HeaderValue::from_static(wait);
+            failure.headers_mut().insert(header::RETRY_AFTER, wait);
+        }
+        Some(failure)
+    }
+}
+
+fn role(country_code: &str, party_id: &str, name: &str) -> Value {
+    json!([{"role": "CPO", "country_code": country_code, "party_id": party_id, "business_details": {"name": name}}])
+}
+
+/// A response without a body.
+pub fn status(code: u16) -> Response {
+    let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    status.into_response()
+}
+
+/// Records a request, and answers it with a failure where the script has one.
+pub async fn follow(Shared(network): Net, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, BODY).await.unwrap_or_default();
+    let failure = network.script().receive(&parts, &body);
+    match failure {
+        Some(failure) => failure,
+        None => next.run(Request::from_parts(parts, Body::from(body))).await,
+    }
+}
