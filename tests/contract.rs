@@ -17,10 +17,7 @@ struct Operation {
 
 /// The document that is checked in, read when a test runs: `cargo run -p generate` writes it without building the tests again.
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../functions/src/docs/openapi.json"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../api/openapi.json");
     let text = std::fs::read_to_string(path).expect("the OpenAPI document");
     serde_json::from_str(&text).expect("JSON")
 });

@@ -8,7 +8,7 @@ mod reader;
 
 use std::path::Path;
 
-const DOCUMENT: &str = "../../functions/src/docs/openapi.json";
+const DOCUMENT: &str = "../../api/openapi.json";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for file in [

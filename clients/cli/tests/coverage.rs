@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 const DOCUMENT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../../functions/src/docs/openapi.json"
+    "/../../api/openapi.json"
 );
 
 fn document() -> Value {

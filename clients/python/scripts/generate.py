@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-DOCUMENT = json.loads((ROOT / "../../functions/src/docs/openapi.json").read_text())
+DOCUMENT = json.loads((ROOT / "../../api/openapi.json").read_text())
 SCHEMAS: dict[str, dict[str, Any]] = DOCUMENT["components"]["schemas"]
 OUT = ROOT / "src/fleet_charging/_generated"
 HEADER = '"""Written by scripts/generate.py from the OpenAPI document. Do not edit."""\n\nfrom __future__ import annotations\n\n'
@@ -392,7 +392,9 @@ REQUESTS = _requests - BOTH
 
 def main() -> None:
     version = f'API_VERSION = "{DOCUMENT["info"]["version"]}"\n"""The version of the interface that this client speaks."""\n'
+    OUT.mkdir(exist_ok=True)
     for name, text in (
+        ("__init__", ""),
         ("version", HEADER + version),
         ("models", models()),
         ("errors", errors()),

@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 const root = new URL("../", import.meta.url);
-const document = JSON.parse(readFileSync(new URL("../../functions/src/docs/openapi.json", root), "utf8"));
+const document = JSON.parse(readFileSync(new URL("../../api/openapi.json", root), "utf8"));
 const schemas = document.components.schemas;
 
 const HEADER = "// Written by `npm run generate` from the OpenAPI document. Do not edit.\n\n";

@@ -37,7 +37,7 @@ pub const PAGES: [(&str, &str); 4] = [
 ];
 
 /// The OpenAPI document, which `cargo run -p generate` writes.
-pub const DOCUMENT: &str = include_str!("openapi.json");
+pub const DOCUMENT: &str = include_str!("../../../api/openapi.json");
 
 /// The address in the document that stands for the service's own.
 const PLACEHOLDER: &str = "http://127.0.0.1:8787";

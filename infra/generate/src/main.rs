@@ -17,7 +17,7 @@ use tests::access;
 #[derive(Parser)]
 #[command(name = "generate")]
 struct Options {
-    /// The files to write; all of them by default
+    /// The files to write; by default all that are in the repository
     files: Vec<File>,
     /// Write nothing, and fail if a file is out of date
     #[arg(long)]
@@ -30,9 +30,9 @@ struct Options {
 /// A generated file. The order is that of writing: measuring the capacity validates responses against the document.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum File {
-    /// functions/src/docs/openapi.json
+    /// api/openapi.json
     Openapi,
-    /// clients/openapi-3.0.json: the same document for programs that do not read OpenAPI 3.1
+    /// target/openapi-3.0.json: the same document for programs that do not read OpenAPI 3.1. Written only when it is asked for
     #[value(name = "openapi-3.0")]
     Openapi30,
     /// infra/access.json: what each function calls of the table, as tests have recorded it
@@ -62,10 +62,10 @@ impl File {
     async fn render(self, options: &Options) -> std::io::Result<Vec<(String, String)>> {
         Ok(match self {
             Self::Openapi => vec![(
-                "functions/src/docs/openapi.json".to_owned(),
+                "api/openapi.json".to_owned(),
                 openapi::render(),
             )],
-            Self::Openapi30 => vec![("clients/openapi-3.0.json".to_owned(), openapi::render_3_0())],
+            Self::Openapi30 => vec![("target/openapi-3.0.json".to_owned(), openapi::render_3_0())],
             Self::Access => vec![(access::FILE.to_owned(), recorded_access(options.all)?)],
             Self::Template => template::render(&present("infra/template.yaml")?),
             Self::Capacity => vec![("infra/capacity.md".to_owned(), capacity::render().await)],
@@ -123,7 +123,11 @@ async fn main() -> std::io::Result<ExitCode> {
     let options = Options::parse();
     let mut out_of_date = Vec::new();
     for file in File::value_variants() {
-        if !options.files.is_empty() && !options.files.contains(file) {
+        let is_wanted = match options.files.is_empty() {
+            true => *file != File::Openapi30,
+            false => options.files.contains(file),
+        };
+        if !is_wanted {
             continue;
         }
         let files = file.render(&options).await?;
