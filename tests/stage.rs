@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use functions::charging_sessions::received::ApplyReceived;
+use functions::networks::received::ApplyReceived;
 use functions::job::Job as _;
 use functions::jobs::work;
 use functions::networks::apply_tariff::ApplyTariff;

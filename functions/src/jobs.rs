@@ -7,7 +7,6 @@ use shared::{App, Error, function_scope};
 
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::charging_sessions::operate::OperateSession;
-use crate::charging_sessions::received::ApplyReceived;
 use crate::charging_sessions::settle::SettleSession;
 use crate::charging_sessions::stop_at_limit::StopSession;
 use crate::fleets::bill::BillFleet;
@@ -16,6 +15,7 @@ use crate::invoices::check::CheckInvoice;
 use crate::job::{Job, read};
 use crate::networks::apply_tariff::ApplyTariff;
 use crate::networks::push_token::PushToken;
+use crate::networks::received::ApplyReceived;
 use crate::networks::results::ApplyResult;
 use crate::networks::sync::SyncNetwork;
 use crate::reports::generate::GenerateReport;

@@ -35,11 +35,10 @@ pub mod webhooks;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::routing::{MethodFilter, MethodRouter};
 use function::{Function, Trigger};
-use request_spec::{Replies, RequestParts};
+use request_spec::{Handles, RequestParts};
 use shared::App;
 use shared::deployment::Deployment;
 use shared::http::{Method, Route, edge};
@@ -73,7 +72,7 @@ const TRIGGERED: [Function; 12] = [
     accounts::export::FUNCTION,
     accounts::erase::FUNCTION,
     secrets::reencrypt::FUNCTION,
-    charging_stations::import::FUNCTION,
+    networks::import_stations::FUNCTION,
     networks::manage::FUNCTION,
     ocpi::FUNCTION,
     stream::relay::FUNCTION,
@@ -96,8 +95,8 @@ pub struct Endpoint {
 
 fn endpoint<H, T>(route: Route, handler: H) -> Endpoint
 where
-    H: Handler<T, App> + Replies<T>,
-    T: RequestParts + 'static,
+    H: Handles<T>,
+    T: RequestParts,
 {
     let route = Route {
         query: T::query_names,
@@ -113,7 +112,7 @@ where
         route,
         #[cfg(feature = "document")]
         request_spec: T::request_spec,
-        handler: on(filter, handler),
+        handler: handler.routed(filter),
     }
 }
 

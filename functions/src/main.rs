@@ -11,10 +11,10 @@ use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::erase::{self, Erase};
 use functions::accounts::export::{self, Export};
 use functions::accounts::set_status::{self, SetStatus};
-use functions::charging_stations::import::{self, Import};
 use functions::docs;
 use functions::gateway::{self, trace_of};
 use functions::jobs::{self, read_message, work};
+use functions::networks::import_stations::{self, Import};
 use functions::networks::manage::{self, Manage};
 use functions::ocpi;
 use functions::secrets::reencrypt::{self, Reencrypt};
@@ -97,9 +97,11 @@ async fn serve() -> Result<(), Error> {
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }
-        import::NAME => {
+        import_stations::NAME => {
             let handle = async |event: LambdaEvent<Import>| {
-                import::handle(&app, event.payload).await.map_err(logged)
+                import_stations::handle(&app, event.payload)
+                    .await
+                    .map_err(logged)
             };
             lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
         }

@@ -1,13 +1,16 @@
 //! The request that a handler expects and what its reply shows, derived from its signature: the part of the OpenAPI document that
 //! is not in its route.
 
-use axum::extract::State;
+use axum::extract::{FromRequest, FromRequestParts, State};
+use axum::routing::{MethodFilter, MethodRouter, on};
 use serde::de::DeserializeOwned;
 use shared::error::Code;
+use shared::http::errors;
 use shared::http::list::Paging;
-use shared::http::{Body, ListQuery, PathId, Query, RequestContext, Shown, Shows, query};
+use shared::http::{Body, ListQuery, PathId, Query, RequestContext, query};
 use shared::models::body::RequestBody;
 use shared::models::schema::{Named, named};
+use shared::store::shown::{Shown, Shows};
 use shared::{App, Error, Reply};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
@@ -86,9 +89,12 @@ impl<T: RequestBody> RequestPart for Body<T> {
 }
 
 /// A handler with these arguments, behind axum's own marker.
-pub trait Replies<T> {
+pub trait Handles<T> {
     /// What its reply shows.
     const SHOWS: Shows;
+
+    /// The handler behind a method.
+    fn routed(self, method: MethodFilter) -> MethodRouter<App>;
 }
 
 /// The arguments of a handler, behind axum's own marker.
@@ -100,33 +106,47 @@ pub trait RequestParts {
 }
 
 macro_rules! arguments {
-    ($($part:ident)*) => {
-        impl<F, Fut, R, M, $($part,)*> Replies<(M, $($part,)*)> for F
+    ($($part:ident)*, $last:ident) => {
+        impl<F, Fut, R, M, $($part,)* $last> Handles<(M, $($part,)* $last)> for F
         where
-            F: Fn($($part),*) -> Fut,
-            Fut: Future<Output = Result<Reply<R>, Error>>,
+            F: Fn($($part,)* $last) -> Fut + Clone + Send + Sync + 'static,
+            Fut: Future<Output = Result<Reply<R>, Error>> + Send,
             R: Shown,
+            M: 'static,
+            $($part: FromRequestParts<App> + Send + 'static,)*
+            $last: FromRequest<App, M> + Send + 'static,
         {
             const SHOWS: Shows = R::SHOWS;
+
+            #[allow(non_snake_case)]
+            fn routed(self, method: MethodFilter) -> MethodRouter<App> {
+                let handler = move |$($part: $part,)* $last: $last| {
+                    let reply = self($($part,)* $last);
+                    async { reply.await.map_or_else(errors::refused, |one| errors::shown(one.into())) }
+                };
+                on::<_, (M, $($part,)* $last), App>(method, handler)
+            }
         }
 
-        impl<M, $($part: RequestPart,)*> RequestParts for (M, $($part,)*) {
+        impl<M, $($part: RequestPart,)* $last: RequestPart> RequestParts for (M, $($part,)* $last) {
             fn query_names() -> Vec<&'static str> {
                 let mut names = Vec::new();
                 $($part::query_names(&mut names);)*
+                $last::query_names(&mut names);
                 names
             }
 
             fn request_spec() -> RequestSpec {
                 let mut spec = RequestSpec::default();
                 $($part::describe(&mut spec);)*
+                $last::describe(&mut spec);
                 spec
             }
         }
     };
 }
 
-arguments!(A B);
-arguments!(A B C);
-arguments!(A B C D);
-arguments!(A B C D E);
+arguments!(A, B);
+arguments!(A B, C);
+arguments!(A B C, D);
+arguments!(A B C D, E);

@@ -13,8 +13,11 @@ use crate::error::Result;
 use crate::http::edge::Edge;
 use crate::http::rate_limit::RateLimiter;
 use crate::id::Id;
+use crate::models::network::PartyId;
 use crate::models::stored::Stored;
 use crate::models::webhook_endpoint::WebhookEndpoint;
+use crate::ocpi::credentials::CredentialsToken;
+use crate::ocpi_client::Platform;
 use crate::origin::Tenant;
 use crate::outbound::Outbound;
 use crate::ports::files::Files;
@@ -120,6 +123,18 @@ impl App {
 
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The platform of another party, and as whom it is called: see [`Platform`].
+    pub fn platform(&self, token: CredentialsToken, to: Option<PartyId>) -> Platform<'_> {
+        Platform {
+            outbound: &self.outbound,
+            targets: self.settings.targets,
+            own_party: &self.settings.own_party.id,
+            clock: &*self.clock,
+            token,
+            to,
+        }
     }
 
     /// Sends a message at a moment.

@@ -15,7 +15,6 @@ use reqwest::Method;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::app::App;
 use crate::error::Result;
 use crate::fields::text::WebUrl;
 use crate::id::{Id, Kind};
@@ -24,6 +23,8 @@ use crate::ocpi::envelope::Received;
 use crate::ocpi::page::next_link;
 use crate::ocpi::party::PartyId;
 use crate::ocpi::reader;
+use crate::outbound::Outbound;
+use crate::ports::Clock;
 use crate::targets::Targets;
 use crate::time::{HOUR, SignedDuration, Timestamp};
 use crate::webhooks::attempt;
@@ -49,7 +50,10 @@ const MAX_LINK: usize = 2048;
 
 /// A platform, and as whom and to whom messages are sent.
 pub struct Platform<'a> {
-    pub app: &'a App,
+    pub outbound: &'a Outbound,
+    pub targets: Targets,
+    pub own_party: &'a PartyId,
+    pub clock: &'a dyn Clock,
     pub token: CredentialsToken,
     /// The party that messages to functional modules are addressed to; `None` for the modules `versions` and `credentials`, whose
     /// messages are not routed.
@@ -140,19 +144,19 @@ impl Platform<'_> {
         body: Option<&Value>,
         timeout: Duration,
     ) -> Result<reqwest::Response, Failure> {
-        let url = checked(url, self.app.settings.targets).map_err(Failure::Address)?;
-        let client = self.app.outbound.client();
+        let url = checked(url, self.targets).map_err(Failure::Address)?;
+        let client = self.outbound.client();
         let client = client.map_err(|error| Failure::Unreachable(error.to_string()))?;
         let mut request = client
             .request(method, url)
             .timeout(timeout)
             .header("authorization", self.token.header());
         for name in ["x-request-id", "x-correlation-id"] {
-            let id = Id::new(Kind::Request, self.app.now());
+            let id = Id::new(Kind::Request, self.clock.now());
             request = request.header(name, id.to_string());
         }
         if let Some(to) = &self.to {
-            let own = &self.app.settings.own_party.id;
+            let own = self.own_party;
             for (name, value) in [
                 ("ocpi-to-country-code", to.country_code()),
                 ("ocpi-to-party-id", to.party_id()),
@@ -176,7 +180,7 @@ impl Platform<'_> {
         }
         Err(Failure::Http {
             status,
-            retry_after: retry_after(&response, self.app.now()),
+            retry_after: retry_after(&response, self.clock.now()),
             explanation: Explanation::of(&read(response).await.unwrap_or_default()),
         })
     }

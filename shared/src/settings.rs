@@ -5,7 +5,7 @@ use crate::encryption::EncryptionKeys;
 use crate::environment::{is_loopback, variable};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
-use crate::ocpi::party::PartyId;
+use crate::models::network::PartyId;
 use crate::origin::Mode;
 use crate::targets::Targets;
 use crate::version::Versions;

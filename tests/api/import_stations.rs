@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use functions::charging_stations::import::{self, Imported};
+use functions::networks::import_stations::{self, Imported};
 use serde_json::{Value, json};
 use shared::origin::Mode;
 use tests::{Client, Crew, TestApp};
@@ -13,8 +13,9 @@ async fn load(app: &TestApp, locations: &Value, tariffs: Option<&Value>) -> Impo
     let (locations, tariffs) = (text(locations), tariffs.map(text));
     let service = app.app();
     let (stations, mut imported) =
-        import::read(&locations, tariffs.as_deref(), service.now()).expect("files of objects");
-    import::add(service, Mode::Test, stations, &mut imported)
+        import_stations::read(&locations, tariffs.as_deref(), service.now())
+            .expect("files of objects");
+    import_stations::add(service, Mode::Test, stations, &mut imported)
         .await
         .expect("the stations are stored");
     imported

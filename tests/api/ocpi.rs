@@ -960,10 +960,10 @@ mod cdrs {
 mod commands {
     use super::*;
     use functions::networks::commands::{Response, send as send_command};
+    use shared::models::network::PartyId;
     use shared::models::stored::Stored;
     use shared::ocpi::command::{Command, ResponseType, ResultType};
     use shared::ocpi::network::Network;
-    use shared::ocpi::party::PartyId;
     use shared::ports::network::Subject;
     use shared::store::networks::{SentCommand, operators};
     use shared::{Id, Kind, Mode};
@@ -2211,10 +2211,10 @@ mod examples {
 
     #[test]
     fn the_other_objects_are_read() {
+        use shared::models::token::Token;
         use shared::ocpi::credentials::Credentials;
         use shared::ocpi::envelope::Received;
         use shared::ocpi::reader::lenient;
-        use shared::ocpi::token::Token;
         use shared::ocpi::versions::{Version, VersionDetails, best};
         let Some(list) = example("versions_info_example") else {
             return skip();
@@ -2239,7 +2239,7 @@ mod examples {
         ] {
             let credentials: Credentials =
                 lenient(&example(name).expect("an example")).expect(name);
-            let own = shared::ocpi::party::PartyId::new("GB", "FCS").expect("a party");
+            let own = shared::models::network::PartyId::new("GB", "FCS").expect("a party");
             credentials.check(&own).expect(name);
         }
         for name in ["token_example_1_app_user", "token_put_example"] {

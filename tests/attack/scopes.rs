@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use shared::Kind;
-use shared::http::{Method, Route, Shows, expand};
+use shared::http::{Method, Route, expand};
+use shared::store::shown::Shows;
 use shared::models::api_key::{Resource, Scope};
 use shared::models::event::EventType;
 use tests::contract::DOCUMENT;

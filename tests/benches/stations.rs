@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use functions::charging_stations::import;
+use functions::networks::import_stations;
 use serde_json::{Value, json};
 use shared::models::reservation::Reservation;
 use shared::{App, Id, Mode};
@@ -88,9 +88,9 @@ async fn fill(app: &App, dice: &Dice, stations: usize) {
     for chunk in numbers.chunks(AT_A_TIME) {
         let locations: Vec<Value> = chunk.iter().map(|n| location(*n, dice)).collect();
         let file = Value::from(locations).to_string();
-        let read = import::read(file.as_bytes(), None, app.now());
+        let read = import_stations::read(file.as_bytes(), None, app.now());
         let (stations, mut imported) = read.expect("stations");
-        let added = import::add(app, Mode::Test, stations, &mut imported);
+        let added = import_stations::add(app, Mode::Test, stations, &mut imported);
         added.await.expect("an import");
     }
 }

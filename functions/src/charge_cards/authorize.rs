@@ -4,6 +4,7 @@
 //! ([`super::tap`]), the policies in enforcement, and the payment method: that of the reservation, else the driver's default, else the
 //! fleet's. A wallet without money and a payment card that has expired refuse. Without any payment method the session is invoiced.
 
+use shared::charging::card::{CardContext, CardValidity, token_type};
 use shared::charging::effective_price::{ChargingVehicle, EffectivePrice};
 use shared::charging::policies::{PolicyContext, PricedStation, judge};
 use shared::charging::session::charging_window;
@@ -14,9 +15,8 @@ use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
 use shared::models::policy::Policy;
+use shared::models::token::{AllowedType, Token, TokenType};
 use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::ocpi::card::{CardContext, CardValidity, token_type};
-use shared::ocpi::token::{AllowedType, Token, TokenType};
 use shared::origin::{Mode, Tenant};
 use shared::time::Timestamp;
 use shared::window::Window;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use shared::charging::card::{CardContext, Issuer};
 use shared::models::account::{Account, AccountStatus};
 use shared::models::charge_card::ChargeCard;
 use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::policy::Policy;
 use shared::models::stored::Stored;
+use shared::models::token::Token;
 use shared::models::vehicle::Vehicle;
-use shared::ocpi::card::{CardContext, Issuer};
-use shared::ocpi::token::Token;
 use shared::origin::Tenant;
 use shared::store::row::ById;
 use shared::{App, Error, Id};

@@ -1,10 +1,11 @@
 //! Who charges when a card is held to the reader of a charging station.
 //!
 //! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from 15 minutes before its start to its end. Without
-//! one, the first of those charges that the card leads to ([`shared::ocpi::card`]) whose vehicle has a plug that fits and is not
+//! one, the first of those charges that the card leads to ([`shared::charging::card`]) whose vehicle has a plug that fits and is not
 //! charging elsewhere.
 
 use shared::charging::calendar::{CalendarOwner, Entry};
+use shared::charging::card::{CardContext, token_type};
 use shared::charging::session::expected;
 use shared::models::charge_card::ChargeCard;
 use shared::models::charging_station::{ChargingStation, Connector, Plug};
@@ -12,9 +13,8 @@ use shared::models::driver::Driver;
 use shared::models::fleet::Fleet;
 use shared::models::reservation::Reservation;
 use shared::models::stored::Stored;
+use shared::models::token::TokenType;
 use shared::models::vehicle::Vehicle;
-use shared::ocpi::card::{CardContext, token_type};
-use shared::ocpi::token::TokenType;
 use shared::origin::{Mode, Tenant};
 use shared::store::calendars::Calendars;
 use shared::time::{SignedDuration, Timestamp, minutes};

@@ -3,7 +3,6 @@
 use shared::App;
 use shared::error::{Error, Result};
 use shared::models::charge_card::ChargeCard;
-use shared::ocpi::network::NetworkStatus;
 use shared::origin::Mode;
 use shared::ports::network::Subject;
 
@@ -32,7 +31,7 @@ pub async fn on_change(app: &App, mode: Mode, uid: &str, record: &StreamRecord) 
         return Ok(());
     }
     for network in app.store.networks(mode).await? {
-        if network.object.status != NetworkStatus::Connected {
+        if !network.object.is_connected() {
             continue;
         }
         let job = PushToken {

@@ -5,7 +5,6 @@ mod end;
 pub mod end_stalled;
 pub mod list;
 pub mod operate;
-pub mod received;
 pub mod retrieve;
 pub mod review;
 pub mod settle;

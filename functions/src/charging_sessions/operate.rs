@@ -17,7 +17,6 @@ use shared::models::driver::Driver;
 use shared::models::network::ObjectId;
 use shared::models::reservation::Reservation;
 use shared::models::stored::Stored;
-use shared::ocpi::command::{CommandType, ResponseType};
 use shared::origin::{Origin, Tenant};
 use shared::ports::JobSubject;
 use shared::ports::network::{
@@ -215,32 +214,19 @@ async fn send_stop(
     Ok(())
 }
 
-/// Works on the response to a command, or on its result.
+/// Works on the response to a command, or on its result. A session ends when the network reports its end, not by the result of a stop.
 ///
 /// # Errors
 /// DynamoDB or the network cannot be reached, or the session changes in the meantime: the message comes again.
 pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error> {
-    if command.command != CommandType::StartSession {
-        // A session ends when the network reports its end.
-        return Ok(());
-    }
-    let Subject { tenant, id } = &command.subject;
-    let now = app.now();
-    let is_refused = command
-        .response
-        .is_some_and(|response| response != ResponseType::Accepted);
-    if is_refused {
-        let reason = SessionFailedReason::NetworkRejected;
-        return update(app, tenant, id, |row| row.fail_start(reason, now)).await;
-    }
-    let Some(result) = command.result() else {
+    let Some(outcome) = command.start_outcome() else {
         return Ok(());
     };
-    let failure = result.failure();
-    let is_accepted = result == shared::ocpi::command::ResultType::Accepted;
-    update(app, tenant, id, |row| match failure {
-        Some(reason) => row.fail_start(reason, now),
-        None => is_accepted && row.accept_start(),
+    let Subject { tenant, id } = &command.subject;
+    let now = app.now();
+    update(app, tenant, id, |row| match outcome {
+        Ok(()) => row.accept_start(),
+        Err(reason) => row.fail_start(reason, now),
     })
     .await
 }

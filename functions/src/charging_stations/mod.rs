@@ -1,6 +1,5 @@
 //! Charging stations with their connectors and prices. All accounts share them.
 
-pub mod import;
 pub mod list;
 pub mod rematch;
 pub mod retrieve;

@@ -9,8 +9,8 @@ use shared::store::networks::operators;
 
 use super::apply_tariff::ApplyTariff;
 use super::results::ApplyResult;
-use crate::charging_sessions::received::ApplyReceived;
 use crate::job::Job as _;
+use crate::networks::received::ApplyReceived;
 use crate::stream::change::{Followers, OnChange};
 use crate::stream::record::{StreamRecord, text_of};
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use shared::models::network::{Owner, PartyId};
 use shared::models::stored::Stored;
 use shared::ocpi::command::{Command, CommandResponse, ResponseType};
-use shared::ocpi::network::{Network, NetworkStatus};
+use shared::ocpi::network::Network;
 use shared::ocpi::reader::lenient;
 use shared::ocpi::versions::{InterfaceRole, OwnUrls, module};
 use shared::ocpi_client::{Failure, Platform, below};
@@ -64,7 +64,7 @@ pub async fn send(
         .object
         .endpoint(module::COMMANDS, InterfaceRole::Receiver);
     let own_url = network.internal.own_url.as_deref();
-    let connected = network.object.status == NetworkStatus::Connected;
+    let connected = network.object.is_connected();
     let (Some(endpoint), Some(own_url), Some(version), true) =
         (endpoint, own_url, network.object.version, connected)
     else {
@@ -162,11 +162,8 @@ pub(super) fn platform<'a>(
     network: &Stored<Network>,
     to: &PartyId,
 ) -> Result<Platform<'a>, Error> {
-    Ok(Platform {
-        app,
-        token: network.foreign_token(&app.settings.encryption_keys)?,
-        to: Some(to.clone()),
-    })
+    let token = network.foreign_token(&app.settings.encryption_keys)?;
+    Ok(app.platform(token, Some(to.clone())))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use shared::ocpi::party::Role;
 use shared::ocpi::versions::{
     self, Endpoint, InterfaceRole, OcpiVersion, OwnUrls, Version, VersionDetails, module,
 };
-use shared::ocpi_client::{Failure, Platform, checked};
+use shared::ocpi_client::{Failure, checked};
 use shared::origin::{Mode, Origin};
 use shared::store::networks::{operators, shared_origin};
 use shared::{App, Error, Id};
@@ -66,11 +66,7 @@ pub async fn endpoints(
         .await
         .map_err(invalid)?;
     let unusable = |failure: Failure| (StatusCode::CLIENT_API_UNUSABLE, failure.to_string());
-    let platform = Platform {
-        app,
-        token,
-        to: None,
-    };
+    let platform = app.platform(token, None);
     let list: Vec<Version> = platform.get(&credentials.url).await.map_err(unusable)?;
     let found = list.iter().find(|one| one.version == version.as_str());
     let found = found.ok_or_else(|| {
@@ -255,11 +251,7 @@ pub async fn start(
     check_addresses(app, [("url", versions_url)])
         .await
         .map_err(invalid("url"))?;
-    let platform = Platform {
-        app,
-        token: token_a,
-        to: None,
-    };
+    let platform = app.platform(token_a, None);
     let list: Vec<Version> = platform.get(versions_url).await?;
     let (version, url) = versions::best(&list)
         .ok_or_else(|| Error::invalid("url", "the platform has neither version 2.2.1 nor 2.3.0"))?;
@@ -373,11 +365,7 @@ pub async fn revoke(
     // A token that cannot be decrypted any more must not keep the network connected.
     let problem = match token {
         Ok(token) => {
-            let platform = Platform {
-                app,
-                token,
-                to: None,
-            };
+            let platform = app.platform(token, None);
             platform
                 .delete(&endpoint)
                 .await

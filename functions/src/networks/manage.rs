@@ -437,7 +437,7 @@ async fn pull(
 ) -> Result<Managed, Error> {
     let origin = shared_origin(mode, now);
     let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
-    if network.object.status != NetworkStatus::Connected {
+    if !network.object.is_connected() {
         return Err(Error::conflict(
             "The network is not connected.",
             Some("network"),

@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 use shared::models::stored::Stored;
-use shared::ocpi::network::{Network, NetworkStatus};
+use shared::ocpi::network::Network;
 use shared::ocpi::versions::{InterfaceRole, module};
-use shared::ocpi_client::{Platform, below};
+use shared::ocpi_client::below;
 use shared::origin::Mode;
 use shared::ports::{JobSubject, digest_of};
 use shared::store::networks::operators;
@@ -45,7 +45,7 @@ impl Job for PushToken {
         let Self { mode, network, uid } = &self;
         let mode = *mode;
         let network: Option<Stored<Network>> = app.store.find(&operators(mode), network).await?;
-        let connected = network.filter(|one| one.object.status == NetworkStatus::Connected);
+        let connected = network.filter(|one| one.object.is_connected());
         let Some(network) = connected else {
             return Ok(());
         };
@@ -57,11 +57,8 @@ impl Job for PushToken {
         let (Some(endpoint), Some(token)) = (endpoint, token) else {
             return Ok(());
         };
-        let platform = Platform {
-            app,
-            token: network.foreign_token(&app.settings.encryption_keys)?,
-            to: network.object.main_party().cloned(),
-        };
+        let key = network.foreign_token(&app.settings.encryption_keys)?;
+        let platform = app.platform(key, network.object.main_party().cloned());
         let (country, party) = (token.owner.country_code(), token.owner.party_id());
         let url = below(endpoint, &[country, party, &token.uid]);
         let url = format!("{url}?type={}", token.kind.as_str());

@@ -33,7 +33,7 @@ use shared::models::action::Action;
 use shared::models::network::{Module, ObjectId, PartyId};
 use shared::models::stored::Stored;
 use shared::ocpi::cdr::Cdr;
-use shared::ocpi::network::{Network, NetworkStatus, PartyRefusal};
+use shared::ocpi::network::{Network, PartyRefusal};
 use shared::ocpi::object::{Part, Refusal, Update, put, put_part};
 use shared::ocpi::party::PartyStatus;
 use shared::ocpi::reader::{self, lenient};
@@ -41,7 +41,7 @@ use shared::ocpi::session::Session;
 use shared::ocpi::tariff::Tariff;
 use shared::ocpi::token::ClientInfo;
 use shared::ocpi::versions::InterfaceRole;
-use shared::ocpi_client::{Failure, MAX_PAGE, PageStream, Platform};
+use shared::ocpi_client::{Failure, MAX_PAGE, PageStream};
 use shared::origin::Mode;
 use shared::ports::JobSubject;
 use shared::store::networks::{Pull, operators, shared_origin};
@@ -216,7 +216,7 @@ async fn schedule(
 ) -> Result<(), Error> {
     let origin = shared_origin(mode, app.now());
     let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
-    if network.object.status != NetworkStatus::Connected {
+    if !network.object.is_connected() {
         return Ok(());
     }
     // Networks are pulled at different times of the hour.
@@ -290,13 +290,9 @@ impl Run<'_> {
             pull.give_up_module(&why);
             return Ok(PageEnd::Whole);
         }
-        let platform = Platform {
-            app: self.app,
-            token: self
-                .network
-                .foreign_token(&self.app.settings.encryption_keys)?,
-            to: network.main_party().cloned(),
-        };
+        let keys = &self.app.settings.encryption_keys;
+        let token = self.network.foreign_token(keys)?;
+        let platform = self.app.platform(token, network.main_party().cloned());
         let max_bytes = MAX_PAGE.min(self.limits.bytes.saturating_sub(pull.bytes));
         let page = match platform.get_page(&url, max_bytes).await {
             Ok(page) => page,

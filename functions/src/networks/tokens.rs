@@ -1,10 +1,10 @@
 //! The tokens that drivers charge with, as networks know them: those of charge cards.
 
+use shared::charging::card::token_type;
 use shared::models::charge_card::ChargeCard;
 use shared::models::driver::Driver;
-use shared::ocpi::card::token_type;
+use shared::models::token::{Token, TokenType};
 use shared::ocpi::cost::CdrToken;
-use shared::ocpi::token::{Token, TokenType};
 use shared::origin::{Mode, Tenant};
 use shared::{App, Error, Id, Timestamp};
 

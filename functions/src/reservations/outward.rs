@@ -10,11 +10,11 @@ use shared::models::driver::Driver;
 use shared::models::reservation::outward::{OutwardReservation, OutwardState};
 use shared::models::reservation::{Reservation, Reserved};
 use shared::models::stored::Stored;
-use shared::ocpi::command::ResultType;
 use shared::origin::{Origin, Tenant};
-use shared::ports::network::{CancelRequest, CommandStatus, ReserveRequest, Subject};
+use shared::ports::network::{
+    CancelRequest, CommandStatus, ReserveOutcome, ReserveRequest, Subject,
+};
 use shared::ports::{JobSubject, digest_of};
-use shared::store::networks::SentCommand;
 use shared::{App, Error, Id};
 
 use crate::charge_cards;
@@ -201,37 +201,15 @@ async fn look(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Resul
         None => None,
     };
     let now = app.now();
-    match (result(sent.as_ref()), until) {
-        (ReserveNowOutcome::Kept, Some(_)) => row.accept_outward(command),
-        (ReserveNowOutcome::Refused, _) => row.refuse_outward(now),
+    let outcome = sent.map_or(ReserveOutcome::Open, |sent| sent.reserve_outcome());
+    match (outcome, until) {
+        (ReserveOutcome::Kept, Some(_)) => row.accept_outward(command),
+        (ReserveOutcome::Refused, _) => row.refuse_outward(now),
         // A result that is lost counts as a refusal; the relay cancels what the network may have kept.
-        (ReserveNowOutcome::Open, Some(until)) if until <= now => row.refuse_outward(now),
-        (ReserveNowOutcome::Open, _) | (ReserveNowOutcome::Kept, None) => return Ok(()),
+        (ReserveOutcome::Open, Some(until)) if until <= now => row.refuse_outward(now),
+        (ReserveOutcome::Open, _) | (ReserveOutcome::Kept, None) => return Ok(()),
     }
     save(app, tenant, &mut row).await
-}
-
-/// What the results of a RESERVE_NOW say.
-enum ReserveNowOutcome {
-    Open,
-    Kept,
-    Refused,
-}
-
-fn result(sent: Option<&SentCommand>) -> ReserveNowOutcome {
-    let Some(sent) = sent else {
-        return ReserveNowOutcome::Open;
-    };
-    // A network may end a reservation that it has kept.
-    let ended = |result: &ResultType| *result == ResultType::CanceledReservation;
-    if sent.results.iter().any(|one| ended(&one.result)) {
-        return ReserveNowOutcome::Refused;
-    }
-    match sent.result() {
-        None | Some(ResultType::Timeout) => ReserveNowOutcome::Open,
-        Some(ResultType::Accepted) => ReserveNowOutcome::Kept,
-        Some(_) => ReserveNowOutcome::Refused,
-    }
 }
 
 /// Ends a reservation at the network of the station.

@@ -61,10 +61,7 @@ impl File {
     /// with its generated parts replaced.
     async fn render(self, options: &Options) -> std::io::Result<Vec<(String, String)>> {
         Ok(match self {
-            Self::Openapi => vec![(
-                "api/openapi.json".to_owned(),
-                openapi::render(),
-            )],
+            Self::Openapi => vec![("api/openapi.json".to_owned(), openapi::render())],
             Self::Openapi30 => vec![("target/openapi-3.0.json".to_owned(), openapi::render_3_0())],
             Self::Access => vec![(access::FILE.to_owned(), recorded_access(options.all)?)],
             Self::Template => template::render(&present("infra/template.yaml")?),

@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use functions::Endpoint;
 use serde_json::{Map, Value, json};
 use shared::error::Code;
-use shared::http::{Conditional, Route, Shows, expand};
+use shared::http::{Conditional, Route, expand};
 use shared::models::event::EventType;
 use shared::models::schema::Named;
+use shared::store::shown::Shows;
 use shared::version;
 
 use self::names::capital;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use axum::response::Response;
 use axum::routing::post;
 use axum::{Json, Router};
 use functions::accounts::erase::{self, Erase, Erased, ErasureStatus};
@@ -18,16 +19,15 @@ use functions::accounts::set_status;
 use functions::secrets::reencrypt::{self, ReencryptionProgress};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use shared::App;
 use shared::error::Error;
-use shared::http::errors;
 use shared::models::account::Account;
-use shared::response::Response;
 use shared::store::erasure::Accounts;
-use shared::{App, Id, Kind};
 
 use crate::check_json;
 use crate::engine::Engine;
 use crate::files::{self, Folder};
+use crate::guard::refused;
 use crate::inbox::Inbox;
 
 /// The answer to `POST /_local/account_export`: what the function answers, with links to the files that there are so far.
@@ -82,7 +82,9 @@ async fn set_account_status(
     body: Bytes,
 ) -> Result<Json<Account>, Response> {
     let set = async { set_status::handle(&app, read(&headers, &body)?).await };
-    set.await.map(Json).map_err(|error| shown(&app, &error))
+    set.await
+        .map(Json)
+        .map_err(|error| refused(&*app.clock, &error))
 }
 
 /// `POST /_local/account_export`: writes every object of an account and mode to files.
@@ -104,7 +106,7 @@ async fn export_account(
     exported
         .await
         .map(Json)
-        .map_err(|error| shown(&app, &error))
+        .map_err(|error| refused(&*app.clock, &error))
 }
 
 /// `POST /_local/account_erasure`: deletes a closed account and everything that belongs to it.
@@ -123,7 +125,10 @@ async fn erase_account(
         }
         erased
     };
-    erased.await.map(Json).map_err(|error| shown(&app, &error))
+    erased
+        .await
+        .map(Json)
+        .map_err(|error| refused(&*app.clock, &error))
 }
 
 /// `POST /_local/reencryption`: encrypts the secrets in rows with the first key.
@@ -133,14 +138,12 @@ async fn reencrypt_secrets(
     body: Bytes,
 ) -> Result<Json<ReencryptionProgress>, Response> {
     let done = async { reencrypt::handle(&app, read(&headers, &body)?).await };
-    done.await.map(Json).map_err(|error| shown(&app, &error))
+    done.await
+        .map(Json)
+        .map_err(|error| refused(&*app.clock, &error))
 }
 
 fn read<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Result<T, Error> {
     check_json(headers)?;
     shared::http::body::read(body, None)
-}
-
-fn shown(app: &App, error: &Error) -> Response {
-    errors::answer(error, &Id::new(Kind::Request, app.now()), "")
 }

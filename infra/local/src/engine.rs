@@ -41,7 +41,7 @@ const RECEIVERS_PATIENCE: Duration = Duration::from_secs(15);
 
 pub struct Engine {
     app: App,
-    clock: Arc<LocalClock>,
+    pub clock: Arc<LocalClock>,
     timeline: Arc<Timeline>,
     streams: Mutex<Streams>,
     workers: Arc<Semaphore>,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use shared::error::{ClientError, Error, ErrorClass, ErrorType};
 use shared::http::errors;
 use shared::ports::Clock;
@@ -108,7 +108,7 @@ pub fn forbidden(clock: &dyn Clock, message: String) -> Response {
 /// The response that shows an error.
 pub fn refused(clock: &dyn Clock, error: &Error) -> Response {
     let id = Id::new(Kind::Request, clock.now());
-    let mut response = errors::answer(error, &id, "").into_response();
+    let mut response = errors::shown(errors::answer(error, &id, ""));
     if response.status() == StatusCode::UNAUTHORIZED {
         let scheme = HeaderValue::from_static("Bearer");
         response

@@ -35,18 +35,16 @@ use aws_sdk_dynamodb::config::SharedHttpClient;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response as HttpResponse;
+use axum::response::Response;
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use cpo::Cpo;
 use functions::accounts::bootstrap::{self, Bootstrap};
-use functions::charging_stations::import::Imported;
+use functions::networks::import_stations::Imported;
 use serde::{Deserialize, Serialize};
-use shared::Response;
 use shared::app::{App, TABLE};
 use shared::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
 use shared::error::{Error, Result};
-use shared::http::errors;
 use shared::metrics::Metrics;
 use shared::models::account;
 use shared::models::api_key::Secret;
@@ -56,7 +54,7 @@ use shared::settings::{NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIE
 use shared::store::Store;
 use shared::targets::Targets;
 use shared::version::Versions;
-use shared::{Id, Kind, aws};
+use shared::{Id, aws};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -703,12 +701,12 @@ fn public_routes(
 }
 
 /// Any other path below `/_local`.
-async fn missing(State(app): State<App>) -> HttpResponse {
+async fn missing(State(app): State<App>) -> Response {
     guard::refused(&*app.clock, &Error::unknown_path())
 }
 
 /// Notifies the engine that a request may have left something to do.
-async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> HttpResponse {
+async fn nudge(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> Response {
     let reads = request.method().is_safe();
     let response = next.run(request).await;
     if !reads {
@@ -727,8 +725,8 @@ async fn load_stations(
         check_json(&headers)?;
         stations::load(&app, shared::http::body::read(&body, None)?).await
     };
-    let shown = |error| errors::answer(&error, &Id::new(Kind::Request, app.now()), "");
-    loaded.await.map(Json).map_err(shown)
+    let loaded = loaded.await.map(Json);
+    loaded.map_err(|error| guard::refused(&*app.clock, &error))
 }
 
 /// A page of another origin can send other content types without asking first.
@@ -758,8 +756,8 @@ async fn advance(
         let Advance { advance_seconds } = shared::http::body::read(&body, None)?;
         engine.advance(advance_seconds).await
     };
-    let shown = |error| errors::answer(&error, &Id::new(Kind::Request, engine.now()), "");
-    moved.await.map(Json).map_err(shown)
+    let moved = moved.await.map(Json);
+    moved.map_err(|error| guard::refused(&*engine.clock, &error))
 }
 
 async fn listen(port: u16) -> Result<tokio::net::TcpListener, StartError> {

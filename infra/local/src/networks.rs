@@ -3,15 +3,15 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use axum::response::Response;
 use functions::networks::manage::{self, Manage, Managed};
+use shared::App;
 use shared::error::Result;
 use shared::http::edge::base_url;
-use shared::http::errors;
 use shared::origin::Mode;
-use shared::response::Response;
-use shared::{App, Id, Kind};
 
 use crate::check_json;
+use crate::guard::refused;
 
 /// Where the runner takes them.
 pub const ROUTE: &str = "/_local/networks";
@@ -27,16 +27,17 @@ pub async fn manage(
         let manage: Manage = shared::http::body::read(&body, None)?;
         manage::handle(&app, manage, Some(&base_url(&app.settings, &headers))).await
     };
-    managed.await.map(Json).map_err(|error| shown(&app, &error))
+    managed
+        .await
+        .map(Json)
+        .map_err(|error| refused(&*app.clock, &error))
 }
 
 /// `GET /_local/networks`: the networks of test mode.
 pub async fn list(State(app): State<App>) -> Result<Json<Managed>, Response> {
     let list = Manage::List { mode: Mode::Test };
     let managed = manage::handle(&app, list, None).await;
-    managed.map(Json).map_err(|error| shown(&app, &error))
-}
-
-fn shown(app: &App, error: &shared::Error) -> Response {
-    errors::answer(error, &Id::new(Kind::Request, app.now()), "")
+    managed
+        .map(Json)
+        .map_err(|error| refused(&*app.clock, &error))
 }

@@ -10,14 +10,14 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
 use axum::middleware::Next;
-use axum::response::Response as HttpResponse;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use shared::Response;
+use shared::Timestamp;
 use shared::error::Error;
-use shared::http::errors;
 use shared::ports::Clock;
-use shared::{Id, Kind, Timestamp};
 use tokio::time::Instant;
+
+use crate::guard::refused;
 
 pub const ROUTE: &str = "/_local/requests";
 
@@ -104,11 +104,7 @@ impl Requests {
 }
 
 /// Logs each request of the API with its response.
-pub async fn log(
-    State(requests): State<Arc<Requests>>,
-    request: Request,
-    next: Next,
-) -> HttpResponse {
+pub async fn log(State(requests): State<Arc<Requests>>, request: Request, next: Next) -> Response {
     if !request.uri().path().starts_with(LOGGED) {
         return next.run(request).await;
     }
@@ -139,8 +135,7 @@ pub async fn list(
 ) -> Result<Json<Page>, Response> {
     let Query(since) = since.map_err(|_| {
         let error = Error::invalid("after", "the query is `after=NUMBER` or empty");
-        let id = Id::new(Kind::Request, requests.clock.now());
-        errors::answer(&error, &id, "")
+        refused(&*requests.clock, &error)
     })?;
     let kept = requests.kept();
     let newest = kept.entries.iter().rev();

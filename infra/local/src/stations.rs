@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use functions::charging_stations::import::{self, Imported};
+use functions::networks::import_stations::{self, Imported};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -56,8 +56,8 @@ pub async fn load(app: &App, load: Load) -> Result<Imported> {
     let text = |value: &Value| value.to_string().into_bytes();
     let tariffs = load.tariffs.as_ref().map(text);
     let (stations, mut imported) =
-        import::read(&text(&load.stations), tariffs.as_deref(), app.now())?;
-    import::add(app, Mode::Test, stations, &mut imported).await?;
+        import_stations::read(&text(&load.stations), tariffs.as_deref(), app.now())?;
+    import_stations::add(app, Mode::Test, stations, &mut imported).await?;
     Ok(imported)
 }
 
@@ -87,7 +87,7 @@ pub async fn import(
         return Ok(None);
     }
     let (loaded, mut imported) = match &stations {
-        Some(stations) => import::read(stations, tariffs.as_deref(), app.now())
+        Some(stations) => import_stations::read(stations, tariffs.as_deref(), app.now())
             .map_err(|error| Error::internal(format!("{}: {}", names(sources), reason(&error))))?,
         None => (demo(sources.demo)?, Imported::default()),
     };
@@ -98,7 +98,7 @@ pub async fn import(
         };
         return Err(Error::internal(format!("{}: {why}", names(sources))));
     }
-    import::add(app, Mode::Test, loaded, &mut imported).await?;
+    import_stations::add(app, Mode::Test, loaded, &mut imported).await?;
     folder.write(files::STATIONS, &digest)?;
     Ok(stations.is_some().then_some(imported))
 }

@@ -2,6 +2,7 @@
 
 pub mod calendar;
 pub mod candidates;
+pub mod card;
 pub mod cells;
 pub mod effective_price;
 pub mod estimate;

@@ -5,4 +5,5 @@ pub mod card;
 pub mod cycle;
 pub mod metadata;
 pub mod patch;
+pub mod schema;
 pub mod text;

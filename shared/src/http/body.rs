@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 use utoipa::ToSchema;
 
+use super::errors::Rejection;
 use super::strict::Strict;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::models::body::RequestBody;
@@ -29,17 +30,16 @@ pub struct Nothing {}
 impl RequestBody for Nothing {}
 
 impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
-    type Rejection = Error;
+    type Rejection = Rejection;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, Rejection> {
         let json = is_json(request.headers());
         let bytes = collect(request.into_body()).await?;
         if !json && !bytes.is_empty() {
-            return Err(Error::malformed(
-                "The body must have the content type application/json.",
-            ));
+            let message = "The body must have the content type application/json.";
+            return Err(Error::malformed(message).into());
         }
-        read(&bytes, T::INVALID).map(Self)
+        Ok(Self(read(&bytes, T::INVALID)?))
     }
 }
 

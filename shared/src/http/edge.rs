@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -114,7 +114,7 @@ async fn identified(edge: Arc<Edge>, mut request: Request, next: Next, id: Id) -
     let mut tenant = None;
     let source = request.extensions().get::<Source>().copied();
     let response = match admit_key(&edge, request.headers(), source, now).await {
-        Err(error) => error.into_response(),
+        Err(error) => errors::refused(error),
         Ok(principal) => {
             tenant = Some(principal.tenant.clone());
             let lineage = principal.lineage.clone();
@@ -182,12 +182,12 @@ async fn refuse_path(
     lineage: &[Tenant],
 ) -> Response {
     if let Err(limited) = edge.sources.take(source, Instant::now()) {
-        return limited.into_response();
+        return errors::refused(limited);
     }
     let counted = edge.rates.admit(&edge.store, lineage, edge.now());
     let counted = function_scope::within(function_scope::EVERY_REQUEST, counted);
     let counted = timeout(PATIENCE * edge.settings.slack, counted).await;
-    let mut refused = error.into_response();
+    let mut refused = errors::refused(error);
     if let Some(allow) = response.headers().get(header::ALLOW) {
         refused.headers_mut().insert(header::ALLOW, allow.clone());
     }
@@ -210,7 +210,7 @@ pub async fn admit(
     next: Next,
 ) -> Response {
     let Some(authenticated) = request.extensions().get::<AuthenticatedRequest>().cloned() else {
-        return Error::internal("a route outside the edge").into_response();
+        return errors::refused(Error::internal("a route outside the edge"));
     };
     let mut until = authenticated.started + route.patience * edge.settings.slack;
     let (parts, body) = request.into_parts();
@@ -220,8 +220,8 @@ pub async fn admit(
     let admitted = function_scope::within(function_scope::EVERY_REQUEST, admitted);
     let rate_limit = match timeout_at(until, admitted).await {
         Ok(Ok(status)) => status,
-        Ok(Err(error)) => return error.into_response(),
-        Err(_) => return too_long().into_response(),
+        Ok(Err(error)) => return errors::refused(error),
+        Err(_) => return errors::refused(too_long()),
     };
     let allowed = match allow(&edge, &route, &authenticated.principal, &parts.headers) {
         Ok(version) => {
@@ -236,9 +236,9 @@ pub async fn admit(
         Ok((version, body)) => {
             let handled = handle(edge, route, authenticated, parts, body, version, next);
             let handled = timeout_at(until, function_scope::within(route.name, handled)).await;
-            handled.unwrap_or_else(|_| too_long().into_response())
+            handled.unwrap_or_else(|_| errors::refused(too_long()))
         }
-        Err(error) => error.into_response(),
+        Err(error) => errors::refused(error),
     };
     response.extensions_mut().insert(rate_limit);
     response
@@ -271,7 +271,7 @@ async fn handle(
     let prepared = prepare(&edge, route, authenticated, &parts, body, &version).await;
     let (context, query, body, wanted) = match prepared {
         Ok(prepared) => prepared,
-        Err(error) => return error.into_response(),
+        Err(error) => return errors::refused(error),
     };
     let (tenant, key) = (context.tenant().clone(), context.key.clone());
     let response = run(&edge, context, query, parts, body, next).await;
@@ -381,7 +381,7 @@ async fn show(
             parts.headers.remove(header::CONTENT_LENGTH);
             Response::from_parts(parts, Body::from(body))
         }
-        Err(error) => error.into_response(),
+        Err(error) => errors::refused(error),
     }
 }
 
@@ -501,9 +501,9 @@ async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response
         _ => return response,
     };
     match settled {
-        Ok(Some(first)) => first.into_response(),
+        Ok(Some(first)) => errors::shown(first),
         Ok(None) => response,
-        Err(error) => error.into_response(),
+        Err(error) => errors::refused(error),
     }
 }
 
@@ -532,7 +532,7 @@ fn finish(
             {
                 tracing::error!(request.id = %request, %error, "a request failed");
             }
-            let mut shown: Response = errors::answer(&error, request, base_url).into_response();
+            let mut shown: Response = errors::shown(errors::answer(&error, request, base_url));
             if let Some(allow) = response.headers().get(header::ALLOW) {
                 shown.headers_mut().insert(header::ALLOW, allow.clone());
             }

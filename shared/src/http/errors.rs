@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{ClientError, Code, Error, ErrorClass, ErrorType};
 use crate::id::Id;
-use crate::response::{Reply, Response};
+use crate::response::Response;
 
 /// How long a client should wait after a 503, in seconds.
 const RETRY_AFTER: u64 = 1;
@@ -42,40 +42,43 @@ pub fn status(class: ErrorClass) -> u16 {
 #[derive(Clone)]
 pub struct ErrorExtension(pub Arc<Error>);
 
-impl IntoResponse for Error {
-    fn into_response(self) -> HttpResponse {
-        let mut response = StatusCode::from_u16(status(self.class()))
-            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-            .into_response();
-        response
-            .extensions_mut()
-            .insert(ErrorExtension(Arc::new(self)));
-        response
+/// Why an argument of a handler cannot be made of a request.
+pub struct Rejection(Error);
+
+impl From<Error> for Rejection {
+    fn from(error: Error) -> Self {
+        Self(error)
     }
 }
 
-impl<T> IntoResponse for Reply<T> {
+impl IntoResponse for Rejection {
     fn into_response(self) -> HttpResponse {
-        Response::from(self).into_response()
+        refused(self.0)
     }
 }
 
-impl IntoResponse for Response {
-    fn into_response(self) -> HttpResponse {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (
-            status,
-            [(header::CONTENT_TYPE, "application/json")],
-            self.body,
-        )
-            .into_response();
-        if self.replayed {
-            response
-                .headers_mut()
-                .insert("idempotent-replayed", HeaderValue::from_static("true"));
-        }
-        response
+/// An error as an HTTP response, whose body the edge writes.
+pub fn refused(error: Error) -> HttpResponse {
+    let mut response = StatusCode::from_u16(status(error.class()))
+        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        .into_response();
+    response
+        .extensions_mut()
+        .insert(ErrorExtension(Arc::new(error)));
+    response
+}
+
+/// The response of an operation as an HTTP response.
+pub fn shown(response: Response) -> HttpResponse {
+    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let content_type = [(header::CONTENT_TYPE, "application/json")];
+    let mut shown = (status, content_type, response.body).into_response();
+    if response.replayed {
+        shown
+            .headers_mut()
+            .insert("idempotent-replayed", HeaderValue::from_static("true"));
     }
+    shown
 }
 
 /// The answer that shows an error, with the id of the request it ended. Documentation lies under `base_url`.

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::query::QueryString;
-use super::route::{Route, Shows};
+use super::route::Route;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::id::{Id, Kind};
 use crate::models::account::Account;
@@ -33,6 +33,7 @@ use crate::origin::Tenant;
 use crate::size::Size;
 use crate::store::Store;
 use crate::store::row::ById;
+use crate::store::shown::Shows;
 
 /// The query name.
 pub const NAME: &str = "expand[]";

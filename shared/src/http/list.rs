@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::edge::Edge;
+use super::errors::Rejection;
 use super::page_token::{Binding, PagePosition};
 use super::query::{QueryString, Whole};
 use super::request_context::RequestContext;
@@ -51,9 +52,9 @@ impl<S: Send + Sync> FromRequestParts<S> for ListQuery
 where
     Arc<Edge>: FromRef<S>,
 {
-    type Rejection = Error;
+    type Rejection = Rejection;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Rejection> {
         let query = QueryString::of(parts);
         let Paging { limit, page } = query.read()?;
         let path = parts

@@ -18,4 +18,4 @@ pub use body::Body;
 pub use list::ListQuery;
 pub use query::{Created, Query};
 pub use request_context::{PathId, RequestContext};
-pub use route::{Conditional, Method, Route, Shown, Shows};
+pub use route::{Conditional, Method, Route};

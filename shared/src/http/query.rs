@@ -13,6 +13,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::errors::Rejection;
 use crate::error::{Error, Result, excerpt};
 use crate::id::Id;
 use crate::store::list::PageRequest;
@@ -22,10 +23,10 @@ use crate::time::{Timestamp, millis};
 pub struct Query<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
-    type Rejection = Error;
+    type Rejection = Rejection;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        QueryString::of(parts).read().map(Self)
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Rejection> {
+        Ok(Self(QueryString::of(parts).read()?))
     }
 }
 

@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use serde::Serialize;
 use serde_json::json;
 
+use super::errors::Rejection;
 use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::models::api_key::{ActingKey, Resource, Scope};
@@ -81,14 +82,11 @@ impl RequestContext {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for RequestContext {
-    type Rejection = Error;
+    type Rejection = Rejection;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        parts
-            .extensions
-            .get::<RequestContext>()
-            .cloned()
-            .ok_or_else(|| Error::internal("a handler outside the edge"))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Rejection> {
+        let context = parts.extensions.get::<RequestContext>().cloned();
+        context.ok_or_else(|| Error::internal("a handler outside the edge").into())
     }
 }
 
@@ -96,9 +94,9 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestContext {
 pub struct PathId(pub Id);
 
 impl<S: Send + Sync> FromRequestParts<S> for PathId {
-    type Rejection = Error;
+    type Rejection = Rejection;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Rejection> {
         let path = Path::<String>::from_request_parts(parts, state).await;
         // An id that is not UTF-8 names no object: the handler answers 404.
         let id = path.map_or_else(|_| String::new(), |Path(id)| id);

@@ -2,17 +2,11 @@
 
 use std::time::Duration;
 
-use crate::charging::candidates::ReservationCandidates;
-use crate::charging::policies::Allowed;
 use crate::deployment::{Deployment, Need};
 use crate::error::Code;
-use crate::id::Kind;
 use crate::models::api_key::{Resource, Scope};
-use crate::models::invoice::LineItem;
-use crate::response::Deleted;
 use crate::store::access::Rows;
-use crate::store::list::Page;
-use crate::store::row::Record;
+use crate::store::shown::Shows;
 
 /// The time a request usually has, so that a hung table is answered within 3 seconds.
 pub const PATIENCE: Duration = Duration::from_millis(2_500);
@@ -77,57 +71,6 @@ pub const CHARGES_IF_NAMED: Conditional = Conditional {
     scope: "payment_methods:write",
     when: "the body names a payment_method",
 };
-
-/// What a route's response shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shows {
-    Object(Kind),
-    Page(Kind),
-    /// A page of an invoice's line items.
-    Lines,
-    /// The candidates of a match.
-    Candidates,
-    Deleted(Kind),
-}
-
-impl Shows {
-    pub fn kind(self) -> Kind {
-        match self {
-            Self::Object(kind) | Self::Page(kind) | Self::Deleted(kind) => kind,
-            Self::Lines => Kind::Invoice,
-            Self::Candidates => Kind::Reservation,
-        }
-    }
-}
-
-/// A type that a reply shows.
-pub trait Shown {
-    const SHOWS: Shows;
-}
-
-impl<T: Record> Shown for T {
-    const SHOWS: Shows = Shows::Object(T::KIND);
-}
-
-impl<T: Record> Shown for Page<T> {
-    const SHOWS: Shows = Shows::Page(T::KIND);
-}
-
-impl Shown for Page<LineItem> {
-    const SHOWS: Shows = Shows::Lines;
-}
-
-impl<T: Record> Shown for Allowed<T> {
-    const SHOWS: Shows = Shows::Object(T::KIND);
-}
-
-impl Shown for ReservationCandidates {
-    const SHOWS: Shows = Shows::Candidates;
-}
-
-impl<T: Record> Shown for Deleted<T> {
-    const SHOWS: Shows = Shows::Deleted(T::KIND);
-}
 
 impl Route {
     /// `query` and `shows` follow from the handler; they are set where a route gets one.

@@ -15,6 +15,7 @@ use crate::fields::patch::{Change, Patch};
 use crate::fields::text::{Description, Email, Name, Phone, Text};
 use crate::id::{Id, Kind};
 use crate::money::Currency;
+use crate::origin::Mode;
 use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -342,5 +343,16 @@ impl AccountPreferencesChange {
     /// The payment method the body names, for checking that it exists.
     pub fn payment_method(&self) -> Option<&Id> {
         self.default_payment_method.value()
+    }
+}
+
+impl Stored<Account> {
+    /// The account as its clients in that mode see it, with the balance of the mode. Not to be written back.
+    pub fn seen_in(&self, mode: Mode) -> Account {
+        let mut account = self.object.clone();
+        if mode == Mode::Test {
+            account.wallet_balance = self.internal.test_wallet_balance;
+        }
+        account
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Terms. An *RFID card* is held to the reader of a charging station. An *app card* has no physical form: the service makes one for
 //! every driver, and sessions that are started through the API use it. A card leads to who charges: to a driver, to a vehicle, or to
-//! both. Networks know cards as tokens ([`crate::ocpi::card`]).
+//! both. Networks know cards as tokens ([`crate::charging::card`]).
 //!
 //! Life cycle: active ↔ blocked ↔ lost by request. A card becomes `expired` when `valid_until` has passed, and `active` again when that
 //! is moved into the future. A card whose driver or vehicle is deleted loses it and can be given to another; the app card of a driver is

@@ -258,6 +258,17 @@ fn changed_members(before: &Value, after: &Value) -> Value {
     Value::Object(changed.chain(added).collect())
 }
 
+impl Stored<Event> {
+    /// The event with its snapshot in the version it was made with.
+    pub fn shown(self, versions: &Versions) -> Event {
+        let mut event = self.object;
+        event
+            .data
+            .downgrade(versions, &self.internal.shape, &event.api_version);
+        event
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,6 +23,7 @@ pub mod reservation;
 pub mod schema;
 pub mod stored;
 pub mod test_token;
+pub mod token;
 pub mod transaction;
 pub mod vehicle;
 pub mod vehicle_telemetry;

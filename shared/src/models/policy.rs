@@ -438,7 +438,7 @@ mod tests {
 
     fn policy(rules: Value) -> Result<Stored<Policy>> {
         let body = json!({"name": "P", "rules": rules});
-        let body = crate::http::body::read(body.to_string().as_bytes(), None)?;
+        let body = serde_json::from_value(body).map_err(Error::internal)?;
         Policy::new(body, Timestamp::from_unix_millis(0))
     }
 

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::token::Token;
+use crate::models::token::Token;
 use crate::time::Timestamp;
 
 #[derive(

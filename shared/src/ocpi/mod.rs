@@ -8,13 +8,11 @@
 //! - [`object`] keeps objects as they are received: which one is newer, and what a partial update makes of one.
 //! - [`session`], [`cdr`], [`token`] and [`command`] have the members of those objects that this service uses.
 //! - [`charge`] turns sessions and CDRs into what this service knows of a charging session.
-//! - [`card`] says who charges with a charge card, and makes the token of it.
 //! - [`envelope`], [`page`] and [`versions`] are the form of requests and responses; [`credentials`] and [`party`] say who sends
 //!   them, and [`network`] whom this service is connected to.
 //! - [`update`] merges a station that is loaded again with the stored one: the file changes what it says differently than the
 //!   last time, and everything else stays as it is, such as the status that our own sessions set.
 
-pub mod card;
 pub mod cdr;
 pub mod charge;
 pub mod command;

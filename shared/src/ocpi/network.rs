@@ -208,11 +208,15 @@ impl Network {
         }
     }
 
+    /// Whether this service and the network exchange data.
+    pub fn is_connected(&self) -> bool {
+        self.status == NetworkStatus::Connected
+    }
+
     /// Whether commands may be sent to a party, so that its stations can be matched and sessions can start there.
     pub fn reaches(&self, id: &PartyId) -> bool {
         let operator = self.operator(id);
-        self.status == NetworkStatus::Connected
-            && operator.is_ok_and(|party| party.status == PartyStatus::Connected)
+        self.is_connected() && operator.is_ok_and(|party| party.status == PartyStatus::Connected)
     }
 
     /// The parties that belong to this network and to no other.

@@ -1,7 +1,7 @@
 //! What starts and stops the current at a charging station, and keeps an EVSE free: the charging network that operates it.
 //!
 //! An answer says what became of a command so far. A pending one is followed by a result, which the network sends later
-//! ([`crate::store::networks::SentCommand::result`]), or by nothing: whoever has sent the command waits for its result until a deadline,
+//! (`SentCommand` of the table), or by nothing: whoever has sent the command waits for its result until a deadline,
 //! and decides then. No command is sent a second time by an adapter, because the first one may have had its effect.
 //!
 //! There are two adapters, in `functions/src/networks/operator.rs`: a simulation, which accepts everything at once, for stations
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::id::Id;
 use crate::models::network::{EvseId, ObjectId};
-use crate::ocpi::token::Token;
+use crate::models::token::Token;
 use crate::origin::Tenant;
 use crate::time::Timestamp;
 
@@ -54,6 +54,16 @@ pub enum CommandStatus {
     /// The station's result follows, or is lost. `command` is the id under which it is stored, and `until` the moment after which the
     /// network does not expect it any more. The command may have its effect in any case.
     Pending { command: Id, until: Timestamp },
+}
+
+/// What a network has said since it was asked to keep an EVSE free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReserveOutcome {
+    /// Nothing, or that the station has not answered in time: it may still keep the EVSE free.
+    Open,
+    Kept,
+    /// It does not keep the EVSE free, or does not any more.
+    Refused,
 }
 
 /// Why a command is not done.

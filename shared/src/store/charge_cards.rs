@@ -20,7 +20,7 @@ use crate::id::{Id, Kind};
 use crate::models::charge_card::{CardStatus, CardUid, ChargeCard};
 use crate::models::driver::Driver;
 use crate::models::stored::Stored;
-use crate::ocpi::token::Token;
+use crate::models::token::Token;
 use crate::origin::{Mode, Tenant};
 use crate::ports::network::Subject;
 use crate::time::{SignedDuration, Timestamp, days, millis};
@@ -581,8 +581,8 @@ impl UnitOfWork<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ocpi::party::PartyId;
-    use crate::ocpi::token::{TokenType, Whitelist};
+    use crate::models::network::PartyId;
+    use crate::models::token::{TokenType, Whitelist};
 
     #[test]
     fn a_token_is_written_when_it_changes_and_its_time_never_goes_back() {

@@ -25,6 +25,7 @@ pub mod scan;
 pub mod schema;
 pub mod secrets;
 pub mod sessions;
+pub mod shown;
 pub mod stations;
 pub mod sweep;
 pub mod unit_of_work;

@@ -17,6 +17,7 @@ use super::{Item, Store, client, key_item, n, new_item, number, row, s, string};
 use crate::cache::TtlCache;
 use crate::error::{Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::charging_session::SessionFailedReason;
 use crate::models::charging_station::{ChargingStation, ConnectorStatus};
 use crate::models::network::{Module, ObjectId, Owner, PartyId};
 use crate::models::stored::Stored;
@@ -24,7 +25,7 @@ use crate::ocpi::command::{CommandType, ResponseType, ResultType};
 use crate::ocpi::network::{Network, NetworkInternal, NetworkStatus};
 use crate::ocpi::object::{as_received, updated_at};
 use crate::origin::{Mode, Origin, Tenant};
-use crate::ports::network::Subject;
+use crate::ports::network::{ReserveOutcome, Subject};
 use crate::time::{MINUTE, SignedDuration, Timestamp, days};
 
 impl Record for Network {
@@ -775,6 +776,41 @@ impl SentCommand {
         let mut results = self.results.iter().map(|one| one.result);
         let final_one = results.clone().find(|one| *one != ResultType::Timeout);
         final_one.or_else(|| results.next())
+    }
+
+    /// What a command to start a session has come to: that it was started, or why not. Nothing while that is open, and for any other
+    /// command.
+    pub fn start_outcome(&self) -> Option<Result<(), SessionFailedReason>> {
+        if self.command != CommandType::StartSession {
+            return None;
+        }
+        if self.is_refused() {
+            return Some(Err(SessionFailedReason::NetworkRejected));
+        }
+        let result = self.result()?;
+        match result.failure() {
+            Some(reason) => Some(Err(reason)),
+            None => (result == ResultType::Accepted).then_some(Ok(())),
+        }
+    }
+
+    /// What a command to keep an EVSE free has come to.
+    pub fn reserve_outcome(&self) -> ReserveOutcome {
+        let mut results = self.results.iter().map(|one| one.result);
+        // A network may end a reservation that it has kept.
+        if results.any(|result| result == ResultType::CanceledReservation) {
+            return ReserveOutcome::Refused;
+        }
+        match self.result() {
+            None | Some(ResultType::Timeout) => ReserveOutcome::Open,
+            Some(ResultType::Accepted) => ReserveOutcome::Kept,
+            Some(_) => ReserveOutcome::Refused,
+        }
+    }
+
+    fn is_refused(&self) -> bool {
+        self.response
+            .is_some_and(|response| response != ResponseType::Accepted)
     }
 
     /// Adds a result that has arrived. More than ten are not kept.

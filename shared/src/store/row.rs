@@ -35,7 +35,6 @@ use crate::models::webhook_delivery::WebhookDelivery;
 use crate::models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
 use crate::origin::{Origin, Tenant};
 use crate::time::Timestamp;
-use crate::version::Versions;
 
 /// An object that has a row of its own: the keys of the row and of its index entries follow from the object.
 pub trait Record: Object {
@@ -700,17 +699,6 @@ impl ById for ChargingStation {
     fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
         let mode = tenant.mode;
         Key::Station { mode, id }
-    }
-}
-
-impl Stored<Event> {
-    /// The event with its snapshot in the version it was made with.
-    pub fn shown(self, versions: &Versions) -> Event {
-        let mut event = self.object;
-        event
-            .data
-            .downgrade(versions, &self.internal.shape, &event.api_version);
-        event
     }
 }
 

@@ -80,17 +80,6 @@ impl<'a> Wallet<'a> {
     }
 }
 
-impl Stored<Account> {
-    /// The account as its clients in that mode see it, with the balance of the mode. Not to be written back.
-    pub fn seen_in(&self, mode: Mode) -> Account {
-        let mut account = self.object.clone();
-        if mode == Mode::Test {
-            account.wallet_balance = self.internal.test_wallet_balance;
-        }
-        account
-    }
-}
-
 /// The row of a wallet's owner, with the wallet in it.
 #[derive(Debug, Clone)]
 pub enum WalletOwner {

@@ -6,7 +6,8 @@ use functions::Endpoint;
 use serde_json::{Map, Value, json};
 use shared::Kind;
 use shared::error::Code;
-use shared::http::{Route, Shows, expand};
+use shared::http::{Route, expand};
+use shared::store::shown::Shows;
 
 use super::names::{self, pascal};
 use super::schemas::{Components, reference};

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use shared::Kind;
-use shared::http::{Route, Shows};
+use shared::http::Route;
 use shared::models::event::EventType;
+use shared::store::shown::Shows;
 
 use super::{is_warned, root};
 

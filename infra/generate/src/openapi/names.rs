@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use shared::http::{Method, Route, Shows};
+use shared::http::{Method, Route};
+use shared::store::shown::Shows;
 
 use super::schemas::{reference, references_mut};
 

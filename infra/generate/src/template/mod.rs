@@ -20,8 +20,9 @@ use std::collections::BTreeMap;
 
 use functions::function::Trigger;
 use shared::deployment::{Deployment, Need};
-use shared::http::{Route, Shows};
+use shared::http::Route;
 use shared::store::access::Rows;
+use shared::store::shown::Shows;
 
 /// A nested stack: its name, and what it is about.
 struct Stack {

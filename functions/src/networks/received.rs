@@ -33,12 +33,12 @@ use shared::store::networks::{ReceivedObject, SentCommand};
 use shared::time::{SignedDuration, minutes};
 use shared::{App, Error, Id, Kind, Timestamp};
 
-use super::operate::change_price;
+use super::tokens::{self, Holder};
+use super::workers;
 use crate::charge_cards::tap;
+use crate::charging_sessions::operate::change_price;
 use crate::function::Function;
 use crate::job::Job;
-use crate::networks::tokens::{self, Holder};
-use crate::networks::workers;
 use crate::references;
 use crate::reservations::unused;
 

@@ -10,14 +10,14 @@
 
 use sha2::{Digest, Sha256};
 
-use super::party::PartyId;
-use super::token::{Token, TokenType, Whitelist};
 use crate::id::Id;
 use crate::models::charge_card::{CardStatus, CardType, ChargeCard};
 use crate::models::driver::Driver;
 use crate::models::fleet::Fleet;
+use crate::models::network::PartyId;
 use crate::models::policy::{Policy, PolicyMode};
 use crate::models::stored::Stored;
+use crate::models::token::{Token, TokenType, Whitelist};
 use crate::models::vehicle::Vehicle;
 use crate::time::Timestamp;
 
