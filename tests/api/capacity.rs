@@ -1,8 +1,9 @@
 //! Limits on what requests consume of the table.
 
 use serde_json::json;
-use shared::http::{Method, Route, Shows};
+use shared::http::{Method, Route};
 use shared::store::keys::is_list_of_keys;
+use shared::store::shown::Shows;
 use tests::capacity::{ABOVE_BUDGET, measure};
 use tests::recorder::Recorder;
 use tests::{Receiver, TestApp, fleet};

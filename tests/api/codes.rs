@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use shared::error::Code;
 use shared::http::errors::status as status_of;
-use shared::http::{Method, Route, Shows};
+use shared::http::{Method, Route};
+use shared::store::shown::Shows;
 use tests::{Crew, TestApp, TestResponse, with};
 
 /// A test for each code, and the list of those that have one.
