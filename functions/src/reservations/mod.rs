@@ -31,7 +31,8 @@ impl OnChange for Reservation {
     /// Ends the reservation at the network of its station, if it is no longer as it was there.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         let before = change.before.as_ref();
-        let Some((station, outward)) = before.and_then(|before| change.after.to_cancel(before, app.now()))
+        let Some((station, outward)) =
+            before.and_then(|before| change.after.to_cancel(before, app.now()))
         else {
             return Ok(());
         };

@@ -302,7 +302,8 @@ fn key_of(item: &Item) -> (String, String) {
 fn open_object(item: &Item) -> Option<OpenObject> {
     let (tenant, id) = keys::parse_object(string(item, "pk"))?;
     let object = item.get("object")?.as_m().ok()?;
-    let status = object.get("status")?.as_s().ok()?;
+    let state = object.get("state").and_then(|state| state.as_m().ok());
+    let status = state.unwrap_or(object).get("status")?.as_s().ok()?;
     let is_live = tenant.mode.is_live();
     let open: &[&str] = match id.kind()? {
         Kind::ChargingSession => &["pending", "active"],
@@ -364,6 +365,23 @@ mod tests {
         let other = format!("{{\"matched\":\"{}\"}}", account(2));
         assert!(!names_any(&item("test#OCPI#OBJECT#x", &other), &accounts));
         assert!(!names_any(&item("test#OCPI#OBJECT#x", "acct_"), &accounts));
+    }
+
+    #[test]
+    fn an_object_is_open_by_its_status_wherever_it_is_stored() {
+        let id = Id::from_number(Kind::Reservation, 1);
+        let state = |status: &str| serde_json::json!({"state": {"status": status}});
+        for (object, open) in [
+            (state("confirmed"), Some("confirmed")),
+            (state("cancelled"), None),
+            (serde_json::json!({"status": "pending"}), Some("pending")),
+        ] {
+            let pk = format!("{}#test#{id}", account(1));
+            let item = serde_json::json!({"pk": pk, "sk": "#", "object": object});
+            let item: serde_dynamo::Item = serde_dynamo::to_item(item).unwrap();
+            let found = open_object(&item.into()).map(|found| found.status);
+            assert_eq!(found.as_deref(), open);
+        }
     }
 
     #[test]
