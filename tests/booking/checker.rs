@@ -73,7 +73,7 @@ pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64) {
     let mut charging = BTreeSet::new();
     for row in rows(test, tenant, Kind::ChargingSession).await {
         let one = &row["object"];
-        if one["status"] == "active" {
+        if one["state"]["status"] == "active" {
             let evse = evse(&one["charging_station"], &one["connector"], &evses, seed);
             assert!(charging.insert(evse), "seed {seed}: two sessions: {one:#}");
             let vehicle = text(&one["vehicle"]);
