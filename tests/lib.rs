@@ -421,17 +421,30 @@ impl TestApp {
         // Ids made now never lie in the past.
         let seed = Id::new(Kind::ChargingSession, now);
         let id = Id::derived(Kind::ChargingSession, started, seed.as_str());
-        let session = json!({"id": id, "object": "charging_session",
-            "amount_due": 1190, "amount_paid": 0, "charging_station": Id::from_number(Kind::ChargingStation, 1),
-            "connector": "1", "country": "GB", "created": started, "currency": "usd", "driver": crew.driver,
-            "energy_consumed": 30_000, "fleet": crew.fleet, "payment_method": null,
-            "session_ended": now.plus(minutes(-1)), "session_limit": null, "session_started": started,
+        let session = json!({"id": id, "amount_due": 1190, "amount_paid": 0,
+            "charging_station": Id::from_number(Kind::ChargingStation, 1), "connector": "1", "country": "GB",
+            "created": started, "currency": "usd", "driver": crew.driver, "energy_consumed": 30_000, "fleet": crew.fleet,
+            "power": 22.0, "session_ended": now.plus(minutes(-1)), "session_started": started, "started_by": "api",
             "status": "completed", "updated": now, "vehicle": crew.vehicle});
-        let session: ChargingSession =
-            serde_json::from_value(with(session, change)).expect("a session");
+        let mut session = with(session, change);
+        let (due, paid) = (&session["amount_due"], &session["amount_paid"]);
+        let gross = due.as_i64().expect("an amount") + paid.as_i64().expect("an amount");
+        let (status, ended) = (&session["status"], &session["session_ended"]);
+        let charged = json!({"energy": session["energy_consumed"]});
+        let cost = json!({"total": {"net": gross.min(1000), "gross": gross}, "paid": paid, "source": "tariff"});
+        session["state"] = match status.as_str() {
+            Some("completed") => {
+                json!({"status": status, "ended": ended, "charged": charged, "cost": cost,
+                "settlement": {"final": {"at": ended}}})
+            }
+            Some("failed") => json!({"status": status, "ended": ended, "charged": charged}),
+            _ => {
+                json!({"status": status, "charged": charged, "cost": cost, "operated_by": {"network": {"heard_at": now}}})
+            }
+        };
+        let session: ChargingSession = serde_json::from_value(session).expect("a session");
         let internal = SessionInternal {
-            net: 1000,
-            tax: 190,
+            evse: "1".to_owned(),
             ..SessionInternal::default()
         };
         self.store(Stored::with_internal(session, internal)).await

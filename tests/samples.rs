@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 use shared::http::{Method, Route};
-use shared::models::charging_session::network::{PendingPrice, Total};
-use shared::models::charging_session::review::{Review, ReviewReason};
-use shared::models::charging_session::{ChargingSession, NetworkSession};
+use shared::models::charging_session::network::{AtNetwork, Total};
+use shared::models::charging_session::review::{PendingReview, Prices, ReviewReason};
+use shared::models::charging_session::{
+    ChargingSession, NetworkSession, Operator, SessionState, Settlement,
+};
 use shared::models::network::{EvseId, Module, ObjectId, Owner, PartyId};
-use shared::models::stored::Stored;
 use shared::origin::Origin;
 use shared::{Id, Kind};
 
@@ -207,9 +208,15 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
 
 /// Makes a session one that its charging network has lost.
 async fn lose(app: &TestApp, client: &Client, session: &str) {
-    change_session(app, client, session, |row, network| {
-        row.object.stalled_at = Some(app.now());
-        row.internal.network = Some(Box::new(network));
+    let lost = AtNetwork {
+        hold: None,
+        heard_at: app.now(),
+        stop: None,
+        stalled_at: Some(app.now()),
+    };
+    change_session(app, client, session, |state| match state {
+        SessionState::Active { operated_by, .. } => *operated_by = Operator::Network(lost),
+        _ => panic!("{state:?}"),
     })
     .await;
 }
@@ -218,36 +225,37 @@ async fn lose(app: &TestApp, client: &Client, session: &str) {
 async fn put_under_review(app: &TestApp, client: &Client, session: &str) {
     let stop = format!("/v1/charging_sessions/{session}/stop");
     client.post(&stop, json!({})).await.expect(200);
-    change_session(app, client, session, |row, network| {
-        let ours = Total::new(row.object.net, row.object.amount_due);
-        let pending = PendingPrice {
-            network: Total::new(100_000, 120_000),
-            ours,
-            energy: row.object.energy_consumed,
-            repeat_at: None,
-        };
-        row.object.review = Some(Review {
-            disputed: None,
-            network: pending.network.gross,
-            note: None,
-            opened: app.now(),
-            ours: ours.gross,
-            reason: ReviewReason::Price,
-        });
-        row.internal.network = Some(Box::new(NetworkSession {
-            pending_price: Some(pending),
-            ..network
-        }));
+    change_session(app, client, session, |state| match state {
+        SessionState::Completed {
+            charged,
+            cost,
+            settlement,
+            ..
+        } => {
+            *settlement = Settlement::UnderReview(PendingReview {
+                opened: app.now(),
+                reason: ReviewReason::Price,
+                prices: Prices {
+                    network: Total::new(100_000, 120_000),
+                    ours: cost.total,
+                },
+                energy: charged.energy,
+                disputed: None,
+                note: None,
+                repeat_at: None,
+            });
+        }
+        _ => panic!("{state:?}"),
     })
     .await;
 }
 
-/// Changes the row of a session, which is then at the station of a charging network.
+/// Changes the state of a session, which is then at the station of a charging network.
 async fn change_session(
     app: &TestApp,
     client: &Client,
     session: &str,
-    change: impl FnOnce(&mut Stored<ChargingSession>, NetworkSession),
+    change: impl FnOnce(&mut SessionState),
 ) {
     let (store, tenant) = (&app.app().store, client.tenant());
     let row = store
@@ -263,7 +271,8 @@ async fn change_session(
         session: Some(named(Module::Sessions, "S1")),
         ..NetworkSession::at(EvseId::new(named(Module::Locations, "AMS-1"), "E1"), None)
     };
-    change(&mut row, network);
+    row.internal.network = Some(Box::new(network));
+    change(&mut row.object.state);
     let origin = Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
     tx.save(&mut row).expect("the session's row");

@@ -320,7 +320,7 @@ pub async fn charging(
     page_request.range.0 = Id::first_number(origin.now.plus(-UNDER_WAY));
     let open = [SessionStatus::Active, SessionStatus::Pending].map(SessionStatus::as_str);
     let among = Among {
-        member: "status",
+        member: "state.status",
         values: &open,
     };
     let filter = Condition::given(Kind::Fleet.name(), fleet);

@@ -1180,15 +1180,14 @@ async fn a_wallet_pays_for_a_session_as_long_as_it_holds_enough() {
 }
 
 /// A row of live mode as only an earlier release could have written it.
-async fn write_live(
-    app: &TestApp,
-    live: &tests::Client,
-    session: Value,
-    internal: SessionInternal,
-) {
+async fn write_live(app: &TestApp, live: &tests::Client, session: Value) {
     let session: ChargingSession = serde_json::from_value(session).expect("a session");
     let origin = shared::Origin::background(live.tenant(), app.now());
     let mut tx = app.app().store.begin(&origin);
+    let internal = SessionInternal {
+        evse: "1".to_owned(),
+        ..SessionInternal::default()
+    };
     let mut row = shared::models::stored::Stored::with_internal(session, internal);
     tx.create(&mut row).expect("a row");
     let written = tx.commit_without_response().await;
@@ -1261,37 +1260,25 @@ async fn what_was_simulated_in_live_mode_before_is_neither_continued_nor_charged
     };
     let session = |ago: i64, change: Value| {
         let started = now.plus_seconds(-ago);
-        let session = json!({"id": id(ago), "object": "charging_session", "amount_due": 0, "amount_paid": 0,
-            "charging_station": station, "connector": "1", "country": "GB", "created": started, "currency": "gbp",
-            "driver": crew.driver, "energy_consumed": 0, "fleet": crew.fleet, "payment_method": null,
-            "session_ended": null, "session_limit": null, "session_started": started, "status": "active",
-            "updated": started, "vehicle": crew.vehicle});
+        let session = json!({"id": id(ago), "charging_station": station, "connector": "1", "country": "GB",
+            "created": started, "currency": "gbp", "driver": crew.driver, "fleet": crew.fleet, "power": 22.0,
+            "session_started": started, "started_by": "api", "updated": started, "vehicle": crew.vehicle});
         with(session, change)
     };
-    let active = |due: i64| SessionInternal {
-        power: 22_000,
-        most_energy: 44_000,
-        next_action_at: Some(now.plus_seconds(due)),
-        ..SessionInternal::default()
+    let active = |due: i64| {
+        let ends = now.plus_seconds(due);
+        json!({"state": {"status": "active", "cost": {"source": "tariff"}, "operated_by": {"simulation":
+            {"held_until": ends, "most_energy": 44_000, "parks": false, "ends_by": {"at": ends, "reason": "session_limit"}}}}})
     };
-    let ended = json!({"status": "completed", "session_ended": now, "amount_due": 1190, "payment_method": "pm_1",
-        "energy_consumed": 30_000});
-    let settles = SessionInternal {
-        net: 1000,
-        tax: 190,
-        next_action_at: Some(now),
-        ..SessionInternal::default()
+    let ended = |is_charging: bool| {
+        json!({"payment_method": is_charging.then_some("pm_1"), "state": {"status": "completed", "ended": now,
+            "charged": {"energy": 30_000}, "cost": {"total": {"net": 1000, "gross": 1190}, "source": "tariff"},
+            "settlement": {"final": {"at": now, "is_charging": is_charging}}}})
     };
-    write_live(&app, &live, session(3600, json!({})), active(3600)).await;
-    write_live(&app, &live, session(3601, json!({})), active(-1)).await;
-    write_live(&app, &live, session(3602, ended.clone()), settles).await;
-    let billable = with(ended, json!({"payment_method": null}));
-    let waits = SessionInternal {
-        net: 1000,
-        tax: 190,
-        ..SessionInternal::default()
-    };
-    write_live(&app, &live, session(3603, billable), waits).await;
+    write_live(&app, &live, session(3600, active(3600))).await;
+    write_live(&app, &live, session(3601, active(-1))).await;
+    write_live(&app, &live, session(3602, ended(true))).await;
+    write_live(&app, &live, session(3603, ended(false))).await;
     let shown = async |ago: i64| {
         live.get(&format!("{PATH}/{}", id(ago)))
             .await

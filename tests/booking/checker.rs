@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
-use shared::Kind;
 use shared::origin::Tenant;
 use shared::store::client;
 use shared::time::whole_millis;
+use shared::{Kind, Timestamp};
 use tests::{SLACK, TestApp};
 
 /// Fails unless every reservation is settled, explained and alone where it is. Says how many were ever confirmed.
@@ -30,24 +30,25 @@ pub async fn check(test: &TestApp, tenant: &Tenant, expected: usize, seed: u64) 
         let nothing = BTreeMap::new();
         let sent = sent.get(&id).unwrap_or(&nothing);
         let times = |kind: &str| sent.get(kind).copied().unwrap_or_default();
-        let was_confirmed = one["confirmed_at"].is_string();
+        let state = &one["state"];
+        let was_confirmed = state["reserved"]["confirmed_at"].is_string();
         confirmed += usize::from(was_confirmed);
         assert_eq!(
             times("reservation.confirmed"),
             usize::from(was_confirmed),
             "{at}"
         );
-        match one["status"].as_str() {
+        match state["status"].as_str() {
             Some("confirmed") => {
                 check_window(one, &at);
             }
-            Some("failed") if one["failed_reason"] == "station_unavailable" => {
+            Some("failed") if state["reason"] == "station_unavailable" => {
                 assert_eq!(times("reservation.failed"), 1, "{at}");
                 assert!(was_confirmed, "{at}");
             }
             Some("failed") => {
                 assert_eq!(times("reservation.failed"), 1, "{at}");
-                assert_eq!(one["failed_reason"], "no_available_connectors", "{at}");
+                assert_eq!(state["reason"], "no_available_connectors", "{at}");
                 let refused = one["match_summary"]["refused"].as_object().expect("counts");
                 let refused: u64 = refused.values().filter_map(Value::as_u64).sum();
                 assert_eq!(one["match_summary"]["stations_in_radius"], refused, "{at}");
@@ -72,8 +73,8 @@ pub async fn check_overlaps(test: &TestApp, tenant: &Tenant, seed: u64) {
     let mut charging = BTreeSet::new();
     for row in rows(test, tenant, Kind::ChargingSession).await {
         let one = &row["object"];
-        if one["status"] == "active" {
-            let evse = evse(one, &evses, seed);
+        if one["state"]["status"] == "active" {
+            let evse = evse(&one["charging_station"], &one["connector"], &evses, seed);
             assert!(charging.insert(evse), "seed {seed}: two sessions: {one:#}");
             let vehicle = text(&one["vehicle"]);
             assert!(
@@ -101,9 +102,9 @@ async fn evses(test: &TestApp, tenant: &Tenant) -> Evses {
     evses
 }
 
-/// The EVSE that a reservation or session names by its connector.
-fn evse(one: &Value, evses: &Evses, seed: u64) -> String {
-    let connector = (text(&one["charging_station"]), text(&one["connector"]));
+/// The EVSE of a connector.
+fn evse(station: &Value, connector: &Value, evses: &Evses, seed: u64) -> String {
+    let connector = (text(station), text(connector));
     match evses.get(&connector) {
         Some(evse) => format!("{}/{evse}", connector.0),
         None => panic!("seed {seed}: {connector:?} is unknown"),
@@ -111,24 +112,23 @@ fn evse(one: &Value, evses: &Evses, seed: u64) -> String {
 }
 
 fn check_that_none_overlap(reservations: &[Value], evses: &Evses, seed: u64) {
-    let mut held: BTreeMap<String, Vec<(String, String, String)>> = BTreeMap::new();
+    let mut held: BTreeMap<String, Vec<(i64, i64, String)>> = BTreeMap::new();
     for row in reservations {
         let one = &row["object"];
-        if one["status"] != "confirmed" {
+        if one["state"]["status"] != "confirmed" {
             continue;
         }
-        for owner in [evse(one, evses, seed), text(&one["vehicle"])] {
-            held.entry(owner).or_default().push((
-                text(&one["reserved_start"]),
-                text(&one["reserved_end"]),
-                text(&one["id"]),
-            ));
+        let reserved = &one["state"]["reserved"];
+        let evse = evse(&reserved["station"], &reserved["connector"], evses, seed);
+        let [from, until] = window(reserved);
+        for owner in [evse, text(&one["vehicle"])] {
+            let windows = held.entry(owner).or_default();
+            windows.push((from, until, text(&one["id"])));
         }
     }
     for (owner, mut windows) in held {
         windows.sort();
         for pair in windows.windows(2) {
-            // Times of this shape sort as they follow each other.
             assert!(
                 pair[0].1 <= pair[1].0,
                 "seed {seed}: {owner} is held twice: {pair:?}"
@@ -142,23 +142,22 @@ fn check_window(one: &Value, at: &str) {
     let moment = |name: &str| {
         one[name]
             .as_str()
-            .map(|text| shared::Timestamp::parse(text).expect("a time"))
+            .map(|text| Timestamp::parse(text).expect("a time"))
     };
     let known = |name: &str| moment(name).expect("a time");
     let length = known("ideal_end").since(known("ideal_start"));
-    assert_eq!(
-        known("reserved_end").since(known("reserved_start")),
-        length,
-        "{at}"
-    );
+    let [start, end] = window(&one["state"]["reserved"]).map(Timestamp::from_unix_millis);
+    assert_eq!(end.since(start), length, "{at}");
     let earliest = moment("earliest_start").unwrap_or(known("ideal_start"));
     let latest = moment("latest_end").unwrap_or(known("ideal_end"));
-    assert!(
-        known("reserved_start") >= earliest && known("reserved_end") <= latest,
-        "{at}"
-    );
-    let shift = known("reserved_start").since(known("ideal_start"));
+    assert!(start >= earliest && end <= latest, "{at}");
+    let shift = start.since(known("ideal_start"));
     assert_eq!(whole_millis(shift) % (5 * 60_000), 0, "{at}");
+}
+
+/// The window that is reserved, in milliseconds since 1970.
+fn window(reserved: &Value) -> [i64; 2] {
+    [0, 1].map(|end| reserved["window"][end].as_i64().expect("a time"))
 }
 
 fn text(value: &Value) -> String {

@@ -58,7 +58,7 @@ pub async fn handle(
     tx.create(&mut session)?;
     tx.hold(&start.calendars, &hold)?;
     // A network reports the status of its EVSEs itself, and a session that is pending may never begin.
-    if session.object.status == SessionStatus::Active {
+    if session.object.status() == SessionStatus::Active {
         let (station, evse) = (&start.station, &start.connector.evse);
         let occupied = ConnectorStatus::Occupied;
         tx.set_evse_status(station, evse, occupied)?;

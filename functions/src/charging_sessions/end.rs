@@ -21,7 +21,7 @@ pub async fn end<'a>(
     let (store, tenant) = (&app.store, &origin.tenant);
     let held = CalendarHold::of_session(&row);
     row.end(row.operation(tenant.mode), origin.now)?;
-    let completed = row.object.status == SessionStatus::Completed;
+    let completed = row.object.status() == SessionStatus::Completed;
     let session = &row.object;
     let (station, fleet, reservation) = tokio::try_join!(
         store.find::<ChargingStation>(tenant, &session.charging_station),
@@ -31,7 +31,7 @@ pub async fn end<'a>(
     let mut tx = store.begin(origin);
     let mut released = Vec::new();
     // Time in the past need not be released.
-    if session.session_ended < Some(held.window.until) {
+    if session.state.ended() < Some(held.window.until) {
         released.push(held);
     }
     if let Some(mut reservation) = reservation {
@@ -49,7 +49,7 @@ pub async fn end<'a>(
         }
     }
     if fleet.is_some() && completed {
-        tx.add_session(&session.fleet, session.energy_consumed)?;
+        tx.add_session(&session.fleet, session.energy())?;
     }
     tx.save(&mut row)?;
     Ok((row.object, tx))
@@ -61,7 +61,7 @@ pub async fn fulfilled(
     origin: &Origin,
     session: &Stored<ChargingSession>,
 ) -> Result<Option<Stored<Reservation>>, Error> {
-    let Some(id) = &session.internal.reservation else {
+    let Some(id) = &session.object.reservation else {
         return Ok(None);
     };
     let found = app.store.find::<Reservation>(&origin.tenant, id).await?;

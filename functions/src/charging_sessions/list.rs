@@ -65,7 +65,7 @@ pub async fn handle(
         Condition::given("fleet", fleet),
         Condition::given("vehicle", vehicle),
         Condition::given("charging_station", station),
-        Condition::given("status", filters.status),
+        Condition::given("state.status", filters.status),
     ];
     let filter = conditions.into_iter().flatten().collect();
     // The list with the fewest sessions of others.

@@ -72,14 +72,11 @@ impl Job for OperateSession {
         };
         let before = row.clone();
         let mut outcome = CdrOutcome::Noted;
-        if network
-            .stop
-            .and_then(|stop| stop.next)
-            .is_some_and(|next| next <= origin.now)
-        {
+        let next_stop = row.object.state.stop().and_then(|stop| stop.next);
+        if next_stop.is_some_and(|next| next <= origin.now) {
             return send_stop(app, &origin, row, &network).await;
         }
-        match row.object.status {
+        match row.object.status() {
             SessionStatus::Pending => return start(app, &origin, row, &network).await,
             SessionStatus::Active => {
                 let lasts = origin.now.since(row.object.session_started);
@@ -92,7 +89,7 @@ impl Job for OperateSession {
                 row.repeat_review(origin.now);
                 outcome = row.close_without_cdr(&app.settings.plausibility, origin.now);
             }
-            SessionStatus::Cancelled | SessionStatus::Failed => row.plan(origin.now),
+            SessionStatus::Cancelled | SessionStatus::Failed => {}
         }
         let tx = change_price(app, &origin, &before, &mut row, outcome, None).await?;
         tx.commit_without_response().await
@@ -148,7 +145,7 @@ async fn start(
 ) -> Result<(), Error> {
     let now = origin.now;
     let is_late = now.since(row.object.created) >= START_PATIENCE;
-    if network.start_sent.is_some() || is_late {
+    if is_late || !row.object.state.is_start_due() {
         let before = row.clone();
         row.give_up_start(now);
         let tx = change(app, origin, &before, &mut row).await?;
@@ -157,7 +154,7 @@ async fn start(
     let tenant = &origin.tenant;
     let driver = app.store.load::<Driver>(tenant, &row.object.driver).await?;
     let token = tokens::of_driver(app, tenant, &driver.object).await?;
-    row.mark_start_sent(now);
+    row.mark_start_sent();
     let mut tx = app.store.begin(origin);
     tx.save(&mut row)?;
     tx.commit_without_response().await?;
@@ -241,7 +238,7 @@ pub async fn stop<'a>(
     mut row: Stored<ChargingSession>,
 ) -> Result<(ChargingSession, UnitOfWork<'a>), Error> {
     let before = row.clone();
-    match row.object.status {
+    match row.object.status() {
         SessionStatus::Pending => row.cancel(origin.now)?,
         SessionStatus::Active => {
             row.ask_stop(origin.now);
@@ -294,21 +291,15 @@ pub async fn change<'a>(
     use SessionStatus::{Active, Completed};
     let mut tx = app.store.begin(origin);
     let now = origin.now;
-    let was = (before.version > 0).then_some(before.object.status);
-    let is = row.object.status;
+    let was = (before.version > 0).then_some(before.object.status());
+    let is = row.object.status();
     if is == Active {
         keep_hold(app, &mut tx, row, now).await?;
     } else if !is.is_open() {
-        let held = CalendarHold::of_session(before);
         let mut released = Vec::new();
-        if before
-            .internal
-            .network
-            .as_ref()
-            .is_some_and(|one| one.hold.is_some())
-            && now < held.window.until
-        {
-            released.push(held);
+        let hold = before.object.state.hold();
+        if hold.is_some_and(|hold| now < hold.until) {
+            released.push(CalendarHold::of_session(before));
         }
         if was != Some(Completed)
             && is == Completed
@@ -324,14 +315,14 @@ pub async fn change<'a>(
     }
     match (was, is) {
         (Some(Completed), Completed) => {
-            let more = row.object.energy_consumed - before.object.energy_consumed;
+            let more = row.object.energy() - before.object.energy();
             if more != 0 {
                 tx.correct_energy(&row.object.fleet, more)?;
             }
         }
-        (_, Completed) => tx.add_session(&row.object.fleet, row.object.energy_consumed)?,
+        (_, Completed) => tx.add_session(&row.object.fleet, row.object.energy())?,
         (Some(Completed), _) => {
-            tx.take_session_back(&row.object.fleet, before.object.energy_consumed)?;
+            tx.take_session_back(&row.object.fleet, before.object.energy())?;
         }
         _ => {}
     }
@@ -348,7 +339,7 @@ async fn fulfil(
     tx: &mut UnitOfWork<'_>,
     row: &Stored<ChargingSession>,
 ) -> Result<(), Error> {
-    let Some(id) = &row.internal.reservation else {
+    let Some(id) = &row.object.reservation else {
         return Ok(());
     };
     let tenant = &tx.origin().tenant;
@@ -369,23 +360,24 @@ async fn keep_hold(
     row: &mut Stored<ChargingSession>,
     now: shared::Timestamp,
 ) -> Result<(), Error> {
-    let Some(network) = &row.internal.network else {
+    let Some(network) = row.object.state.at_network() else {
         return Ok(());
     };
-    if network.hold.is_some_and(|hold| now < hold.until) {
+    let held = network.hold;
+    if held.is_some_and(|hold| now < hold.until) {
         return Ok(());
     }
     let (mode, next) = (tx.origin().tenant.mode, now.plus(HOLD));
     let mut wanted = CalendarHold::of_session(row);
     // What is over needs no keeping: a session that its network never ends must not fill a transaction with past days.
-    let kept_from = network.hold.map_or(now, |hold| hold.from);
+    let kept_from = held.map_or(now, |hold| hold.from);
     wanted.window = Window {
         from: kept_from.max(now.plus(-DAY)),
         until: next,
     };
     let calendars = app.store.calendars(mode, wanted.pages().collect()).await?;
     let is_ours =
-        |holder: &Id| *holder == row.object.id || Some(holder) == row.internal.reservation.as_ref();
+        |holder: &Id| *holder == row.object.id || Some(holder) == row.object.reservation.as_ref();
     let entries = |owner: &CalendarOwner| calendars.entries(owner);
     let others = wanted.owners.iter().flat_map(entries);
     let taken = others.filter(|one| !is_ours(&one.holder) && now < one.window.until);
@@ -396,10 +388,7 @@ async fn keep_hold(
         until,
         ..wanted.window
     });
-    if let Some(network) = row.internal.network.as_deref_mut() {
-        network.hold = hold;
-    }
-    row.plan(now);
+    row.keep(hold);
     if hold.is_some() {
         tx.hold(&calendars, &CalendarHold::of_session(row))?;
     }

@@ -57,9 +57,9 @@ impl Job for SettleSession {
             return Ok(());
         }
         let origin = Origin::background(tenant.clone(), now);
-        if row.internal.invoice.is_some() {
+        if row.object.invoice.is_some() {
             // Its invoice is what it is paid by.
-            row.internal.next_action_at = None;
+            row.leave_to_invoice();
             let mut tx = app.store.begin(&origin);
             tx.save(&mut row)?;
             return tx.commit_without_response().await;
@@ -89,9 +89,9 @@ async fn charge(
 ) -> Result<Payment, Error> {
     let bill = Bill {
         key: session.id.to_string(),
-        amount: Money::new(session.amount_due, session.currency),
+        amount: Money::new(session.amount_due(), session.currency),
         description: session.description(),
-        due_since: session.session_ended.unwrap_or(session.created),
+        due_since: session.state.ended().unwrap_or(session.created),
     };
     let method = session.payment_method.as_ref();
     payments::take_from(app, tx, method, &bill).await

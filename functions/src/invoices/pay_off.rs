@@ -33,7 +33,7 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Res
             _ => line.charging_session.clone(),
         });
         let pay = |row: &mut Stored<ChargingSession>| {
-            row.internal.invoice.as_ref() == invoice && row.object.mark_paid(now)
+            row.object.invoice.as_ref() == invoice && row.object.mark_paid(now)
         };
         save_paid(app, &mut tx, &sessions, pay).await?;
         let reservations = of(|line| line.reservation.clone());

@@ -191,7 +191,7 @@ pub async fn set_charging_preferences(
     let session = app.store.load::<ChargingSession>(tenant, session).await?;
     let at_network = session.internal.network.as_deref();
     let reported = at_network.and_then(|one| one.session.as_ref());
-    let (Some(reported), SessionStatus::Active) = (reported, session.object.status) else {
+    let (Some(reported), SessionStatus::Active) = (reported, session.object.status()) else {
         return Err(conflict("The session is not active at a charging network."));
     };
     let operator = of_owner(app, tenant.mode, reported.owner()).await?;

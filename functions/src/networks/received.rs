@@ -442,8 +442,9 @@ async fn apply(
                 let why = "it bills in another currency than the session was billed in";
                 return unusable(app, object, why);
             }
-            let check = row.object.price_check;
-            if check != before.object.price_check && check.is_some_and(|check| check.is_mismatch())
+            let check = row.object.state.price_check();
+            if check != before.object.state.price_check()
+                && check.is_some_and(|check| check.is_mismatch())
             {
                 let party = object.id.party().to_string();
                 tracing::warn!(object.id = %row.object.id, party, check = ?check, "a network bills another price than its tariff's");
@@ -479,7 +480,7 @@ async fn charges_elsewhere(
     origin: &Origin,
     row: &Stored<ChargingSession>,
 ) -> Result<bool, Error> {
-    if row.object.status != SessionStatus::Failed {
+    if row.object.status() != SessionStatus::Failed {
         return Ok(false);
     }
     let session = &row.object;

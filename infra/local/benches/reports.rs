@@ -164,7 +164,7 @@ fn page(start: u64, sessions: u64) -> Vec<u8> {
         let vehicle = id(Kind::Vehicle, number % VEHICLES);
         write!(
             text,
-            r#"{comma}{{"version":{{"N":"3"}},"object":{{"M":{{"id":{{"S":"{session}"}},"object":{{"S":"charging_session"}},"amount_due":{{"N":"1190"}},"amount_paid":{{"N":"0"}},"charging_station":{{"S":"{station}"}},"connector":{{"S":"1"}},"country":{{"S":"GB"}},"created":{{"S":"{began}"}},"currency":{{"S":"eur"}},"driver":{{"S":"{driver}"}},"energy_consumed":{{"N":"30007"}},"fleet":{{"S":"{fleet}"}},"session_ended":{{"S":"{ended}"}},"session_started":{{"S":"{began}"}},"status":{{"S":"completed"}},"updated":{{"S":"{ended}"}},"vehicle":{{"S":"{vehicle}"}}}}}},"internal":{{"NULL":true}}}}"#
+            r#"{comma}{{"version":{{"N":"3"}},"object":{{"M":{{"id":{{"S":"{session}"}},"charging_station":{{"S":"{station}"}},"connector":{{"S":"1"}},"country":{{"S":"GB"}},"created":{{"S":"{began}"}},"currency":{{"S":"eur"}},"driver":{{"S":"{driver}"}},"fleet":{{"S":"{fleet}"}},"power":{{"N":"22"}},"session_started":{{"S":"{began}"}},"started_by":{{"S":"api"}},"state":{{"M":{{"status":{{"S":"completed"}},"ended":{{"S":"{ended}"}},"charged":{{"M":{{"energy":{{"N":"30007"}}}}}},"cost":{{"M":{{"total":{{"M":{{"net":{{"N":"1000"}},"gross":{{"N":"1190"}}}}}},"source":{{"S":"tariff"}}}}}},"settlement":{{"M":{{"final":{{"M":{{"at":{{"S":"{ended}"}}}}}}}}}}}}}},"updated":{{"S":"{ended}"}},"vehicle":{{"S":"{vehicle}"}}}}}},"internal":{{"NULL":true}}}}"#
         )
         .expect("text");
     }

@@ -422,14 +422,14 @@ impl ReportParameters {
     /// invoices.
     pub fn covers(&self, stored: &Stored<ChargingSession>) -> bool {
         let session = &stored.object;
-        let moment = session.session_ended.unwrap_or(session.session_started);
+        let moment = session.state.ended().unwrap_or(session.session_started);
         let moment = match self.kind {
             ReportType::CostAnalysis => stored.billed_at().unwrap_or(moment),
             _ => moment,
         };
         let status = match &self.filters.session_status {
-            Some(statuses) => statuses.contains(&session.status),
-            None => !session.status.is_open(),
+            Some(statuses) => statuses.contains(&session.status()),
+            None => !session.status().is_open(),
         };
         (self.period_start..self.period_end).contains(&moment)
             && status
@@ -665,8 +665,9 @@ mod tests {
                 "{filters}"
             );
         }
-        stored.object.status = SessionStatus::Active;
-        stored.object.session_ended = None;
+        let active = json!({"status": "active", "cost": {"source": "tariff"},
+            "operated_by": {"network": {"heard_at": stored.object.created}}});
+        stored.object.state = serde_json::from_value(active).unwrap();
         let all = report(parameters(json!({}))).unwrap();
         assert!(!all.object.parameters.covers(&stored));
         let active = report(parameters(json!({"session_status": ["active"]}))).unwrap();

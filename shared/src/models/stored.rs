@@ -45,6 +45,11 @@ impl<T: Object> Serialize for StoredForm<'_, T> {
     }
 }
 
+/// Whether a member need not be stored, because it reads back as the default.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// An object, its internal state and version, and the events that its next write stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored<T: Object> {

@@ -53,15 +53,14 @@ pub struct CalendarHold {
 impl CalendarHold {
     /// The time that a session takes.
     pub fn of_session(stored: &Stored<ChargingSession>) -> Self {
-        let (session, internal) = (&stored.object, &stored.internal);
+        let session = &stored.object;
         Self {
             holder: session.id.clone(),
             owners: [
-                evse(
-                    &session.charging_station,
-                    internal.evse.as_ref(),
-                    &session.connector,
-                ),
+                CalendarOwner::Evse {
+                    station: session.charging_station.clone(),
+                    evse: stored.internal.evse.clone(),
+                },
                 CalendarOwner::Vehicle(session.vehicle.clone()),
             ],
             window: stored.window(),
@@ -91,14 +90,6 @@ impl CalendarHold {
         self.owners
             .iter()
             .flat_map(move |owner| days().map(|day| (owner.clone(), day)))
-    }
-}
-
-/// The owner of an EVSE's calendar. In rows of earlier releases it is named by the connector.
-fn evse(station: &Id, evse: Option<&String>, connector: &String) -> CalendarOwner {
-    CalendarOwner::Evse {
-        station: station.clone(),
-        evse: evse.unwrap_or(connector).clone(),
     }
 }
 

@@ -366,6 +366,23 @@ mod tests {
     }
 
     #[test]
+    fn an_object_is_open_by_its_status_wherever_it_is_stored() {
+        let id = Id::from_number(Kind::Reservation, 1);
+        let state = |status: &str| serde_json::json!({"state": {"status": status}});
+        for (object, open) in [
+            (state("confirmed"), Some("confirmed")),
+            (state("cancelled"), None),
+            (serde_json::json!({"status": "pending"}), Some("pending")),
+        ] {
+            let pk = format!("{}#test#{id}", account(1));
+            let item = serde_json::json!({"pk": pk, "sk": "#", "object": object});
+            let item: serde_dynamo::Item = serde_dynamo::to_item(item).unwrap();
+            let found = open_object(&item.into()).map(|found| found.status);
+            assert_eq!(found.as_deref(), open);
+        }
+    }
+
+    #[test]
     fn rows_belong_to_accounts_by_their_partition_keys() {
         let id = account(1);
         for pk in [

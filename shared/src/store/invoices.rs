@@ -481,27 +481,24 @@ impl UnitOfWork<'_> {
             id: &one.what,
         };
         // A session shows its invoice.
-        let shows = match one.what.is(Kind::ChargingSession) {
-            true => ", #object.#invoice = :invoice",
-            false => "",
+        let part = if one.what.is(Kind::ChargingSession) {
+            "object"
+        } else {
+            "internal"
         };
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(key)))
-            .update_expression(format!(
-                "SET #internal.#invoice = :invoice, #version = #version + :one{shows} REMOVE events",
-            ))
-            .condition_expression("#version = :read OR #internal.#invoice = :invoice")
-            .expression_attribute_names("#internal", "internal")
+            .update_expression(
+                "SET #part.#invoice = :invoice, #version = #version + :one REMOVE events",
+            )
+            .condition_expression("#version = :read OR #part.#invoice = :invoice")
+            .expression_attribute_names("#part", part)
             .expression_attribute_names("#invoice", "invoice")
             .expression_attribute_names("#version", "version")
             .expression_attribute_values(":invoice", s(invoice.as_str()))
             .expression_attribute_values(":read", n(one.version))
             .expression_attribute_values(":one", n(1));
-        let update = match shows {
-            "" => update,
-            _ => update.expression_attribute_names("#object", "object"),
-        };
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,

@@ -15,7 +15,7 @@ use crate::models::account::{Account, AccountInternal};
 use crate::models::adjustment::{Adjustment, AdjustmentInternal};
 use crate::models::api_key::{ApiKey, ApiKeyInternal};
 use crate::models::charge_card::ChargeCard;
-use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
+use crate::models::charging_session::{ChargingSession, SessionInternal};
 use crate::models::charging_station::{ChargingStation, StationInternal};
 use crate::models::driver::Driver;
 use crate::models::estimation::Estimation;
@@ -506,11 +506,7 @@ records! {
         fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionInternal) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let (fleet, driver, vehicle) = (&self.fleet, &self.driver, &self.vehicle);
-            let is_over = matches!(
-                self.status,
-                SessionStatus::Completed | SessionStatus::Cancelled | SessionStatus::Failed
-            );
-            let method = self.payment_method.as_ref().filter(|_| !is_over);
+            let method = self.payment_method.as_ref().filter(|_| self.status().is_open());
             let always = [
                 Partition::Kind { tenant, kind },
                 Partition::Fleet { tenant, fleet, kind },

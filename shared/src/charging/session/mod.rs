@@ -11,13 +11,15 @@ mod tests;
 use std::num::NonZeroU32;
 
 use super::calendar::Entry;
-use super::tariff::{self, Line};
+use super::tariff::{self, Cost, Line};
 use super::{opening_hours, simulation};
 use crate::error::{Code, Error, Result};
 use crate::id::{Id, Kind};
+use crate::models::charging_session::network::Total;
 use crate::models::charging_session::{
-    ChargingSession, CostSource, EndReason, Names, NetworkSession, NewChargingSession,
-    SessionCostLine, SessionInternal, SessionStatus, StartedBy,
+    Charged, ChargingSession, CostSource, EndReason, EndsBy, Names, NetworkSession,
+    NewChargingSession, Operator, SessionCost, SessionCostLine, SessionInternal, SessionState,
+    Simulated, Start, StartedBy,
 };
 use crate::models::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
 use crate::models::driver::Driver;
@@ -272,93 +274,81 @@ impl ChargingSession {
             free_until.map(|until| (until, EndReason::Reservation)),
         ];
         let ends = ends.into_iter().flatten();
-        let (ends_by, reason) = ends
+        let (at, reason) = ends
             .min_by_key(|(at, _)| *at)
             .filter(|(at, _)| *at < latest)
             .unwrap_or((latest, EndReason::MaximumDuration));
-        let held_until = ends_by.min(charged);
+        let ends_by = EndsBy { at, reason };
+        let held_until = at.min(charged);
         let of_network = network_session(parties.location, station, connector)
             .filter(|_| parties.operation == Operation::Network);
-        let pending = of_network.is_some();
         let currency = tariff::currency(&connector.pricing, parties.currency, now);
         let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
-        let cost_source = CostSource::of_tariff(tariff::is_known(&pricing, currency, now));
-        let reservation = entries.arriving.map(|reservation| reservation.id.clone());
+        let source = CostSource::of_tariff(tariff::is_known(&pricing, currency, now));
+        let state = if of_network.is_some() {
+            SessionState::Pending {
+                hold: Some(Window {
+                    from: now,
+                    until: held_until,
+                }),
+                start: Start::Due,
+            }
+        } else {
+            SessionState::Active {
+                charged: Charged::default(),
+                cost: SessionCost::nothing(source),
+                operated_by: Operator::Simulation(Simulated {
+                    held_until,
+                    most_energy,
+                    parks,
+                    ends_by,
+                }),
+            }
+        };
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
-            object: Kind::ChargingSession,
-            amount_due: 0,
-            amount_paid: 0,
-            charging_ended: None,
             charging_station: station.id.clone(),
             connector: connector.id.clone(),
-            cost_breakdown: Vec::new(),
-            cost_source: (!pending).then_some(cost_source),
             country: station.address.country.clone(),
             created: now,
             currency,
             driver: new.driver,
-            // A network ends its sessions itself.
-            ends_by: (!pending).then_some(ends_by),
-            ends_by_reason: (!pending).then_some(reason),
-            energy_consumed: 0,
-            failed_reason: None,
             fleet: vehicle.fleet.clone(),
             invoice: None,
-            net: 0,
             payment_method: new.payment_method,
             power: f64::from(power) / 1000.0,
-            price_check: None,
-            reservation: reservation.clone(),
-            review: None,
-            session_ended: None,
+            reservation: entries.arriving.map(|reservation| reservation.id.clone()),
             session_limit: limit,
             session_started: now,
-            stalled_at: None,
             started_by: StartedBy::Api,
-            status: match pending {
-                true => SessionStatus::Pending,
-                false => SessionStatus::Active,
-            },
-            tax: 0,
+            state,
             updated: now,
             vehicle: new.vehicle,
         };
         let internal = SessionInternal {
-            reservation,
-            evse: Some(connector.evse.clone()),
+            evse: connector.evse.clone(),
             pricing,
             zone: Some(station.timezone.clone()),
-            power,
-            most_energy,
-            parks,
-            next_action_at: Some(held_until),
-            names: Names {
-                driver: driver.name.clone().into(),
-                registration_plate: vehicle.registration_plate.clone().into(),
-                station: station.name.clone(),
-            },
-            ..SessionInternal::default()
+            names: Names::of(driver, vehicle, station),
+            network: of_network.map(Box::new),
         };
         let mut session = Stored::with_internal(session, internal);
-        match of_network {
-            Some(network) => {
-                session.internal.network = Some(Box::new(NetworkSession {
-                    hold: Some(Window {
-                        from: now,
-                        until: held_until,
-                    }),
-                    ..network
-                }));
-                session.plan(now);
-            }
-            None => {
-                session.record(EventType::ChargingSessionStarted);
-                session.object = session.shown(parties.operation, now);
-            }
+        if session.internal.network.is_none() {
+            session.record(EventType::ChargingSessionStarted);
+            session.object = session.shown(parties.operation, now);
         }
         Ok(session)
+    }
+}
+
+impl Names {
+    fn of(driver: &Driver, vehicle: &Vehicle, station: &ChargingStation) -> Self {
+        Self {
+            driver: driver.name.clone().into(),
+            registration_plate: vehicle.registration_plate.clone().into(),
+            station: station.name.clone(),
+        }
     }
 }
 
@@ -381,6 +371,13 @@ fn evse_power(station: &ChargingStation, evse: &str) -> u32 {
     let connectors = station.connectors.iter().filter(|one| one.evse == evse);
     let kilowatts = connectors.map(|one| one.power).fold(0.0, f64::max);
     (kilowatts * 1000.0).round() as u32
+}
+
+fn total_by(cost: &Cost) -> Total {
+    Total {
+        net: cost.net,
+        gross: cost.gross,
+    }
 }
 
 fn conflict(param: &str, message: &'static str) -> Error {

@@ -4,17 +4,18 @@ use jiff::tz::TimeZone;
 
 use super::super::simulation;
 use super::super::tariff::{self, Cost, Course, Usage};
-use super::network_session;
 use super::plausibility::{Claim, OwnPrice, Plausibility};
+use super::{network_session, total_by};
 use crate::error::Result;
 use crate::fields::text::ZoneName;
 use crate::id::{Id, Kind};
 use crate::models::charging_session::network::{
-    CdrReport, ReportedState, SessionReport, Times, Total, newest_bill, total_of,
+    AtNetwork, CdrReport, ReportedState, SessionReport, Times, Total, newest_bill, total_of,
 };
 use crate::models::charging_session::{
-    ChargingSession, CostSource, Names, NetworkSession, PriceCheck, SessionCostLine,
-    SessionFailedReason, SessionInternal, SessionStatus, StartedBy, wrong_state,
+    Charged, ChargingSession, CostSource, FinalPrice, Names, Operator, PriceCheck, SessionCost,
+    SessionCostLine, SessionFailedReason, SessionInternal, SessionState, SessionStatus, Settlement,
+    Start, StartedBy, wrong_state,
 };
 use crate::models::charging_station::{ChargingStation, Connector, Price, PriceType};
 use crate::models::driver::Driver;
@@ -80,57 +81,33 @@ impl ChargingSession {
         let power = simulation::power(connector, vehicle);
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
-            object: Kind::ChargingSession,
-            amount_due: 0,
-            amount_paid: 0,
-            charging_ended: None,
             charging_station: station.id.clone(),
             connector: connector.id.clone(),
-            cost_breakdown: Vec::new(),
-            cost_source: None,
             country: station.address.country.clone(),
             created: now,
             currency,
             driver: driver.id.clone(),
-            ends_by: None,
-            ends_by_reason: None,
-            energy_consumed: 0,
-            failed_reason: None,
             fleet: vehicle.fleet.clone(),
             invoice: None,
-            net: 0,
             payment_method: None,
             power: f64::from(power) / 1000.0,
-            price_check: None,
             reservation: reservation.cloned(),
-            review: None,
-            session_ended: None,
             session_limit: None,
             session_started: now,
-            stalled_at: None,
             started_by: StartedBy::Card,
-            status: SessionStatus::Pending,
-            tax: 0,
+            state: SessionState::Pending {
+                hold: None,
+                start: Start::Sent,
+            },
             updated: now,
             vehicle: vehicle.id.clone(),
         };
-        let network = NetworkSession {
-            start_sent: Some(now),
-            ..network_session(location, station, connector)?
-        };
         let internal = SessionInternal {
-            reservation: reservation.cloned(),
-            evse: Some(connector.evse.clone()),
+            evse: connector.evse.clone(),
             pricing,
             zone: Some(station.timezone.clone()),
-            power,
-            names: Names {
-                driver: driver.name.clone().into(),
-                registration_plate: vehicle.registration_plate.clone().into(),
-                station: station.name.clone(),
-            },
-            network: Some(Box::new(network)),
-            ..SessionInternal::default()
+            names: Names::of(driver, vehicle, station),
+            network: Some(Box::new(network_session(location, station, connector)?)),
         };
         Some(Stored::with_internal(session, internal))
     }
@@ -155,11 +132,14 @@ impl Stored<ChargingSession> {
         network.session = Some(report.session.clone());
         // The same report may come twice.
         let is_new = network.reported != Some(report.last_updated);
-        if is_new {
-            network.heard_at = Some(now);
-        }
         network.reported = Some(report.last_updated);
-        let is_priced = network.final_at.is_some() || network.pending_price.is_some();
+        if let Some(network) = self.object.state.at_network_mut().filter(|_| is_new) {
+            network.heard_at = now;
+        }
+        let is_priced = matches!(
+            self.object.state.settlement_mut(),
+            Some(Settlement::UnderReview(_) | Settlement::Final(_))
+        );
         if !is_priced {
             self.follow(report, is_new, elsewhere, now);
         }
@@ -173,10 +153,9 @@ impl Stored<ChargingSession> {
     /// Brings a session whose price is not final to the state that the network reports.
     fn follow(&mut self, report: &SessionReport, is_new: bool, elsewhere: bool, now: Timestamp) {
         use SessionStatus::{Active, Cancelled, Completed, Failed, Pending};
-        let network = self.internal.network.as_ref();
-        let was_ended = network.is_some_and(|network| network.ended_by_tenant);
+        let was_ended = self.object.state.was_ended_by_tenant();
         let has_used = report.energy > 0 || report.total.is_some_and(|total| total.gross > 0);
-        match (self.object.status, report.state) {
+        match (self.object.status(), report.state) {
             (_, ReportedState::Waiting) => return,
             (Completed, ReportedState::Active) if !was_ended => return,
             (Failed | Cancelled, ReportedState::Invalid) => return,
@@ -194,54 +173,49 @@ impl Stored<ChargingSession> {
             (Active | Completed, _) => {}
         }
         let begun = !self.events().is_empty();
-        let shown = (self.object.energy_consumed, self.object.amount_due);
-        let charging = self.object.charging_ended;
-        let stalled_at = self.object.stalled_at;
-        if is_new {
-            self.object.stalled_at = None;
-        }
+        let before = self.object.state.charged();
+        let due = self.object.amount_due();
+        let network = self.object.state.at_network_mut().filter(|_| is_new);
+        let was_stalled = network.is_some_and(|network| network.stalled_at.take().is_some());
         match report.state {
             // What was sent while the network was lost may never have arrived.
-            ReportedState::Active if is_new && stalled_at.is_some() => self.ask_stop_again(now),
+            ReportedState::Active if was_stalled => self.ask_stop_again(now),
             // A session that was ended keeps nobody from charging elsewhere.
             ReportedState::Active if is_new && was_ended => drop(self.ask_stop(now)),
             ReportedState::Completed if was_ended => self.confirm_end(),
             _ => {}
         }
         self.take_figures(report, now);
-        match report.state {
-            ReportedState::Completed if self.object.status == Active => {
-                let ended = report.ended.unwrap_or(report.last_updated);
-                self.complete(ended, now);
-                self.plan(now);
-            }
-            _ => {
-                let is = (self.object.energy_consumed, self.object.amount_due);
-                let is_changed =
-                    is != shown || charging != self.object.charging_ended || stalled_at.is_some();
-                if !begun && is_changed {
-                    self.record(EventType::ChargingSessionUpdated);
-                }
-                self.plan(now);
-                let limit = self.object.session_limit.map(i64::from);
-                if limit.is_some_and(|limit| self.object.energy_consumed >= limit) {
-                    self.ask_stop(now);
-                }
-            }
+        if report.state == ReportedState::Completed && self.object.status() == Active {
+            let ended = report.ended.unwrap_or(report.last_updated);
+            self.complete(ended, now);
+            return;
+        }
+        let is_changed = self.object.state.charged() != before || self.object.amount_due() != due;
+        if !begun && (is_changed || was_stalled) {
+            self.record(EventType::ChargingSessionUpdated);
+        }
+        let limit = self.object.session_limit.map(i64::from);
+        if limit.is_some_and(|limit| self.object.energy() >= limit) {
+            self.ask_stop(now);
         }
     }
 
     /// Makes the session active.
     pub(super) fn begin(&mut self, started: Timestamp, now: Timestamp) {
-        let session = &mut self.object;
-        session.status = SessionStatus::Active;
-        session.failed_reason = None;
-        session.session_started = started.min(now);
-        session.session_ended = None;
-        if let Some(network) = self.internal.network.as_deref_mut() {
-            network.ended_by_tenant = false;
-            network.stop = None;
-        }
+        self.object.session_started = started.min(now);
+        let cost = SessionCost::nothing(self.source_by_tariff());
+        let state = &mut self.object.state;
+        *state = SessionState::Active {
+            charged: state.charged(),
+            cost,
+            operated_by: Operator::Network(AtNetwork {
+                hold: state.hold(),
+                heard_at: now,
+                stop: None,
+                stalled_at: None,
+            }),
+        };
         self.record(EventType::ChargingSessionStarted);
     }
 
@@ -249,17 +223,17 @@ impl Stored<ChargingSession> {
     fn complete(&mut self, ended: Timestamp, now: Timestamp) {
         let session = &mut self.object;
         let ended = ended.min(now).max(session.session_started);
-        session.status = SessionStatus::Completed;
-        session.session_ended = Some(ended);
-        let charging = session.charging_ended.unwrap_or(ended);
-        session.charging_ended = Some(charging.min(ended));
-        session.ends_by = None;
-        session.ends_by_reason = None;
-        session.stalled_at = None;
-        if let Some(network) = self.internal.network.as_deref_mut() {
-            network.hold = None;
-            network.stop = None;
-        }
+        let Some((charged, cost)) = session.state.figures_mut() else {
+            return;
+        };
+        session.state = SessionState::Completed {
+            ended,
+            charged: charged.ended_by(ended),
+            cost: cost.clone(),
+            ends_by: None,
+            price_check: None,
+            settlement: Settlement::AWAITED,
+        };
         self.record(EventType::ChargingSessionCompleted);
     }
 
@@ -268,23 +242,31 @@ impl Stored<ChargingSession> {
     /// # Errors
     /// `charging_session_state_conflict` if the session is not stalled.
     pub fn end_stalled(&mut self, now: Timestamp) -> Result<()> {
-        if self.object.stalled_at.is_none() {
+        let network = self.object.state.at_network();
+        if network.is_none_or(|network| network.stalled_at.is_none()) {
             return Err(wrong_state("The session is not stalled."));
         }
         self.complete(now, now);
         self.object.updated = now;
-        if let Some(network) = self.internal.network.as_deref_mut() {
-            network.ended_by_tenant = true;
+        if let Some(settlement) = self.object.state.settlement_mut() {
+            *settlement = Settlement::Awaited {
+                stop: None,
+                ended_by_tenant: true,
+            };
         }
-        self.plan(now);
         Ok(())
     }
 
     /// Sets energy, times and cost to what the network reports.
     fn take_figures(&mut self, report: &SessionReport, now: Timestamp) {
-        self.object.energy_consumed = report.energy;
         let charging_ended = report.charging_ended.map(|ended| ended.min(now));
-        self.object.charging_ended = charging_ended.or(self.object.session_ended);
+        let ended = charging_ended.or(self.object.state.ended());
+        if let Some((charged, _)) = self.object.state.figures_mut() {
+            *charged = Charged {
+                energy: report.energy,
+                ended,
+            };
+        }
         self.object.session_started = report.started.min(now);
         let of_tariff = self.internal.pricing.first().map(|price| price.currency);
         self.object.currency = match (report.total, of_tariff) {
@@ -334,14 +316,14 @@ impl Stored<ChargingSession> {
         lines: Vec<SessionCostLine>,
         source: CostSource,
     ) {
-        let session = &mut self.object;
-        session.amount_due = total.gross - session.amount_paid;
-        session.net = total.net;
-        session.tax = total.gross - total.net;
-        session.cost_source = Some(source);
-        session.cost_breakdown = lines;
-        self.internal.net = session.net;
-        self.internal.tax = session.tax;
+        if let Some((_, cost)) = self.object.state.figures_mut() {
+            *cost = SessionCost {
+                total,
+                lines,
+                source,
+                paid: cost.paid,
+            };
+        }
     }
 
     /// Applies a CDR.
@@ -358,7 +340,7 @@ impl Stored<ChargingSession> {
         if network.cdrs.iter().any(|known| known.id == *id) {
             return CdrOutcome::Known;
         }
-        let is_final = network.final_at.is_some();
+        let is_final = self.object.state.final_price().is_some();
         if is_final && cdr.currency != self.object.currency {
             return CdrOutcome::OtherCurrency;
         }
@@ -376,11 +358,8 @@ impl Stored<ChargingSession> {
                 self.adjust(total, &claim, limits, now)
             }
             Some(total) => {
-                let ended_unbilled = matches!(
-                    self.object.status,
-                    SessionStatus::Failed | SessionStatus::Cancelled | SessionStatus::Pending
-                );
-                match ended_unbilled && total.gross == 0 && cdr.energy == 0 {
+                let has_no_amount = self.object.state.cost().is_none();
+                match has_no_amount && total.gross == 0 && cdr.energy == 0 {
                     true => CdrOutcome::Noted,
                     false => self.take_price(cdr, counts, total, limits, now),
                 }
@@ -390,12 +369,9 @@ impl Stored<ChargingSession> {
 
     /// What the session costs in all by now, its adjustments included.
     fn billed(&self) -> Total {
-        let own = Total {
-            net: self.internal.net,
-            gross: self.object.amount_due + self.object.amount_paid,
-        };
-        let network = self.internal.network.as_ref();
-        network.map_or(own, |network| own.plus(network.adjusted))
+        let own = self.object.total();
+        let price = self.object.state.final_price();
+        price.map_or(own, |price| own.plus(price.adjusted))
     }
 
     /// Makes what a session with a final price costs in all so much, if it costs less than before or the amount is plausible.
@@ -406,8 +382,8 @@ impl Stored<ChargingSession> {
         limits: &Plausibility,
         now: Timestamp,
     ) -> CdrOutcome {
-        let network = self.internal.network.as_ref();
-        let overruled = network.and_then(|network| network.overruled.clone());
+        let price = self.object.state.final_price();
+        let overruled = price.and_then(|price| price.overruled);
         if let Some(overruled) = overruled.filter(|one| one.network == total) {
             self.close_review();
             return self.adjust_to(overruled.ours);
@@ -428,13 +404,11 @@ impl Stored<ChargingSession> {
     /// Makes what the session costs in all so much, by an adjustment.
     pub(super) fn adjust_to(&mut self, total: Total) -> CdrOutcome {
         let more = total.minus(self.billed());
-        let Some(network) = self.internal.network.as_deref_mut() else {
+        let price = self.object.state.final_price_mut();
+        let Some(price) = price.filter(|_| more != Total::default()) else {
             return CdrOutcome::Noted;
         };
-        if more == Total::default() {
-            return CdrOutcome::Noted;
-        }
-        network.adjusted = network.adjusted.plus(more);
+        price.adjusted = price.adjusted.plus(more);
         CdrOutcome::Adjusted(more)
     }
 
@@ -447,29 +421,30 @@ impl Stored<ChargingSession> {
         limits: &Plausibility,
         now: Timestamp,
     ) -> CdrOutcome {
-        let takes_figures = counts || self.object.review.is_none();
-        if self.object.status != SessionStatus::Active
-            && self.object.status != SessionStatus::Completed
-        {
+        let takes_figures = counts || self.object.state.review().is_none();
+        if self.object.state.cost().is_none() {
             self.begin(cdr.started, now);
         }
         self.object.currency = cdr.currency;
         if takes_figures {
             self.object.session_started = cdr.started.min(now);
-            self.object.energy_consumed = cdr.energy;
-            self.object.charging_ended = cdr.charging_ended;
+            if let Some((charged, _)) = self.object.state.figures_mut() {
+                *charged = Charged {
+                    energy: cdr.energy,
+                    ended: cdr.charging_ended,
+                };
+            }
             if let Some(network) = self.internal.network.as_deref_mut() {
                 network.usage = cdr.times;
             }
-            match self.object.status {
-                SessionStatus::Active => self.complete(cdr.ended, now),
-                _ => {
-                    let ended = cdr.ended.min(now).max(self.object.session_started);
-                    self.object.session_ended = Some(ended);
-                    let charging = self.object.charging_ended.unwrap_or(ended);
-                    self.object.charging_ended = Some(charging.min(ended));
+            let session = &mut self.object;
+            match &mut session.state {
+                SessionState::Completed { ended, charged, .. } => {
+                    *ended = cdr.ended.min(now).max(session.session_started);
+                    *charged = charged.ended_by(*ended);
                     self.record(EventType::ChargingSessionUpdated);
                 }
+                _ => self.complete(cdr.ended, now),
             }
         }
         let pricing = match self.is_tariff_known(cdr.currency) {
@@ -480,8 +455,10 @@ impl Stored<ChargingSession> {
         let ours = self.price(&pricing, claim.energy, claim.times);
         if takes_figures {
             let is_priced = pricing.iter().any(|one| one.currency == cdr.currency);
-            self.object.price_check =
-                is_priced.then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
+            let check = is_priced.then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
+            if let SessionState::Completed { price_check, .. } = &mut self.object.state {
+                *price_check = check;
+            }
         }
         let lines = explained(total, &ours);
         self.settle_price((total, lines, CostSource::Cdr), &claim, limits, now)
@@ -490,19 +467,20 @@ impl Stored<ChargingSession> {
     /// Makes the price of a completed session final whose CDR has not come: what the network has reported last, else the tariff's. A CDR
     /// that came before the session began, and had nothing to bill, counts for more. Nothing happens to a session that waits for no CDR.
     pub fn close_without_cdr(&mut self, limits: &Plausibility, now: Timestamp) -> CdrOutcome {
-        let network = self.internal.network.as_ref();
-        let waits =
-            network.filter(|network| network.final_at.is_none() && network.pending_price.is_none());
-        let Some(network) = waits.filter(|_| self.object.status == SessionStatus::Completed) else {
+        let (
+            Some(network),
+            SessionState::Completed {
+                cost,
+                settlement: Settlement::Awaited { .. },
+                ..
+            },
+        ) = (&self.internal.network, &self.object.state)
+        else {
             return CdrOutcome::Noted;
         };
         let (total, source) = match total_of(&network.cdrs, self.object.currency) {
             Some(total) => (total, CostSource::Cdr),
-            None => {
-                let source = self.object.cost_source;
-                let source = source.unwrap_or_else(|| self.source_by_tariff());
-                (self.billed(), source)
-            }
+            None => (cost.total, cost.source),
         };
         self.object.updated = now;
         self.record(EventType::ChargingSessionUpdated);
@@ -523,8 +501,8 @@ impl Stored<ChargingSession> {
         let network = self.internal.network.as_ref();
         Claim {
             started: session.session_started,
-            ended: session.session_ended.unwrap_or(session.session_started),
-            energy: session.energy_consumed,
+            ended: session.state.ended().unwrap_or(session.session_started),
+            energy: session.energy(),
             times: network.map_or_else(Times::default, |network| network.usage),
         }
     }
@@ -548,10 +526,6 @@ impl Stored<ChargingSession> {
                 let ours = own.capped(total);
                 self.set_cost(ours, explained(ours, &own.cost), CostSource::Tariff);
                 self.put_under_review(reason, total, &own, now);
-                self.internal.next_action_at = None;
-                if let Some(network) = self.internal.network.as_deref_mut() {
-                    network.stop = None;
-                }
                 CdrOutcome::UnderReview
             }
         }
@@ -571,12 +545,10 @@ impl Stored<ChargingSession> {
             true => self.set_cost(Total::default(), Vec::new(), source),
             false => self.set_cost(total, lines, source),
         }
-        if let Some(network) = self.internal.network.as_deref_mut() {
-            network.final_at = Some(now);
-            network.stop = None;
+        let is_charging = self.object.payment_method.is_some() && self.object.amount_due() > 0;
+        if let Some(settlement) = self.object.state.settlement_mut() {
+            *settlement = Settlement::Final(FinalPrice::new(now, is_charging));
         }
-        let charged = self.object.payment_method.is_some() && self.object.amount_due > 0;
-        self.internal.next_action_at = charged.then_some(now);
         match is_late {
             true => self.adjust_to(total),
             false => CdrOutcome::Priced,
@@ -607,10 +579,14 @@ impl OwnPrice {
     }
 }
 
-fn total_by(cost: &Cost) -> Total {
-    Total {
-        net: cost.net,
-        gross: cost.gross,
+impl Charged {
+    /// What a session has charged that has ended.
+    fn ended_by(self, ended: Timestamp) -> Self {
+        let charging = self.ended.unwrap_or(ended);
+        Self {
+            ended: Some(charging.min(ended)),
+            ..self
+        }
     }
 }
 

@@ -187,20 +187,13 @@ fn most_energy(power: u32, lasted: SignedDuration) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{named, now, scene};
+    use super::super::tests::{at_network, now};
     use super::*;
-    use crate::models::charging_session::NetworkSession;
     use crate::time::{HOUR, days, hours};
-    use serde_json::json;
 
     /// A session at 22 kW and 45 pence a kWh.
     fn session() -> Stored<ChargingSession> {
-        let mut session = scene().start(json!({})).unwrap();
-        session.internal.network = Some(Box::new(NetworkSession {
-            evse_power: 22_000,
-            ..named::network_session()
-        }));
-        session
+        at_network(22_000)
     }
 
     /// A session that begins when it is asked for.
@@ -244,8 +237,7 @@ mod tests {
         assert_eq!(objection(&claim(1, -HOUR), 1), beyond);
         // Nothing is billed for it.
         assert_eq!(objection(&claim(24_201, HOUR), 0), None);
-        let mut unknown = session();
-        unknown.internal.network = Some(Box::new(named::network_session()));
+        let unknown = at_network(0);
         let own = unknown.own_price(&claim(90_000, HOUR), &Plausibility::default(), now());
         assert_eq!(own.objection(Total::new(1, 1)), None);
     }

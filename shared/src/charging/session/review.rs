@@ -3,11 +3,12 @@
 use super::network::CdrOutcome;
 use super::plausibility::OwnPrice;
 use crate::error::Result;
-use crate::models::charging_session::network::{PendingPrice, Total};
+use crate::models::charging_session::network::Total;
 use crate::models::charging_session::review::{
-    OperatorDecision, REPEAT_AFTER, Review, ReviewDecision, ReviewReason, ReviewRequest,
+    OperatorDecision, PendingReview, Prices, REPEAT_AFTER, ReviewDecision, ReviewReason,
+    ReviewRequest,
 };
-use crate::models::charging_session::{ChargingSession, CostSource, wrong_state};
+use crate::models::charging_session::{ChargingSession, CostSource, Settlement, wrong_state};
 use crate::models::event_type::EventType;
 use crate::models::stored::Stored;
 use crate::time::Timestamp;
@@ -21,34 +22,31 @@ impl Stored<ChargingSession> {
         own: &OwnPrice,
         now: Timestamp,
     ) {
-        let Some(network) = self.internal.network.as_deref_mut() else {
-            return;
-        };
-        let before = network.pending_price.take();
-        let repeat_at = match &before {
-            Some(before) => before.repeat_at,
-            None => Some(now.plus(REPEAT_AFTER)),
-        };
-        let ours = own.capped(total);
-        network.pending_price = Some(PendingPrice {
+        let before = self.take_review();
+        let is_new = before.is_none();
+        let prices = Prices {
             network: total,
-            ours,
-            energy: own.energy,
-            repeat_at,
-        });
-        let open = self.object.review.take();
-        let is_new = open.is_none();
-        let (opened, disputed, note) = open.map_or((now, None, None), |open| {
-            (open.opened, open.disputed, open.note)
-        });
-        self.object.review = Some(Review {
-            disputed,
-            network: total.gross,
-            note,
-            opened,
-            ours: ours.gross,
+            ours: own.capped(total),
+        };
+        let review = PendingReview {
             reason,
-        });
+            prices,
+            energy: own.energy,
+            ..before.unwrap_or(PendingReview {
+                opened: now,
+                reason,
+                prices,
+                energy: own.energy,
+                disputed: None,
+                note: None,
+                repeat_at: Some(now.plus(REPEAT_AFTER)),
+            })
+        };
+        match self.object.state.settlement_mut() {
+            Some(Settlement::Final(price)) => price.review = Some(review),
+            Some(settlement) => *settlement = Settlement::UnderReview(review),
+            None => return,
+        }
         match is_new {
             true => self.record(EventType::ChargingSessionReviewOpened),
             false => self.record_update(),
@@ -56,12 +54,23 @@ impl Stored<ChargingSession> {
     }
 
     /// Closes the review, if one is open. Returns the price that was under review.
-    pub(super) fn close_review(&mut self) -> Option<PendingPrice> {
-        let network = self.internal.network.as_deref_mut()?;
-        let pending = network.pending_price.take()?;
-        self.object.review = None;
+    pub(super) fn close_review(&mut self) -> Option<PendingReview> {
+        let review = self.take_review()?;
         self.record_update();
-        Some(pending)
+        Some(review)
+    }
+
+    fn take_review(&mut self) -> Option<PendingReview> {
+        let settlement = self.object.state.settlement_mut()?;
+        match settlement {
+            Settlement::Final(price) => price.review.take(),
+            Settlement::UnderReview(review) => {
+                let review = review.clone();
+                *settlement = Settlement::AWAITED;
+                Some(review)
+            }
+            Settlement::Awaited { .. } => None,
+        }
     }
 
     fn record_update(&mut self) {
@@ -72,11 +81,10 @@ impl Stored<ChargingSession> {
 
     /// Sends the event of an open review again, once, if it is time.
     pub fn repeat_review(&mut self, now: Timestamp) {
-        let network = self.internal.network.as_deref_mut();
-        let pending = network.and_then(|network| network.pending_price.as_mut());
-        let due = pending.filter(|pending| pending.repeat_at.is_some_and(|at| at <= now));
-        if let Some(pending) = due {
-            pending.repeat_at = None;
+        let review = self.object.state.review_mut();
+        let due = review.filter(|review| review.repeat_at.is_some_and(|at| at <= now));
+        if let Some(review) = due {
+            review.repeat_at = None;
             self.record(EventType::ChargingSessionReviewOpened);
         }
     }
@@ -89,7 +97,7 @@ impl Stored<ChargingSession> {
         match request.decision {
             ReviewDecision::Accept => self.decide_review(OperatorDecision::Accept, now),
             ReviewDecision::Dispute => {
-                let review = self.object.review.as_mut().ok_or_else(no_review)?;
+                let review = self.object.state.review_mut().ok_or_else(no_review)?;
                 review.disputed.get_or_insert(now);
                 if let Some(note) = request.note {
                     review.note = Some(note.into());
@@ -110,34 +118,37 @@ impl Stored<ChargingSession> {
         decision: OperatorDecision,
         now: Timestamp,
     ) -> Result<CdrOutcome> {
-        let pending = self.close_review().ok_or_else(no_review)?;
-        let source_by_tariff = self.source_by_tariff();
+        let PendingReview { prices, energy, .. } = self.close_review().ok_or_else(no_review)?;
         self.object.updated = now;
-        let Some(network) = self.internal.network.as_deref_mut() else {
-            return Ok(CdrOutcome::Noted);
+        let is_final = self.object.state.final_price().is_some();
+        let network = self.internal.network.as_ref();
+        let source = match network.map(|network| (network.cdrs.is_empty(), network.total)) {
+            Some((false, _)) => CostSource::Cdr,
+            Some((true, Some(_))) => CostSource::NetworkSession,
+            _ => self.source_by_tariff(),
         };
-        let is_final = network.final_at.is_some();
-        let source = match (network.cdrs.is_empty(), network.total) {
-            (false, _) => CostSource::Cdr,
-            (true, Some(_)) => CostSource::NetworkSession,
-            (true, None) => source_by_tariff,
-        };
-        if decision == OperatorDecision::UseOurs {
-            network.overruled = Some(pending.clone());
-        }
-        Ok(match (decision, is_final) {
-            (OperatorDecision::Accept, true) => self.adjust_to(pending.network),
+        let outcome = match (decision, is_final) {
+            (OperatorDecision::Accept, true) => self.adjust_to(prices.network),
             (OperatorDecision::Accept, false) => {
-                let lines = self.lines(pending.network);
-                self.finish(pending.network, lines, source, now)
+                let lines = self.lines(prices.network);
+                self.finish(prices.network, lines, source, now)
             }
-            (OperatorDecision::UseOurs, true) => self.adjust_to(pending.ours),
+            (OperatorDecision::UseOurs, true) => self.adjust_to(prices.ours),
             (OperatorDecision::UseOurs, false) => {
-                self.object.energy_consumed = pending.energy;
-                let lines = std::mem::take(&mut self.object.cost_breakdown);
-                self.finish(pending.ours, lines, CostSource::Tariff, now)
+                let figures = self.object.state.figures_mut();
+                let lines = figures.map_or_else(Vec::new, |(charged, cost)| {
+                    charged.energy = energy;
+                    std::mem::take(&mut cost.lines)
+                });
+                self.finish(prices.ours, lines, CostSource::Tariff, now)
             }
-        })
+        };
+        if decision == OperatorDecision::UseOurs
+            && let Some(price) = self.object.state.final_price_mut()
+        {
+            price.overruled = Some(prices);
+        }
+        Ok(outcome)
     }
 }
 
@@ -148,13 +159,11 @@ fn no_review() -> crate::Error {
 #[cfg(test)]
 mod tests {
     use super::super::plausibility::Plausibility;
-    use super::super::tests::{named, now, scene};
+    use super::super::tests::{at_network, named, now};
     use super::*;
-    use crate::models::charging_session::NetworkSession;
     use crate::models::charging_session::network::{Billed, CdrReport, Times};
     use crate::models::network::Module;
     use crate::time::{HOUR, SignedDuration, days, millis};
-    use serde_json::json;
 
     fn total(gross: i64) -> Total {
         Total::new(gross, gross)
@@ -188,12 +197,7 @@ mod tests {
 
     /// A session that is billed at 50.00 an hour after it began.
     fn opened() -> Stored<ChargingSession> {
-        let mut session = scene().start(json!({})).unwrap();
-        session.clear_events();
-        session.internal.network = Some(Box::new(NetworkSession {
-            evse_power: 22_000,
-            ..named::network_session()
-        }));
+        let mut session = at_network(22_000);
         let outcome = apply(&mut session, &cdr(1, 5000, None));
         assert_eq!(outcome, CdrOutcome::UnderReview);
         session
@@ -220,8 +224,8 @@ mod tests {
         ];
         assert_eq!(session.events(), events);
         assert_eq!(
-            (session.billed_at(), session.internal.next_action_at),
-            (None, None)
+            (session.billed_at(), session.object.is_charging_payment()),
+            (None, false)
         );
         let repeated = now().plus(HOUR).plus(REPEAT_AFTER);
         assert_eq!(session.next_action_at(), Some(repeated));
@@ -244,12 +248,12 @@ mod tests {
             let mut session = opened();
             let outcome = session.decide_review(decision, now().plus(days(6)));
             assert_eq!(outcome.unwrap(), CdrOutcome::Priced);
-            assert_eq!(session.object.amount_due, gross);
+            assert_eq!(session.object.amount_due(), gross);
             let mut session = opened();
             let late = now().plus(days(6)).plus(millis(1));
             let outcome = session.decide_review(decision, late);
             assert_eq!(adjusted(outcome.unwrap()), gross);
-            assert_eq!(session.object.amount_due, 0);
+            assert_eq!(session.object.amount_due(), 0);
             assert_eq!(session.billed_at(), Some(late));
             assert!(session.decide_review(decision, late).is_err());
         }
@@ -260,18 +264,18 @@ mod tests {
         let mut session = opened();
         let partial = apply(&mut session, &cdr(2, -100, Some(1)));
         assert_eq!(partial, CdrOutcome::UnderReview);
-        let review = session.object.review.clone().unwrap();
-        assert_eq!((review.network, review.ours), (4900, 900));
-        assert_eq!(session.object.energy_consumed, 20_000);
+        let prices = session.object.state.review().unwrap().prices;
+        assert_eq!((prices.network.gross, prices.ours.gross), (4900, 900));
+        assert_eq!(session.object.energy(), 20_000);
         assert_eq!(
             apply(&mut session, &cdr(3, -4000, Some(1))),
             CdrOutcome::Priced
         );
         assert_eq!(
-            (session.object.amount_due, &session.object.review),
-            (900, &None)
+            (session.object.amount_due(), session.object.state.review()),
+            (900, None)
         );
-        assert_eq!(session.object.energy_consumed, 20_000);
+        assert_eq!(session.object.energy(), 20_000);
     }
 
     #[test]
@@ -282,8 +286,9 @@ mod tests {
             ..cdr(0, 45, None)
         };
         assert_eq!(apply(&mut session, &older), CdrOutcome::UnderReview);
-        assert_eq!(session.object.review.as_ref().unwrap().network, 5000);
-        assert_eq!(session.object.energy_consumed, 20_000);
+        let review = session.object.state.review().unwrap();
+        assert_eq!(review.prices.network.gross, 5000);
+        assert_eq!(session.object.energy(), 20_000);
     }
 
     #[test]
@@ -297,28 +302,25 @@ mod tests {
         // Without the correction it is the total of before.
         let back = apply(&mut session, &cdr(3, -1000, Some(2)));
         assert_eq!(adjusted(back), -100);
-        assert_eq!(session.object.review, None);
+        assert_eq!(session.object.state.review(), None);
         let dearer = apply(&mut session, &cdr(4, 6000, None));
         assert_eq!(dearer, CdrOutcome::UnderReview);
     }
 
     #[test]
     fn ours_is_never_more_than_what_the_network_bills() {
-        let mut session = scene().start(json!({})).unwrap();
-        session.internal.network = Some(Box::new(NetworkSession {
-            evse_power: 22_000,
-            ..named::network_session()
-        }));
+        let mut session = at_network(22_000);
         let cheap = CdrReport {
             energy: 50_000,
             ..cdr(1, 100, None)
         };
         assert_eq!(apply(&mut session, &cheap), CdrOutcome::UnderReview);
-        let review = session.object.review.clone().unwrap();
-        assert_eq!((review.reason, review.ours), (ReviewReason::Energy, 100));
+        let review = session.object.state.review().unwrap();
+        let ours = review.prices.ours.gross;
+        assert_eq!((review.reason, ours), (ReviewReason::Energy, 100));
         let decided = session.decide_review(OperatorDecision::UseOurs, now().plus(days(1)));
         assert_eq!(decided.unwrap(), CdrOutcome::Priced);
         let session = session.object;
-        assert_eq!((session.amount_due, session.energy_consumed), (100, 22_000));
+        assert_eq!((session.amount_due(), session.energy()), (100, 22_000));
     }
 }

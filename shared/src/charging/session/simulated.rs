@@ -1,15 +1,16 @@
-//! Simulated sessions: what they have charged follows from their rows and the time.
+//! Simulated sessions: what they have charged follows from their items and the time.
 
 use jiff::tz::TimeZone;
 
 use super::super::calendar::Entry;
 use super::super::simulation;
-use super::super::tariff::{self, Cost, Course, Usage};
-use super::HOLD;
+use super::super::tariff::{self, Course, Usage};
+use super::{HOLD, SessionCost, total_by};
 use crate::error::Result;
 use crate::fields::text::ZoneName;
 use crate::models::charging_session::{
-    ChargingSession, EndReason, SessionCostLine, SessionStatus, wrong_state,
+    Charged, ChargingSession, EndReason, EndsBy, FinalPrice, Operator, SessionCostLine,
+    SessionState, Settlement, Simulated, wrong_state,
 };
 use crate::models::event_type::EventType;
 use crate::models::stored::Stored;
@@ -28,32 +29,36 @@ impl Stored<ChargingSession> {
 
     pub(super) fn shown(&self, operation: Operation, now: Timestamp) -> ChargingSession {
         let mut session = self.clone();
-        if let (SessionStatus::Active, Some(simulation)) =
-            (self.object.status, operation.simulation())
-        {
+        if let Some(simulation) = operation.simulation() {
             session.charge_until(simulation, now);
         }
         session.object
     }
 
-    /// Sets energy, times and cost to what they are at a moment, but not later than the end of the hold.
-    fn charge_until(&mut self, simulation: Simulation, moment: Timestamp) -> Cost {
-        let moment = self
-            .internal
-            .next_action_at
-            .map_or(moment, |due| due.min(moment));
-        let elapsed = moment.since(self.object.session_started);
+    /// Sets energy, times and cost of an active session to what they are at a moment, but not later than the end of the hold.
+    fn charge_until(&mut self, simulation: Simulation, moment: Timestamp) {
+        let session = &mut self.object;
+        let (started, power) = (session.session_started, session.watts());
+        let SessionState::Active {
+            charged,
+            cost,
+            operated_by: Operator::Simulation(simulated),
+        } = &mut session.state
+        else {
+            return;
+        };
+        let elapsed = simulated.held_until.min(moment).since(started);
         let elapsed = elapsed.max(SignedDuration::ZERO);
-        let full = match self.internal.parks {
-            true => simulation::time_until(self.internal.power, self.internal.most_energy),
+        let full = match simulated.parks {
+            true => simulation::time_until(power, simulated.most_energy),
             false => None,
         };
         let charging = full.map_or(elapsed, |full| full.min(elapsed));
-        let energy = simulation.energy_after(self.internal.power, charging);
-        let energy = energy.min(self.internal.most_energy.into());
+        let energy = simulation.energy_after(power, charging);
+        let energy = energy.min(simulated.most_energy.into());
         let zone = self.internal.zone.as_ref().map(ZoneName::rules);
         let course = Course {
-            began: self.object.session_started,
+            began: started,
             zone: &zone.unwrap_or(TimeZone::UTC),
             usage: Usage {
                 energy,
@@ -61,16 +66,18 @@ impl Stored<ChargingSession> {
                 parking: whole_millis(elapsed - charging).unsigned_abs(),
             },
         };
-        let cost = tariff::cost(&self.internal.pricing, self.object.currency, course);
-        self.object.charging_ended = full
-            .filter(|full| *full <= elapsed)
-            .map(|full| self.object.session_started.plus(full));
-        self.object.energy_consumed = i64::try_from(energy).unwrap_or(i64::MAX);
-        self.object.amount_due = cost.gross;
-        self.object.net = cost.net;
-        self.object.tax = cost.tax;
-        self.object.cost_breakdown = cost.lines.iter().map(SessionCostLine::of).collect();
-        cost
+        let by_tariff = tariff::cost(&self.internal.pricing, session.currency, course);
+        *charged = Charged {
+            energy: i64::try_from(energy).unwrap_or(i64::MAX),
+            ended: full
+                .filter(|full| *full <= elapsed)
+                .map(|full| started.plus(full)),
+        };
+        *cost = SessionCost {
+            total: total_by(&by_tariff),
+            lines: by_tariff.lines.iter().map(SessionCostLine::of).collect(),
+            ..SessionCost::nothing(cost.source)
+        };
     }
 
     /// Ends an active session that is simulated, now or at the end of its hold. Where nothing operates the station the session fails: its
@@ -79,27 +86,43 @@ impl Stored<ChargingSession> {
     /// # Errors
     /// `charging_session_state_conflict` in any other state.
     pub fn end(&mut self, operation: Operation, now: Timestamp) -> Result<()> {
-        if self.object.status != SessionStatus::Active {
+        let Some(&Simulated {
+            held_until,
+            ends_by,
+            ..
+        }) = self.object.state.simulated()
+        else {
             return Err(wrong_state("Only an active session can be stopped."));
-        }
-        let ended = self.internal.next_action_at.map_or(now, |due| due.min(now));
-        let ended = ended.max(self.object.session_started);
-        self.object.session_ended = Some(ended);
+        };
+        let ended = held_until.min(now).max(self.object.session_started);
         self.object.updated = now;
         let Some(simulation) = operation.simulation() else {
-            self.object.status = SessionStatus::Failed;
-            self.internal.next_action_at = None;
+            self.object.state = SessionState::Failed {
+                ended,
+                charged: self.object.state.charged(),
+                reason: None,
+                stop: None,
+                ended_by_tenant: false,
+            };
             self.record(EventType::ChargingSessionFailed);
             return Ok(());
         };
-        let cost = self.charge_until(simulation, ended);
-        self.object.charging_ended = self.object.charging_ended.or(self.object.session_ended);
-        self.object.status = SessionStatus::Completed;
+        self.charge_until(simulation, ended);
+        let is_charging = self.object.payment_method.is_some() && self.object.amount_due() > 0;
+        if let Some((charged, cost)) = self.object.state.figures_mut() {
+            self.object.state = SessionState::Completed {
+                ended,
+                charged: Charged {
+                    ended: charged.ended.or(Some(ended)),
+                    ..*charged
+                },
+                cost: cost.clone(),
+                ends_by: Some(ends_by),
+                price_check: None,
+                settlement: Settlement::Final(FinalPrice::new(now, is_charging)),
+            };
+        }
         self.record(EventType::ChargingSessionCompleted);
-        self.internal.net = cost.net;
-        self.internal.tax = cost.tax;
-        let charged = self.object.payment_method.is_some() && self.object.amount_due > 0;
-        self.internal.next_action_at = charged.then_some(now);
         Ok(())
     }
 
@@ -112,33 +135,33 @@ impl Stored<ChargingSession> {
         vehicle: &[Entry],
         now: Timestamp,
     ) -> bool {
-        let (Some(held), Some(ends_by), Some(simulation)) = (
-            self.internal.next_action_at,
-            self.object.ends_by,
-            operation.simulation(),
-        ) else {
+        let (Some(Window { from: held, .. }), Some(simulation)) =
+            (self.next_hold(), operation.simulation())
+        else {
             return false;
         };
-        if !self.internal.parks || ends_by <= held {
-            return false;
-        }
+        let session = &mut self.object;
         let is_anothers = |entry: &&Entry| {
-            entry.holder != self.object.id
-                && Some(&entry.holder) != self.internal.reservation.as_ref()
+            entry.holder != session.id
+                && Some(&entry.holder) != session.reservation.as_ref()
                 && entry.window.until > held
         };
         let others = connector.iter().chain(vehicle).filter(is_anothers);
         let reserved = others.map(|entry| entry.window.from).min();
-        if let Some(reserved) = reserved.filter(|reserved| *reserved < ends_by) {
+        let was_charging = session.state.charged().ended.is_none();
+        let Some(simulated) = session.state.simulated_mut() else {
+            return false;
+        };
+        if let Some(reserved) = reserved.filter(|reserved| *reserved < simulated.ends_by.at) {
             if reserved <= held {
                 return false;
             }
-            self.object.ends_by = Some(reserved);
-            self.object.ends_by_reason = Some(EndReason::Reservation);
+            simulated.ends_by = EndsBy {
+                at: reserved,
+                reason: EndReason::Reservation,
+            };
         }
-        let ends_by = self.object.ends_by.unwrap_or(ends_by);
-        self.internal.next_action_at = Some(held.plus(HOLD).min(ends_by));
-        let was_charging = self.object.charging_ended.is_none();
+        simulated.held_until = held.plus(HOLD).min(simulated.ends_by.at);
         self.charge_until(simulation, held);
         self.object.updated = now;
         if was_charging {
@@ -149,10 +172,8 @@ impl Stored<ChargingSession> {
 
     /// The time for which the hold may be extended at its end.
     pub fn next_hold(&self) -> Option<Window> {
-        let (held, ends_by) = (self.internal.next_action_at?, self.object.ends_by?);
-        (self.internal.parks && held < ends_by).then_some(Window {
-            from: held,
-            until: ends_by,
-        })
+        let simulated = self.object.state.simulated()?;
+        let (from, until) = (simulated.held_until, simulated.ends_by.at);
+        (simulated.parks && from < until).then_some(Window { from, until })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::models::account::Account;
+use crate::models::charging_session::SessionStatus;
 use crate::models::charging_station::Price;
 use crate::models::charging_station::{OpeningHours, Plug, PriceType, Tax, Weekday};
 use crate::models::fleet::FleetStatus;
@@ -148,9 +149,9 @@ fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_aft
         let session = scene.start(change).unwrap();
         let after = |moment: Option<Timestamp>| moment.unwrap().since(now());
         (
-            after(session.object.ends_by),
-            session.object.ends_by_reason.unwrap(),
-            after(session.internal.next_action_at),
+            after(session.object.state.ends_by().map(|ends_by| ends_by.at)),
+            session.object.state.ends_by().unwrap().reason,
+            after(session.next_action_at()),
         )
     };
     use EndReason::{MaximumDuration, Reservation, SessionLimit, StationClosing};
@@ -211,21 +212,30 @@ fn a_full_vehicle_stays_plugged_in_and_parking_time_counts_from_then() {
     scene.vehicle.battery_capacity = 50_000;
     scene.battery_level = Some(78.0);
     let session = scene.start(json!({})).unwrap();
-    assert_eq!(session.internal.most_energy, 11_000);
+    assert_eq!(
+        session.object.state.simulated().unwrap().most_energy,
+        11_000
+    );
     let at = |count: i64| now().plus(minutes(count));
     let mut ended = session;
-    ended.internal.next_action_at = Some(at(600));
+    ended.object.state.simulated_mut().unwrap().held_until = at(600);
     let live = |minutes| ended.shown(simulated(), at(minutes));
     let charging = live(29);
-    assert_eq!((charging.charging_ended, charging.amount_due), (None, 478));
-    let parked = live(90);
-    assert_eq!(parked.charging_ended, Some(at(30)));
     assert_eq!(
-        (parked.energy_consumed, parked.status),
+        (charging.state.charged().ended, charging.amount_due()),
+        (None, 478)
+    );
+    let parked = live(90);
+    assert_eq!(parked.state.charged().ended, Some(at(30)));
+    assert_eq!(
+        (parked.energy(), parked.status()),
         (11_000, SessionStatus::Active)
     );
     let kinds: Vec<_> = parked
-        .cost_breakdown
+        .state
+        .cost()
+        .unwrap()
+        .lines
         .iter()
         .map(|line| (line.kind, line.quantity.as_str(), line.gross))
         .collect();
@@ -236,12 +246,16 @@ fn a_full_vehicle_stays_plugged_in_and_parking_time_counts_from_then() {
             (PriceType::ParkingTime, "1", 60)
         ]
     );
-    assert_eq!(parked.amount_due, 555);
-    assert_eq!(parked.net + parked.tax, 555);
+    assert_eq!(parked.amount_due(), 555);
+    assert_eq!(parked.total().gross, 555);
     ended.end(simulated(), at(150)).unwrap();
     let ended = ended.object;
     assert_eq!(
-        (ended.session_ended, ended.charging_ended, ended.amount_due),
+        (
+            ended.state.ended(),
+            ended.state.charged().ended,
+            ended.amount_due()
+        ),
         (Some(at(150)), Some(at(30)), 495 + 120)
     );
 }
@@ -252,7 +266,7 @@ fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_another_comes_or_i
     scene.battery_level = Some(100.0);
     let at = |holds: i32| now().plus(holds * HOLD + SECOND);
     let mut session = scene.start(json!({})).unwrap();
-    assert_eq!(session.internal.next_action_at, Some(at(0)));
+    assert_eq!(session.next_action_at(), Some(at(0)));
     let own = Entry {
         holder: session.object.id.clone(),
         ..entry(Kind::ChargingSession, 1, "08:00", "09:00")
@@ -263,8 +277,8 @@ fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_another_comes_or_i
         let stays = session.extend_hold(simulated(), connector, vehicle, now());
         (
             stays,
-            session.internal.next_action_at,
-            session.object.ends_by_reason.unwrap(),
+            session.next_action_at(),
+            session.object.state.ends_by().unwrap().reason,
         )
     };
     let longest = EndReason::MaximumDuration;
@@ -278,17 +292,14 @@ fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_another_comes_or_i
     let mut session = scene.start(json!({})).unwrap();
     let elsewhere = [entry(Kind::Reservation, 2, "08:00", "09:00")];
     let stays = session.extend_hold(simulated(), &[], &elsewhere, now());
-    assert_eq!(
-        (stays, session.internal.next_action_at),
-        (false, Some(at(0)))
-    );
+    assert_eq!((stays, session.next_action_at()), (false, Some(at(0))));
     // Nothing lasts longer than a day.
     let mut holds = 0;
     while session.extend_hold(simulated(), &[], &[], now()) {
         holds += 1;
     }
     assert_eq!(
-        (holds, session.internal.next_action_at),
+        (holds, session.next_action_at()),
         (72, Some(now().plus(LONGEST)))
     );
 }
@@ -308,11 +319,11 @@ fn in_live_mode_nothing_is_simulated() {
     assert!(!ended.extend_hold(live, &[], &[], later));
     ended.end(live, later).unwrap();
     assert_eq!(
-        (ended.object.status, ended.internal.next_action_at),
+        (ended.object.status(), ended.next_action_at()),
         (SessionStatus::Failed, None)
     );
     let ended = ended.object;
-    let amounts = (ended.energy_consumed, ended.amount_due, ended.amount_paid);
+    let amounts = (ended.energy(), ended.amount_due(), ended.amount_paid());
     assert_eq!(amounts, (0, 0, 0));
 }
 
@@ -323,7 +334,7 @@ fn live_values_stop_growing_when_the_session_ends_by_itself() {
         let live = session
             .clone()
             .shown(simulated(), now().plus(minutes(count)));
-        (live.energy_consumed, live.amount_due)
+        (live.energy(), live.amount_due())
     };
     assert_eq!(live(0), (0, 0));
     assert_eq!(live(15), (5_500, 248));
@@ -336,20 +347,20 @@ fn whoever_ends_it_late_ends_it_as_of_the_moment_it_ended() {
     let mut session = scene().start(json!({"session_limit": 11_000})).unwrap();
     session.end(simulated(), now().plus(HOUR)).unwrap();
     assert_eq!(
-        session.object.session_ended,
+        session.object.state.ended(),
         Some(at("2026-03-01T08:30:00Z"))
     );
     assert_eq!(session.object.updated, at("2026-03-01T09:00:00Z"));
     assert_eq!(
         (
-            session.object.amount_due,
-            session.internal.net,
-            session.internal.tax
+            session.object.amount_due(),
+            session.object.total().net,
+            session.object.total().tax()
         ),
         (495, 413, 82)
     );
     assert_eq!(
-        (session.object.status, session.internal.next_action_at),
+        (session.object.status(), session.next_action_at()),
         (SessionStatus::Completed, None)
     );
     let again = session.end(simulated(), now()).unwrap_err();
@@ -466,19 +477,16 @@ fn the_expected_vehicle_has_the_connector_for_longer_than_was_reserved() {
     scene.station.connectors[0].status = ConnectorStatus::Reserved;
     let stored = scene.start(json!({})).unwrap();
     assert_eq!(
-        stored.internal.reservation,
+        stored.object.reservation,
         Some(Id::from_number(Kind::Reservation, 1))
     );
-    assert!(stored.internal.next_action_at > Some(at("2026-03-01T10:00:00Z")));
+    assert!(stored.next_action_at() > Some(at("2026-03-01T10:00:00Z")));
     // But not into the time of the next.
     scene
         .connector
         .push(entry(Kind::Reservation, 2, "09:00", "10:00"));
     let stored = scene.start(json!({})).unwrap();
-    assert_eq!(
-        stored.internal.next_action_at,
-        Some(at("2026-03-01T09:00:00Z"))
-    );
+    assert_eq!(stored.next_action_at(), Some(at("2026-03-01T09:00:00Z")));
 }
 
 #[test]
@@ -501,17 +509,17 @@ fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
     let mut session = scene().start(paid).unwrap();
     let later = now().plus(HOUR);
     session.end(simulated(), later).unwrap();
-    assert_eq!(session.internal.next_action_at, Some(later));
+    assert_eq!(session.next_action_at(), Some(later));
     assert!(session.is_unsettled(later));
-    assert!(!session.is_unsettled(session.object.session_ended.unwrap()));
+    assert!(!session.is_unsettled(session.object.state.ended().unwrap()));
     let mut other = session.clone();
     let transaction = session.settle(&PaymentOutcome::Succeeded, later);
     assert!(!session.is_unsettled(later));
     assert_eq!(
         (
-            session.object.amount_paid,
-            session.object.amount_due,
-            session.internal.next_action_at
+            session.object.amount_paid(),
+            session.object.amount_due(),
+            session.next_action_at()
         ),
         (495, 0, None)
     );
@@ -523,9 +531,9 @@ fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
     let transaction = other.settle(&PaymentOutcome::Declined("card_declined".into()), later);
     assert_eq!(
         (
-            other.object.amount_paid,
-            other.object.amount_due,
-            other.internal.next_action_at
+            other.object.amount_paid(),
+            other.object.amount_due(),
+            other.next_action_at()
         ),
         (0, 495, None)
     );
@@ -535,10 +543,7 @@ fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
     );
     let mut free = scene().start(json!({"payment_method": "pm_1"})).unwrap();
     free.end(simulated(), now()).unwrap();
-    assert_eq!(
-        (free.object.amount_due, free.internal.next_action_at),
-        (0, None)
-    );
+    assert_eq!((free.object.amount_due(), free.next_action_at()), (0, None));
 }
 
 /// Objects of one party of a network.
@@ -559,4 +564,16 @@ pub mod named {
         let location = object(Module::Locations, "LOC1");
         NetworkSession::at(EvseId::new(location, "E1"), None)
     }
+}
+
+/// An active session at a network's EVSE that delivers so many W.
+pub(super) fn at_network(evse_power: u32) -> Stored<ChargingSession> {
+    let mut session = scene().start(json!({})).unwrap();
+    session.internal.network = Some(Box::new(NetworkSession {
+        evse_power,
+        ..named::network_session()
+    }));
+    session.begin(now(), now());
+    session.clear_events();
+    session
 }

@@ -187,14 +187,14 @@ fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Vec<Cell
         registration_plate,
         station,
     } = &internal.names;
-    let status = session.status.as_str().to_owned();
+    let status = session.status().as_str().to_owned();
     vec![
         Cell::id(Some(&session.id)),
         Cell::id(session.reservation.as_ref()),
         Cell::Text(status),
         Cell::time(Some(session.session_started)),
-        Cell::time(session.charging_ended),
-        Cell::time(session.session_ended),
+        Cell::time(session.state.charged().ended),
+        Cell::time(session.state.ended()),
         Cell::id(Some(&session.vehicle)),
         Cell::name(registration_plate),
         Cell::id(Some(&session.driver)),
@@ -277,12 +277,12 @@ impl Summary {
             Grouping::Session => session.id.clone(),
         });
         let totals = self.row(group, session.currency);
-        totals.add(session, internal);
+        totals.add(session);
         if self.parameters.group_by == Some(Grouping::Session) {
             self.row(Some(session.id.clone()), session.currency).single =
                 of_session(session, internal);
         }
-        self.of_currency(session.currency).add(session, internal);
+        self.of_currency(session.currency).add(session);
     }
 
     /// Counts the fee of a reservation, if it has one and the report covers it.

@@ -6,7 +6,7 @@ use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::table::Cell;
 use crate::id::Id;
-use crate::models::charging_session::{ChargingSession, SessionInternal, SessionStatus};
+use crate::models::charging_session::{ChargingSession, SessionStatus};
 use crate::models::invoice::line_item::LineItem;
 use crate::models::reservation::Fee;
 use crate::time::{SignedDuration, Timestamp};
@@ -35,16 +35,17 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn add(&mut self, session: &ChargingSession, internal: &SessionInternal) {
-        let ended = session.session_ended.unwrap_or(session.session_started);
-        self.by_status[place(session.status)] += 1;
-        self.energy += session.energy_consumed;
+    pub(super) fn add(&mut self, session: &ChargingSession) {
+        let ended = session.state.ended().unwrap_or(session.session_started);
+        self.by_status[place(session.status())] += 1;
+        self.energy += session.energy();
         let duration = ended.since(session.session_started);
         self.duration += duration.max(SignedDuration::ZERO);
-        self.net += internal.net;
-        self.tax += internal.tax;
-        self.paid += session.amount_paid;
-        self.due += session.amount_due;
+        let total = session.total();
+        self.net += total.net;
+        self.tax += total.tax();
+        self.paid += session.amount_paid();
+        self.due += session.amount_due();
         let started = session.session_started;
         self.first = Some(self.first.map_or(started, |first| first.min(started)));
         self.last = Some(self.last.map_or(started, |last| last.max(started)));

@@ -43,60 +43,53 @@ pub const LONGEST: SignedDuration = DAY;
 /// How long after its end was asked for, and after the network's last report, a session is stalled.
 pub const STALLED_AFTER: SignedDuration = DAY;
 
-/// What is stored with a session at a network's station.
+/// What is stored with a session at a network's station, and does not change with its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NetworkSession {
     /// Where the session takes place.
     pub evse: EvseId,
     /// The connector within the EVSE.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connector: Option<String>,
     /// W that the EVSE delivers at most; 0 where that is not known.
-    #[serde(default)]
     pub evse_power: u32,
     /// The session of the network, once it has reported it.
-    #[serde(default)]
-    pub session: Option<ObjectId>,
-    /// The time that the calendars keep for the session.
-    #[serde(default)]
-    pub hold: Option<Window>,
-    /// When START_SESSION was sent.
-    #[serde(default)]
-    pub start_sent: Option<Timestamp>,
-    /// Whether the charging point has accepted the start.
-    #[serde(default)]
-    pub start_accepted: bool,
-    #[serde(default)]
-    pub stop: Option<Stop>,
-    /// `last_updated` of the newest report.
-    #[serde(default)]
-    pub reported: Option<Timestamp>,
-    /// When the newest report was received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard_at: Option<Timestamp>,
-    /// Whether the tenant has ended the session, and the network has not reported its end.
-    #[serde(default)]
-    pub ended_by_tenant: bool,
+    pub session: Option<ObjectId>,
+    /// `last_updated` of the newest report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<Timestamp>,
     /// What the newest report says about times and cost.
     #[serde(default)]
     pub usage: Times,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Total>,
     /// The CDRs so far.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cdrs: Vec<Billed>,
-    /// Since when the price is final.
-    #[serde(default)]
-    pub final_at: Option<Timestamp>,
-    /// What the adjustments so far add to the final price.
-    #[serde(default)]
-    pub adjusted: Total,
-    /// Set while the session has a review.
+}
+
+/// What the network of an active session is asked for, and when it was heard of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AtNetwork {
+    /// The time that the calendars keep for the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pending_price: Option<PendingPrice>,
-    /// The price in place of which an operator has decided to bill the service's own.
+    pub hold: Option<Window>,
+    /// When the newest report was received.
+    pub heard_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overruled: Option<PendingPrice>,
+    pub stop: Option<Stop>,
+    /// Since when the session is stalled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_at: Option<Timestamp>,
+}
+
+impl AtNetwork {
+    /// When a session whose end was asked for is stalled, if its network does not report on it.
+    pub(super) fn stalls_at(&self) -> Option<Timestamp> {
+        let stop = self.stop.filter(|_| self.stalled_at.is_none())?;
+        Some(self.heard_at.max(stop.since).plus(STALLED_AFTER))
+    }
 }
 
 impl NetworkSession {
@@ -105,22 +98,12 @@ impl NetworkSession {
         Self {
             evse,
             connector,
+            evse_power: 0,
             session: None,
-            hold: None,
-            start_sent: None,
-            start_accepted: false,
-            stop: None,
             reported: None,
             usage: Times::default(),
             total: None,
             cdrs: Vec::new(),
-            final_at: None,
-            adjusted: Total::default(),
-            evse_power: 0,
-            heard_at: None,
-            ended_by_tenant: false,
-            pending_price: None,
-            overruled: None,
         }
     }
 
@@ -133,25 +116,12 @@ impl NetworkSession {
 /// The end of a session that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// When it was asked for; none in rows of earlier releases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
+    /// When it was asked for.
+    pub since: Timestamp,
     /// How often STOP_SESSION was sent.
     pub sent: u32,
     /// When it is sent the next time.
     pub next: Option<Timestamp>,
-}
-
-/// What is stored of a price under review.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PendingPrice {
-    /// What the network bills in all.
-    pub network: Total,
-    /// The service's own price, and the Wh that it is for.
-    pub ours: Total,
-    pub energy: i64,
-    /// When the event of the review is sent again; none once it was.
-    pub repeat_at: Option<Timestamp>,
 }
 
 /// How long a vehicle charged and was parked. Rows hold whole milliseconds.
@@ -180,6 +150,10 @@ impl Total {
             net: if range.contains(&net) { net } else { gross },
             gross,
         }
+    }
+
+    pub fn tax(self) -> i64 {
+        self.gross - self.net
     }
 
     #[must_use]

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::network::Total;
 use crate::fields::text::Description;
 use crate::models::body::RequestBody;
 use crate::time::{SignedDuration, Timestamp, days};
@@ -15,7 +16,7 @@ use crate::time::{SignedDuration, Timestamp, days};
 pub const REPEAT_AFTER: SignedDuration = days(14);
 
 /// A price of a charging network that is not billed before somebody has decided about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Review {
     /// When the tenant disputed the price. An operator decides then.
     #[schema(required)]
@@ -33,6 +34,44 @@ pub struct Review {
     #[schema(example = 484)]
     pub ours: i64,
     pub reason: ReviewReason,
+}
+
+/// What a network bills for a session in all, and the service's own price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prices {
+    pub network: Total,
+    pub ours: Total,
+}
+
+/// A price under review as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingReview {
+    pub opened: Timestamp,
+    pub reason: ReviewReason,
+    pub prices: Prices,
+    /// The Wh that the service's own price is for.
+    pub energy: i64,
+    /// When the tenant disputed the price, and what the tenant has said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disputed: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// When the event of the review is sent again; none once it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat_at: Option<Timestamp>,
+}
+
+impl From<&PendingReview> for Review {
+    fn from(pending: &PendingReview) -> Self {
+        Self {
+            disputed: pending.disputed,
+            network: pending.prices.network.gross,
+            note: pending.note.clone(),
+            opened: pending.opened,
+            ours: pending.prices.ours.gross,
+            reason: pending.reason,
+        }
+    }
 }
 
 /// Why a price is not plausible.

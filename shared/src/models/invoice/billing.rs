@@ -88,19 +88,19 @@ impl NewInvoice {
         stored: &Stored<ChargingSession>,
     ) -> Option<Billable> {
         let (session, internal) = (&stored.object, &stored.internal);
-        let (ended, billed_at) = (session.session_ended?, stored.billed_at()?);
+        let (ended, billed_at) = (session.state.ended()?, stored.billed_at()?);
         let bills = stored.operation(mode).is_operated()
-            && session.status == SessionStatus::Completed
-            && internal.next_action_at.is_none()
+            && session.status() == SessionStatus::Completed
+            && !session.is_charging_payment()
             && session.currency == currency
             && (self.period_start..self.period_end).contains(&billed_at)
             && self.fleet.as_ref().is_none_or(|id| *id == session.fleet);
         bills.then(|| Billable {
             line: LineItem::of(session, internal, ended),
             what: session.id.clone(),
-            paid: session.amount_paid,
+            paid: session.amount_paid(),
             version: stored.version,
-            claimed_by: internal.invoice.clone(),
+            claimed_by: session.invoice.clone(),
         })
     }
 

@@ -108,7 +108,7 @@ impl LineItem {
         internal: &SessionInternal,
         ended: Timestamp,
     ) -> Self {
-        let gross = session.amount_due + session.amount_paid;
+        let total @ Total { net, gross } = session.total();
         let Names {
             driver,
             registration_plate,
@@ -126,18 +126,18 @@ impl LineItem {
             driver_name: some(driver),
             duration_seconds: Some(ended.since(started).as_secs()),
             ended: Some(ended),
-            energy_wh: session.energy_consumed,
-            free: gross == 0 && session.cost_source != Some(CostSource::Unknown),
-            net: internal.net,
+            energy_wh: session.energy(),
+            free: gross == 0 && !is_price_unknown(session),
+            net,
             price_per_kwh: price_per_kwh(session),
-            price_check: session.price_check,
+            price_check: session.state.price_check(),
             quantity: 1,
             registration_plate: some(registration_plate),
             // A reservation here is one whose fee is billed.
             reservation: None,
             started: Some(started),
             station_name: some(station),
-            tax: internal.tax,
+            tax: total.tax(),
             kind: LineType::EnergySession,
             unit_amount: gross,
             vehicle: Some(session.vehicle.clone()),
@@ -151,7 +151,7 @@ impl LineItem {
         more: Total,
         cdr: Option<&str>,
     ) -> Option<Self> {
-        let ended = stored.object.session_ended?;
+        let ended = stored.object.state.ended()?;
         let session = Self::of(&stored.object, &stored.internal, ended);
         let why = match cdr {
             Some(cdr) => format!("Adjustment by CDR {cdr}"),
@@ -231,10 +231,18 @@ fn some(name: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
+fn is_price_unknown(session: &ChargingSession) -> bool {
+    let cost = session.state.cost();
+    cost.is_some_and(|cost| cost.source == CostSource::Unknown)
+}
+
 /// The price of a kWh, where one price applied.
 fn price_per_kwh(session: &ChargingSession) -> Option<String> {
-    let lines = session.cost_breakdown.iter();
-    let mut energy = lines.filter(|line| line.kind == PriceType::Energy);
+    let lines = session.state.cost().map(|cost| &cost.lines);
+    let mut energy = lines
+        .into_iter()
+        .flatten()
+        .filter(|line| line.kind == PriceType::Energy);
     match (energy.next(), energy.next()) {
         (Some(line), None) => Some(line.unit_price.clone()),
         _ => None,
@@ -243,14 +251,11 @@ fn price_per_kwh(session: &ChargingSession) -> Option<String> {
 
 /// A session in words: who charged how much, where and when, in the station's local time.
 fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timestamp) -> String {
-    let wh = session.energy_consumed;
+    let wh = session.energy();
     let energy = format!("{}.{:03} kWh", wh / 1000, wh % 1000);
-    let note = match (
-        session.amount_due + session.amount_paid,
-        session.cost_source,
-    ) {
-        (0, Some(CostSource::Unknown)) => ", price unknown",
-        (0, _) => ", free of charge",
+    let note = match session.total().gross {
+        0 if is_price_unknown(session) => ", price unknown",
+        0 => ", free of charge",
         _ => "",
     };
     let (names, connector) = (&internal.names, &session.connector);

@@ -1,5 +1,6 @@
 use super::*;
-use crate::models::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
+use crate::models::charging_session::network::Total;
+use crate::models::charging_session::{ChargingSession, Names, SessionCost};
 use crate::origin::Mode;
 use crate::time::millis;
 use serde_json::json;
@@ -10,18 +11,17 @@ pub fn at(text: &str) -> Timestamp {
 
 /// A completed session of 30 kWh that cost 11.90 with 1.90 of tax.
 pub fn session(number: u128, ended: &str) -> Stored<ChargingSession> {
-    let json = json!({"id": Id::from_number(Kind::ChargingSession, number), "object": "charging_session",
-        "amount_due": 1190, "amount_paid": 0, "charging_station": Id::from_number(Kind::ChargingStation, 1),
-        "connector": "1", "country": "GB", "created": ended, "currency": "eur",
-        "driver": Id::from_number(Kind::Driver, 1), "energy_consumed": 30_007, "fleet": Id::from_number(Kind::Fleet, 1),
-        "payment_method": null, "session_ended": ended, "session_limit": null, "session_started": ended,
-        "status": "completed", "updated": ended, "vehicle": Id::from_number(Kind::Vehicle, 1)});
-    let internal = SessionInternal {
-        net: 1000,
-        tax: 190,
-        ..SessionInternal::default()
-    };
-    Stored::with_internal(serde_json::from_value(json).unwrap(), internal)
+    let json = json!({"id": Id::from_number(Kind::ChargingSession, number),
+        "charging_station": Id::from_number(Kind::ChargingStation, 1), "connector": "1", "country": "GB", "created": ended,
+        "currency": "eur", "driver": Id::from_number(Kind::Driver, 1), "fleet": Id::from_number(Kind::Fleet, 1), "power": 22.0,
+        "session_started": ended, "started_by": "api", "updated": ended, "vehicle": Id::from_number(Kind::Vehicle, 1),
+        "state": {"status": "completed", "ended": ended, "charged": {"energy": 30_007},
+            "cost": {"total": {"net": 1000, "gross": 1190}, "source": "tariff"}, "settlement": {"final": {"at": ended}}}});
+    Stored::new(serde_json::from_value(json).unwrap())
+}
+
+pub fn cost_of(session: &mut Stored<ChargingSession>) -> &mut SessionCost {
+    session.object.state.figures_mut().unwrap().1
 }
 
 fn new(json: serde_json::Value) -> NewInvoice {
@@ -46,7 +46,7 @@ fn a_line_says_who_charged_where_when_and_at_what_price() {
     session.object.session_started = at("2026-03-05T08:00:00Z");
     let line = json!({"type": "ENERGY", "description": "Energy", "quantity": "30.007", "unit": "kWh",
         "unit_price": "39.66", "tax_included": true, "tax_percent": "19", "net": 1000, "tax": 190, "gross": 1190});
-    session.object.cost_breakdown = vec![serde_json::from_value(line.clone()).unwrap()];
+    cost_of(&mut session).lines = vec![serde_json::from_value(line.clone()).unwrap()];
     session.internal.zone = Some("Europe/Amsterdam".to_owned().try_into().unwrap());
     session.internal.names = Names {
         driver: "Ada Byron".into(),
@@ -75,8 +75,9 @@ fn a_line_says_who_charged_where_when_and_at_what_price() {
     assert_eq!((shown.duration_seconds, shown.free), (Some(1800), false));
     // Two energy prices have no one price, and what is free says so.
     let line = serde_json::from_value(line).unwrap();
-    session.object.cost_breakdown.push(line);
-    session.object.amount_due = 0;
+    let cost = cost_of(&mut session);
+    cost.lines.push(line);
+    cost.total = Total::default();
     let shown = bill(&session);
     assert_eq!((shown.price_per_kwh, shown.free), (None, true));
     assert!(
@@ -88,8 +89,7 @@ fn a_line_says_who_charged_where_when_and_at_what_price() {
 
 fn invoice(paid: i64) -> Stored<Invoice> {
     let mut session = session(1, "2026-03-05T00:00:00Z");
-    session.object.amount_paid = paid;
-    session.object.amount_due -= paid;
+    cost_of(&mut session).paid = paid;
     let billable = march().bills(simulated(), eur(), &session).unwrap();
     let id = Id::from_number(Kind::Invoice, 1);
     let now = at("2026-04-02T00:00:00Z");
@@ -136,13 +136,14 @@ fn only_completed_sessions_of_the_currency_and_the_fleet_are_billed() {
     assert!(fleet.bills(simulated(), eur(), &session).is_none());
     fleet.fleet = Some(session.object.fleet.clone());
     assert!(fleet.bills(simulated(), eur(), &session).is_some());
-    for status in [
-        SessionStatus::Active,
-        SessionStatus::Cancelled,
-        SessionStatus::Failed,
+    let ended = session.object.created;
+    for state in [
+        json!({"status": "active", "cost": {"source": "tariff"}, "operated_by": {"network": {"heard_at": ended}}}),
+        json!({"status": "cancelled", "ended": ended}),
+        json!({"status": "failed", "ended": ended}),
     ] {
         let mut session = session.clone();
-        session.object.status = status;
+        session.object.state = serde_json::from_value(state).unwrap();
         assert!(march().bills(simulated(), eur(), &session).is_none());
     }
 }

@@ -38,12 +38,6 @@ pub struct UnusedReservation {
     pub adjusted: i64,
 }
 
-impl UnusedReservation {
-    pub(super) fn is_none(&self) -> bool {
-        self.cdrs.is_empty()
-    }
-}
-
 /// A reservation at the network of its station.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutwardReservation {

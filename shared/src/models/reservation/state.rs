@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use super::outward::{GRACE, OutwardReservation, OutwardState, RefusedEvse, UnusedReservation};
 use crate::id::Id;
 use crate::models::action::Action;
+use crate::models::stored::is_default;
 use crate::time::Timestamp;
 use crate::window::Window;
 
@@ -16,26 +17,26 @@ pub enum ReservationState {
     Pending { next_attempt: Timestamp },
     Confirmed {
         reserved: Reserved,
-        #[serde(default, skip_serializing_if = "Step::is_arrival")]
+        #[serde(default, skip_serializing_if = "is_default")]
         step: Step,
     },
     /// The session that fulfilled the reservation has ended.
     Completed {
         reserved: Reserved,
         session: Id,
-        #[serde(default, skip_serializing_if = "FeeState::is_none")]
+        #[serde(default, skip_serializing_if = "is_default")]
         fee: FeeState,
     },
     /// The vehicle has not come.
     Expired {
         reserved: Reserved,
-        #[serde(default, skip_serializing_if = "FeeState::is_none")]
+        #[serde(default, skip_serializing_if = "is_default")]
         fee: FeeState,
     },
     Cancelled {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserved: Option<Reserved>,
-        #[serde(default, skip_serializing_if = "FeeState::is_none")]
+        #[serde(default, skip_serializing_if = "is_default")]
         fee: FeeState,
     },
     Failed {
@@ -76,7 +77,7 @@ pub struct Reserved {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_evses: Vec<RefusedEvse>,
     /// What the network of the station has billed for not using the reservation.
-    #[serde(default, skip_serializing_if = "UnusedReservation::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unused: UnusedReservation,
 }
 
@@ -259,12 +260,6 @@ impl ReservationState {
     }
 }
 
-impl Step {
-    fn is_arrival(&self) -> bool {
-        *self == Self::Arrival
-    }
-}
-
 impl Reserved {
     /// When the reservation expires unless the vehicle has come; until then the network keeps the EVSE free.
     pub fn expires(&self) -> Timestamp {
@@ -283,9 +278,5 @@ impl FeeState {
             amount,
             is_charging,
         }
-    }
-
-    fn is_none(&self) -> bool {
-        *self == Self::None
     }
 }
