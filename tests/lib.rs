@@ -798,6 +798,13 @@ impl TestResponse {
             body["param"].as_str(),
         )
     }
+
+    /// Checks that this is an `invalid_request_error` with this status, code and param.
+    #[track_caller]
+    pub fn expect_error(&self, status: u16, code: Option<&str>, param: Option<&str>) {
+        let expected = (status, "invalid_request_error", code, param);
+        assert_eq!(self.error(), expected, "{}", self.text);
+    }
 }
 
 /// A receiver of webhooks on this machine, with scripted responses.

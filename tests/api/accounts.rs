@@ -31,10 +31,10 @@ async fn a_new_account_has_every_field_of_the_specification() {
     for name in ["email", "name", "type"] {
         let mut body = child();
         body.as_object_mut().expect("an object").remove(name);
-        assert_eq!(
-            app.alice.post("/v1/accounts", body).await.error(),
-            (400, "invalid_request_error", None, Some(name))
-        );
+        app.alice
+            .post("/v1/accounts", body)
+            .await
+            .expect_error(400, None, Some(name));
     }
 }
 
@@ -72,15 +72,7 @@ async fn an_account_sees_and_changes_itself_and_its_children() {
     }
     let bob = app.other_account(Mode::Test).await;
     let foreign = bob.get(&format!("/v1/accounts/{one}")).await;
-    assert_eq!(
-        foreign.error(),
-        (
-            404,
-            "invalid_request_error",
-            Some("account_not_found"),
-            Some("account")
-        )
-    );
+    foreign.expect_error(404, Some("account_not_found"), Some("account"));
     assert!(bob.get("/v1/accounts").await.ids().is_empty());
 }
 

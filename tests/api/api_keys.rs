@@ -52,10 +52,10 @@ async fn a_restricted_key_does_what_its_scopes_say() {
         (json!({"scopes": ["fleets"]}), "scopes[0]"),
         (json!({"expires_at": app.in_minutes(-1)}), "expires_at"),
     ] {
-        assert_eq!(
-            app.alice.post("/v1/api_keys", wrong).await.error(),
-            (400, "invalid_request_error", None, Some(param))
-        );
+        app.alice
+            .post("/v1/api_keys", wrong)
+            .await
+            .expect_error(400, None, Some(param));
     }
 }
 
@@ -158,10 +158,7 @@ async fn an_expiry_may_have_any_offset_and_is_shown_in_utc() {
         .alice
         .post("/v1/api_keys", json!({"expires_at": "tomorrow"}))
         .await;
-    assert_eq!(
-        wrong.error(),
-        (400, "invalid_request_error", None, Some("expires_at"))
-    );
+    wrong.expect_error(400, None, Some("expires_at"));
 }
 
 /// The time of day two hours east, without its offset.

@@ -239,13 +239,7 @@ async fn a_uid_that_another_account_holds_is_pending() {
         let crew = app.crew(client).await;
         let again = json!({"uid": contest.uid, "vehicle": crew.vehicle});
         let refused = client.post(PATH, again).await;
-        let want = (
-            409,
-            "invalid_request_error",
-            Some("charge_card_conflict"),
-            Some("uid"),
-        );
-        assert_eq!(refused.error(), want);
+        refused.expect_error(409, Some("charge_card_conflict"), Some("uid"));
     }
     // In live mode it is another uid.
     let live = app.other_account(Mode::Live).await;
@@ -378,13 +372,7 @@ async fn a_driver_has_at_most_20_rfid_cards() {
     let made = answers.iter().filter(|one| one.status == 200).count();
     assert_eq!(made, 5);
     for refused in answers.iter().filter(|one| one.status != 200) {
-        let want = (
-            409,
-            "invalid_request_error",
-            Some("charge_card_conflict"),
-            Some("driver"),
-        );
-        assert_eq!(refused.error(), want);
+        refused.expect_error(409, Some("charge_card_conflict"), Some("driver"));
     }
     let of_vehicle = json!({"uid": unused_uid(), "vehicle": crew.vehicle});
     let path = make(&app, of_vehicle).await;

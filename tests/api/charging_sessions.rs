@@ -130,15 +130,7 @@ async fn an_active_session_shows_what_it_has_charged_so_far_and_a_stopped_one_wh
         stopped
     );
     let again = app.alice.post(&stop, json!({})).await;
-    assert_eq!(
-        again.error(),
-        (
-            409,
-            "invalid_request_error",
-            Some("charging_session_state_conflict"),
-            None
-        )
-    );
+    again.expect_error(409, Some("charging_session_state_conflict"), None);
 }
 
 #[tokio::test]
@@ -323,13 +315,7 @@ async fn a_session_ends_when_the_station_closes_and_its_start_says_so() {
     );
     // Nobody can start while it is closed.
     let refused = app.alice.post(PATH, app.session(&crew, &station)).await;
-    let want = (
-        409,
-        "invalid_request_error",
-        CONFLICT,
-        Some("charging_station"),
-    );
-    assert_eq!(refused.error(), want);
+    refused.expect_error(409, CONFLICT, Some("charging_station"));
     assert_eq!(refused.body["message"], "The station is closed now.");
     assert_eq!(app.alice.get(PATH).await.expect(200).ids().len(), 1);
 }
@@ -396,10 +382,7 @@ async fn what_a_start_names_must_be_there() {
         .alice
         .post(PATH, with(good, json!({"session_limit": 0})))
         .await;
-    assert_eq!(
-        nothing.error(),
-        (400, "invalid_request_error", None, Some("session_limit"))
-    );
+    nothing.expect_error(400, None, Some("session_limit"));
     app.drain().await;
 }
 
@@ -414,10 +397,7 @@ async fn driver_vehicle_and_connector_must_be_active_and_fit_together() {
         .post(PATH, with(good.clone(), json!({"driver": stranger})))
         .await;
     let code = Some("owner_scope_invalid");
-    assert_eq!(
-        answer.error(),
-        (400, "invalid_request_error", code, Some("driver"))
-    );
+    answer.expect_error(400, code, Some("driver"));
     let ccs = with(
         tests::vehicle(&crew.fleet),
         json!({"charging_standard": "CCS"}),
@@ -427,10 +407,7 @@ async fn driver_vehicle_and_connector_must_be_active_and_fit_together() {
         .alice
         .post(PATH, with(good.clone(), json!({"vehicle": ccs})))
         .await;
-    assert_eq!(
-        answer.error(),
-        (400, "invalid_request_error", None, Some("connector"))
-    );
+    answer.expect_error(400, None, Some("connector"));
     for (path, status, param) in [
         (
             format!("/v1/drivers/{}", crew.driver),
@@ -452,10 +429,7 @@ async fn driver_vehicle_and_connector_must_be_active_and_fit_together() {
         };
         set(status).await;
         let answer = app.alice.post(PATH, good.clone()).await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, Some(param))
-        );
+        answer.expect_error(400, None, Some(param));
         set("active").await;
     }
     app.alice.post(PATH, good).await.expect(200);
@@ -517,8 +491,7 @@ async fn a_session_on_one_connector_occupies_the_other_connectors_of_its_evse() 
     assert_eq!(statuses(&app, &station).await, occupied);
     let sibling = with(app.session(&two, &station), json!({"connector": "2"}));
     let refused = app.alice.post(PATH, sibling.clone()).await;
-    let conflict = (409, "invalid_request_error", CONFLICT, Some("connector"));
-    assert_eq!(refused.error(), conflict);
+    refused.expect_error(409, CONFLICT, Some("connector"));
     let active = format!("{PATH}?status=active");
     let sessions = app.alice.get(&active).await.expect(200).ids();
     assert_eq!(sessions, [session["id"].as_str().expect("an id")]);
@@ -775,10 +748,7 @@ async fn a_session_of_the_expected_vehicle_keeps_the_reservation_and_completes_i
     let left = app.alice.get(&path(&interim)).await.expect(200).body;
     assert_eq!(left["status"], "completed");
     let refused = app.alice.post(PATH, app.session(&rival, &station)).await;
-    assert_eq!(
-        refused.error(),
-        (409, "invalid_request_error", CONFLICT, Some("connector"))
-    );
+    refused.expect_error(409, CONFLICT, Some("connector"));
     let session = start(&app, &crew, &station).await;
     // Neither the end of the grace nor that of the window ends it.
     app.advance(70 * 60).await;
@@ -937,10 +907,7 @@ async fn lists_are_filtered_by_everything_a_session_names() {
         );
     }
     let wrong = app.alice.get(&format!("{PATH}?status=idle")).await;
-    assert_eq!(
-        wrong.error(),
-        (400, "invalid_request_error", None, Some("status"))
-    );
+    wrong.expect_error(400, None, Some("status"));
     app.drain().await;
 }
 
@@ -954,10 +921,7 @@ async fn an_unknown_session_is_404() {
             .await,
     ] {
         let code = Some("charging_session_not_found");
-        assert_eq!(
-            answer.error(),
-            (404, "invalid_request_error", code, Some("charging_session"))
-        );
+        answer.expect_error(404, code, Some("charging_session"));
     }
 }
 
@@ -1075,16 +1039,10 @@ async fn whoever_is_charging_can_be_neither_detached_nor_deleted() {
             .await
     };
     let code = Some("driver_fleet_conflict");
-    assert_eq!(
-        detach().await.error(),
-        (409, "invalid_request_error", code, Some("fleet"))
-    );
+    detach().await.expect_error(409, code, Some("fleet"));
     for (path, param) in [(&driver, "driver"), (&vehicle, "vehicle")] {
         let refused = app.alice.delete(path).await;
-        assert_eq!(
-            refused.error(),
-            (409, "invalid_request_error", None, Some(param))
-        );
+        refused.expect_error(409, None, Some(param));
     }
     app.alice
         .post(&format!("{}/stop", path(&session)), json!({}))
@@ -1202,13 +1160,7 @@ async fn live_mode_starts_no_session_and_matches_no_station_without_a_network() 
     let station = app.station_in(&live, json!({})).await;
     let before = live.get(&format!("/v1/charging_stations/{station}")).await;
     let refused = live.post(PATH, app.session(&crew, &station)).await;
-    let want = (
-        409,
-        "invalid_request_error",
-        CONFLICT,
-        Some("charging_station"),
-    );
-    assert_eq!(refused.error(), want);
+    refused.expect_error(409, CONFLICT, Some("charging_station"));
     let message = refused.body["message"].as_str().expect("a message");
     assert!(
         message.contains("not connected to a charging network"),

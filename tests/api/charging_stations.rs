@@ -131,14 +131,10 @@ async fn every_tenant_of_the_mode_sees_the_same_stations() {
             .is_empty()
     );
     let unknown = app.alice.get("/v1/charging_stations/chst_1").await;
-    assert_eq!(
-        unknown.error(),
-        (
-            404,
-            "invalid_request_error",
-            Some("charging_station_not_found"),
-            Some("charging_station")
-        )
+    unknown.expect_error(
+        404,
+        Some("charging_station_not_found"),
+        Some("charging_station"),
     );
 }
 
@@ -270,15 +266,12 @@ async fn a_client_cannot_change_a_station() {
     ] {
         let body = (method == "POST").then(|| "{}".to_owned());
         let answer = app.alice.send(method, path, body, &[]).await;
-        assert_eq!(answer.error(), (405, "invalid_request_error", None, None));
+        answer.expect_error(405, None, None);
         assert!(answer.header("allow").contains("GET"), "{method} {path}");
         assert!(!answer.header("allow").contains(method), "{method} {path}");
     }
     let unknown = app.alice.get("/v1/charging_stations?colour=red").await;
-    assert_eq!(
-        unknown.error(),
-        (400, "invalid_request_error", None, Some("colour"))
-    );
+    unknown.expect_error(400, None, Some("colour"));
 }
 
 /// Every station there is, as the list shows it.
@@ -593,10 +586,7 @@ async fn what_is_wrong_with_a_search_is_named() {
         token.expect("a token")
     );
     let answer = app.alice.get(&elsewhere).await;
-    assert_eq!(
-        answer.error(),
-        (400, "invalid_request_error", None, Some("page"))
-    );
+    answer.expect_error(400, None, Some("page"));
 }
 
 #[tokio::test]

@@ -123,10 +123,7 @@ async fn attaching_and_detaching_conflict_when_there_is_nothing_to_do() {
         .alice
         .post(&format!("/v1/drivers/{id}/attach"), json!({}))
         .await;
-    assert_eq!(
-        body.error(),
-        (400, "invalid_request_error", None, Some("fleet"))
-    );
+    body.expect_error(400, None, Some("fleet"));
 }
 
 #[tokio::test]
@@ -175,10 +172,10 @@ async fn what_is_missing_or_wrong_is_named() {
     for name in ["name", "email"] {
         let mut body = driver();
         body.as_object_mut().expect("an object").remove(name);
-        assert_eq!(
-            app.alice.post("/v1/drivers", body).await.error(),
-            (400, "invalid_request_error", None, Some(name))
-        );
+        app.alice
+            .post("/v1/drivers", body)
+            .await
+            .expect_error(400, None, Some(name));
     }
     let many: Vec<String> = (0..101).map(|n| format!("network {n}")).collect();
     for (change, param) in [
@@ -245,29 +242,17 @@ async fn only_an_active_driver_is_attached_and_only_to_a_fleet_of_the_same_accou
             .await
     };
     for verb in ["attach", "detach"] {
-        assert_eq!(
-            act(verb, &theirs).await.error(),
-            (
-                404,
-                "invalid_request_error",
-                Some("fleet_not_found"),
-                Some("fleet")
-            )
-        );
+        act(verb, &theirs)
+            .await
+            .expect_error(404, Some("fleet_not_found"), Some("fleet"));
     }
     app.alice
         .post(&path, json!({"status": "suspended"}))
         .await
         .expect(200);
-    assert_eq!(
-        act("attach", &other).await.error(),
-        (
-            409,
-            "invalid_request_error",
-            Some("driver_fleet_conflict"),
-            Some("fleet")
-        )
-    );
+    act("attach", &other)
+        .await
+        .expect_error(409, Some("driver_fleet_conflict"), Some("fleet"));
     // Leaving is always possible, also for a suspended driver from an archived fleet.
     app.alice
         .post(

@@ -87,9 +87,9 @@ async fn every_response_carries_the_headers() {
 async fn an_unknown_path_is_404_and_a_wrong_method_405() {
     let app = TestApp::start().await;
     let unknown = app.alice.get("/v2/fleets").await;
-    assert_eq!(unknown.error(), (404, "invalid_request_error", None, None));
+    unknown.expect_error(404, None, None);
     let wrong = app.alice.delete("/v1/fleets").await;
-    assert_eq!(wrong.error(), (405, "invalid_request_error", None, None));
+    wrong.expect_error(405, None, None);
     let mut allowed: Vec<_> = wrong
         .header("allow")
         .split(',')
@@ -616,7 +616,7 @@ async fn the_largest_and_the_deepest_body_are_still_read() {
     // Sixteen levels are read, and refused for what they are; one more is too deep.
     assert_eq!(send(nested(16)).await.error().3, Some("metadata"));
     let deep = send(nested(17)).await;
-    assert_eq!(deep.error(), (400, "invalid_request_error", None, None));
+    deep.expect_error(400, None, None);
     assert!(deep.text.contains("16 levels"), "{}", deep.text);
 }
 
@@ -624,10 +624,7 @@ async fn the_largest_and_the_deepest_body_are_still_read() {
 async fn a_query_is_refused_where_none_is_understood() {
     let app = TestApp::start().await;
     let made = app.alice.post("/v1/fleets?limit=1", fleet()).await;
-    assert_eq!(
-        made.error(),
-        (400, "invalid_request_error", None, Some("limit"))
-    );
+    made.expect_error(400, None, Some("limit"));
     let deleted = app.alice.delete("/v1/api_keys/key_1?x=1").await;
     assert_eq!(deleted.error().3, Some("x"));
     assert!(app.alice.get("/v1/fleets").await.ids().is_empty());

@@ -67,10 +67,7 @@ async fn what_is_wrong_with_a_body_is_named() {
         (json!({"vehicle": "veh_1"}), "vehicle_not_found", "vehicle"),
     ] {
         let answer = app.alice.post(PATH, with(good.clone(), change)).await;
-        assert_eq!(
-            answer.error(),
-            (404, "invalid_request_error", Some(code), Some(param))
-        );
+        answer.expect_error(404, Some(code), Some(param));
     }
     let ccs = with(
         tests::vehicle(&crew.fleet),
@@ -90,10 +87,7 @@ async fn an_unknown_estimation_is_404() {
     let app = TestApp::start().await;
     let answer = app.alice.get(&format!("{PATH}/est_1")).await;
     let code = Some("estimation_not_found");
-    assert_eq!(
-        answer.error(),
-        (404, "invalid_request_error", code, Some("estimation"))
-    );
+    answer.expect_error(404, code, Some("estimation"));
 }
 
 #[tokio::test]

@@ -215,10 +215,9 @@ async fn a_fleet_is_deleted_when_nothing_is_left_in_it() {
         )
         .await
         .id();
-    assert_eq!(
-        delete("fleets", &crew.fleet).await.error(),
-        (409, "invalid_request_error", None, Some("fleet"))
-    );
+    delete("fleets", &crew.fleet)
+        .await
+        .expect_error(409, None, Some("fleet"));
     delete("vehicles", &crew.vehicle).await.expect(200);
     assert_eq!(
         app.alice.get(&path("fleets", &crew.fleet)).await.body["total_vehicles"],
@@ -278,15 +277,15 @@ async fn what_a_reservation_waits_for_is_not_deleted() {
         format!("/v1/drivers/{}", crew.driver),
         format!("/v1/vehicles/{}", crew.vehicle),
     );
-    assert_eq!(
-        app.alice.delete(&driver).await.error(),
-        (409, "invalid_request_error", None, Some("driver"))
-    );
+    app.alice
+        .delete(&driver)
+        .await
+        .expect_error(409, None, Some("driver"));
     app.advance(31 * 60).await;
-    assert_eq!(
-        app.alice.delete(&vehicle).await.error(),
-        (409, "invalid_request_error", None, Some("vehicle"))
-    );
+    app.alice
+        .delete(&vehicle)
+        .await
+        .expect_error(409, None, Some("vehicle"));
     app.alice
         .post(&format!("/v1/reservations/{id}/cancel"), json!({}))
         .await
@@ -309,14 +308,10 @@ async fn metadata_merges_and_unknown_policies_and_methods_change_nothing() {
         .expect(200);
     assert_eq!(merged.body["metadata"], json!({"b": "2", "c": "3"}));
     let policy = json!({"name": "Other", "policy_ids": [format!("pol_{:032x}", 1)]});
-    assert_eq!(
-        app.alice.post(&path, policy).await.error(),
-        (
-            404,
-            "invalid_request_error",
-            Some("policy_not_found"),
-            Some("policy_ids")
-        )
+    app.alice.post(&path, policy).await.expect_error(
+        404,
+        Some("policy_not_found"),
+        Some("policy_ids"),
     );
     let method = json!({"name": "Other", "preferences": {"default_payment_method": "pm_1"}});
     assert_eq!(

@@ -233,10 +233,7 @@ async fn what_a_body_gets_wrong_is_an_invoice_validation_error() {
     assert_eq!(missing.error().3, Some("period_end"));
     let unknown = with(window(&app), json!({"amount_due": 1}));
     let unknown = app.alice.post("/v1/invoices", unknown).await;
-    assert_eq!(
-        unknown.error(),
-        (400, "invalid_request_error", None, Some("amount_due"))
-    );
+    unknown.expect_error(400, None, Some("amount_due"));
     let stranger = app.other_account(shared::Mode::Test).await;
     let theirs = stranger.post("/v1/fleets", fleet()).await.id();
     for id in ["flt_1", &theirs] {
@@ -345,10 +342,7 @@ async fn a_session_is_on_one_invoice_until_that_is_voided_or_deleted() {
         .await
         .expect(200);
     let refused = app.alice.delete(&format!("/v1/invoices/{second}")).await;
-    assert_eq!(
-        refused.error(),
-        (409, "invalid_request_error", None, Some("invoice"))
-    );
+    refused.expect_error(409, None, Some("invoice"));
     let voided = act(&app.alice, &second, "void", json!({}))
         .await
         .expect(200)
@@ -429,13 +423,7 @@ async fn an_invoice_is_updated_while_it_is_a_draft_or_open() {
     }
     act(&app.alice, &id, "void", json!({})).await.expect(200);
     let refused = app.alice.post(&path, json!({"description": "Late"})).await;
-    let want = (
-        409,
-        "invalid_request_error",
-        Some("invoice_update_invalid_state"),
-        None,
-    );
-    assert_eq!(refused.error(), want);
+    refused.expect_error(409, Some("invoice_update_invalid_state"), None);
     app.drain().await;
 }
 
@@ -464,13 +452,7 @@ async fn an_open_invoice_is_paid_once() {
         .await
         .expect(200);
     let again = act(&app.alice, &id, "finalize", json!({})).await;
-    let want = (
-        409,
-        "invalid_request_error",
-        Some("invoice_finalize_invalid_state"),
-        None,
-    );
-    assert_eq!(again.error(), want);
+    again.expect_error(409, Some("invoice_finalize_invalid_state"), None);
     let paid = pay().await.expect(200).body;
     assert_eq!(
         (&paid["status"], &paid["amount_due"]),
@@ -483,13 +465,7 @@ async fn an_open_invoice_is_paid_once() {
     assert!(paid["paid_at"].is_string());
     assert_eq!(pay().await.error(), invalid);
     let refused = act(&app.alice, &id, "void", json!({})).await;
-    let want = (
-        409,
-        "invalid_request_error",
-        Some("invoice_void_invalid_state"),
-        None,
-    );
-    assert_eq!(refused.error(), want);
+    refused.expect_error(409, Some("invoice_void_invalid_state"), None);
     app.drain().await;
     let types = receiver.types();
     let of_invoices: Vec<_> = types
@@ -520,18 +496,9 @@ async fn the_accounts_default_method_pays_and_without_any_the_param_is_named() {
     let pay = async |body: Value| act(&app.alice, &id, "pay", body).await;
     let invalid = Some("invoice_validation_error");
     let param = Some("payment_method");
-    assert_eq!(
-        pay(json!({})).await.error(),
-        (400, "invalid_request_error", invalid, param)
-    );
+    pay(json!({})).await.expect_error(400, invalid, param);
     let unknown = pay(json!({"payment_method": "pm_1"})).await;
-    let want = (
-        404,
-        "invalid_request_error",
-        Some("payment_method_not_found"),
-        param,
-    );
-    assert_eq!(unknown.error(), want);
+    unknown.expect_error(404, Some("payment_method_not_found"), param);
     let stranger = app.crew(&app.alice).await;
     for owner in [
         json!({"driver": crew.driver}),
@@ -584,8 +551,7 @@ async fn a_declined_payment_leaves_the_invoice_open_and_a_failed_transaction() {
         .send("POST", &path, Some(body.clone()), &key)
         .await;
     let code = Some("payment_authorization_failed");
-    let want = (402, "invalid_request_error", code, Some("payment_method"));
-    assert_eq!(declined.error(), want);
+    declined.expect_error(402, code, Some("payment_method"));
     assert_eq!(declined.body["decline_code"], "insufficient_funds");
     let repeated = app.alice.send("POST", &path, Some(body), &key).await;
     assert_eq!((repeated.status, &repeated.body), (402, &declined.body));

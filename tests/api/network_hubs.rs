@@ -205,7 +205,8 @@ async fn a_trusted_hub_has_its_parties_approved() {
     scene.list("locations", location("DAY"));
     scene.app.advance(86_400 + 2 * 3_600).await;
     let all = [r#""DAY""#, r#""EXA""#, r#""NEW""#, r#""OTH""#];
-    assert_eq!(scene.stations().await, all);
+    let network = scene.network().await;
+    assert_eq!(scene.stations().await, all, "{network}");
     let doubted = scene.act("trust_hub", json!({"trusted": false})).await;
     doubted.expect("not trusted");
     scene.report("ONE", "CONNECTED").await;

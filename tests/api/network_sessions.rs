@@ -533,14 +533,10 @@ mod start {
         let suspend = json!({"action": "suspend", "network": scene.cpo.network});
         manage(&scene.app, suspend).await.expect("suspended");
         let refused = scene.app.alice.post(PATH, scene.body(json!({}))).await;
-        assert_eq!(
-            refused.error(),
-            (
-                409,
-                "invalid_request_error",
-                Some("charging_session_conflict"),
-                Some("charging_station")
-            )
+        refused.expect_error(
+            409,
+            Some("charging_session_conflict"),
+            Some("charging_station"),
         );
         assert!(scene.commands("START_SESSION").is_empty());
     }
@@ -1199,7 +1195,7 @@ mod review {
             );
             let again = decide(&scene, &session, accept()).await;
             let code = Some("charging_session_state_conflict");
-            assert_eq!(again.error(), (409, "invalid_request_error", code, None));
+            again.expect_error(409, code, None);
             let (invoice, lines) = scene.invoice().await;
             assert_eq!(lines, [energy(2500)]);
             let due = if is_paid { 0 } else { 2500 };

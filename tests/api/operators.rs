@@ -364,10 +364,7 @@ async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
         .local()
         .post("/_local/account_erasure", body.clone())
         .await;
-    assert_eq!(
-        early.error(),
-        (409, "invalid_request_error", None, Some("account"))
-    );
+    early.expect_error(409, None, Some("account"));
     app.set_account_status(&id, "closed").await;
     app.advance(CLOSED_FOR).await;
     let erased = app
@@ -380,10 +377,7 @@ async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
     assert_eq!(gone.status, 404);
     let unknown = json!({"account": id, "now": true});
     let unknown = app.local().post("/_local/account_erasure", unknown).await;
-    assert_eq!(
-        unknown.error(),
-        (400, "invalid_request_error", None, Some("now"))
-    );
+    unknown.expect_error(400, None, Some("now"));
     let done = app
         .local()
         .post("/_local/reencryption", json!({}))

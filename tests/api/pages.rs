@@ -95,10 +95,7 @@ async fn filters_travel_with_the_pages() {
         .alice
         .get(&next.replace("status=active", "status=suspended"))
         .await;
-    assert_eq!(
-        other.error(),
-        (400, "invalid_request_error", None, Some("page"))
-    );
+    other.expect_error(400, None, Some("page"));
 }
 
 #[tokio::test]
@@ -144,10 +141,7 @@ async fn a_token_of_another_account_or_another_list_is_refused() {
         app.alice.get("/v1/fleets?page=page_").await,
         app.alice.get("/v1/fleets?page=").await,
     ] {
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, Some("page"))
-        );
+        answer.expect_error(400, None, Some("page"));
     }
 }
 

@@ -82,10 +82,7 @@ async fn what_is_wrong_with_a_body_is_named() {
     }
     let unknown = with(card(), json!({"number": "1"}));
     let answer = app.alice.post("/v1/payment_methods", unknown).await;
-    assert_eq!(
-        answer.error(),
-        (400, "invalid_request_error", None, Some("number"))
-    );
+    answer.expect_error(400, None, Some("number"));
     assert!(app.alice.get("/v1/payment_methods").await.ids().is_empty());
 }
 
@@ -114,13 +111,7 @@ async fn a_payment_method_has_one_owner_that_exists() {
         (json!({"fleet": format!("flt_{:032x}", 1)}), "fleet"),
     ] {
         let answer = post(owner).await;
-        let want = (
-            404,
-            "invalid_request_error",
-            Some("payment_method_owner_not_found"),
-            Some(param),
-        );
-        assert_eq!(answer.error(), want);
+        answer.expect_error(404, Some("payment_method_owner_not_found"), Some(param));
     }
     app.drain().await;
 }
@@ -153,13 +144,7 @@ async fn the_list_is_filtered_by_owner() {
     );
     for (query, param) in [("?driver=drv_1", "driver"), ("?fleet=flt_1", "fleet")] {
         let answer = list(query.into()).await;
-        let want = (
-            404,
-            "invalid_request_error",
-            Some("payment_method_scope_not_found"),
-            Some(param),
-        );
-        assert_eq!(answer.error(), want);
+        answer.expect_error(404, Some("payment_method_scope_not_found"), Some(param));
     }
     let both = list(format!("?driver={}&fleet={}", crew.driver, crew.fleet)).await;
     assert_eq!(both.error().2, Some("payment_method_scope_invalid"));
@@ -264,13 +249,7 @@ async fn a_payment_method_is_named_only_where_its_owner_pays() {
             assert_eq!(answer.error(), want, "{path}");
         }
         let unknown = app.alice.post(&path, in_preferences("pm_1")).await;
-        let want = (
-            404,
-            "invalid_request_error",
-            Some("payment_method_not_found"),
-            Some(param),
-        );
-        assert_eq!(unknown.error(), want);
+        unknown.expect_error(404, Some("payment_method_not_found"), Some(param));
     }
     let reserve = async |id: &str| {
         let body = with(app.reservation(&crew, 120), json!({"payment_method": id}));
@@ -280,13 +259,11 @@ async fn a_payment_method_is_named_only_where_its_owner_pays() {
         reserve(id).await.expect(200);
     }
     for id in [&theirs, &others] {
-        let want = (
+        reserve(id).await.expect_error(
             400,
-            "invalid_request_error",
             Some("payment_method_scope_invalid"),
             Some("payment_method"),
         );
-        assert_eq!(reserve(id).await.error(), want);
     }
     app.drain().await;
 }

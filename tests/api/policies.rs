@@ -127,16 +127,9 @@ async fn an_update_changes_what_it_names_and_the_list_is_filtered_by_status() {
     assert_eq!(list("?status=inactive").await.ids(), [id]);
     assert_eq!(list("?status=archived").await.ids().len(), 0);
     let wrong = list("?status=gone").await;
-    let want = (400, "invalid_request_error", None, Some("status"));
-    assert_eq!(wrong.error(), want);
+    wrong.expect_error(400, None, Some("status"));
     let unknown = app.alice.get("/v1/policies/pol_1").await;
-    let want = (
-        404,
-        "invalid_request_error",
-        Some("policy_not_found"),
-        Some("policy"),
-    );
-    assert_eq!(unknown.error(), want);
+    unknown.expect_error(404, Some("policy_not_found"), Some("policy"));
     app.drain().await;
 }
 
@@ -234,8 +227,7 @@ async fn a_reservation_at_a_forbidden_time_is_blocked() {
         app.alice.post("/v1/reservations", body).await
     };
     let blocked = reserve(json!({})).await;
-    let want = (403, "invalid_request_error", Some("policy_blocked"), None);
-    assert_eq!(blocked.error(), want);
+    blocked.expect_error(403, Some("policy_blocked"), None);
     assert_eq!(
         (&blocked.body["policy"], &blocked.body["rule"]),
         (&json!(id), &json!("time_windows"))
@@ -264,10 +256,7 @@ async fn a_reservation_far_from_every_geofence_is_blocked() {
         .alice
         .post("/v1/reservations", app.reservation(&crew, 60))
         .await;
-    assert_eq!(
-        refused.error(),
-        (403, "invalid_request_error", Some("policy_blocked"), None)
-    );
+    refused.expect_error(403, Some("policy_blocked"), None);
     assert_eq!(
         (&refused.body["policy"], &refused.body["rule"]),
         (&json!(id), &json!("geofences"))

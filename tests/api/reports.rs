@@ -171,26 +171,12 @@ async fn what_a_body_gets_wrong_is_a_report_validation_error() {
         .alice
         .post("/v1/reports", json!({"parameters": {}}))
         .await;
-    assert_eq!(
-        missing.error(),
-        (
-            400,
-            "invalid_request_error",
-            invalid,
-            Some("parameters.type")
-        )
-    );
+    missing.expect_error(400, invalid, Some("parameters.type"));
     let unknown = app
         .alice
         .post("/v1/reports", json!({"fleet": "flt_1"}))
         .await;
-    let want = (
-        404,
-        "invalid_request_error",
-        Some("fleet_not_found"),
-        Some("fleet"),
-    );
-    assert_eq!(unknown.error(), want);
+    unknown.expect_error(404, Some("fleet_not_found"), Some("fleet"));
     app.drain().await;
 }
 

@@ -380,10 +380,7 @@ async fn a_search_is_refused_as_the_reservation_would_be() {
         .expect(200);
     let found = app.alice.post(PATH, good.clone()).await;
     let made = app.alice.post("/v1/reservations", good.clone()).await;
-    assert_eq!(
-        found.error(),
-        (403, "invalid_request_error", Some("policy_blocked"), None)
-    );
+    found.expect_error(403, Some("policy_blocked"), None);
     for member in ["message", "policy", "rule"] {
         assert_eq!(found.body[member], made.body[member]);
     }

@@ -124,10 +124,7 @@ async fn what_is_wrong_with_a_body_is_named() {
         .alice
         .post("/v1/reservations", with(good.clone(), json!({"x": 1})))
         .await;
-    assert_eq!(
-        unknown.error(),
-        (400, "invalid_request_error", None, Some("x"))
-    );
+    unknown.expect_error(400, None, Some("x"));
     let nobody = app
         .alice
         .post(
@@ -135,15 +132,7 @@ async fn what_is_wrong_with_a_body_is_named() {
             with(good.clone(), json!({"driver": "drv_1"})),
         )
         .await;
-    assert_eq!(
-        nobody.error(),
-        (
-            404,
-            "invalid_request_error",
-            Some("driver_not_found"),
-            Some("driver")
-        )
-    );
+    nobody.expect_error(404, Some("driver_not_found"), Some("driver"));
     let nothing = app
         .alice
         .post(
@@ -151,15 +140,7 @@ async fn what_is_wrong_with_a_body_is_named() {
             with(good, json!({"vehicle": crew.driver})),
         )
         .await;
-    assert_eq!(
-        nothing.error(),
-        (
-            404,
-            "invalid_request_error",
-            Some("vehicle_not_found"),
-            Some("vehicle")
-        )
-    );
+    nothing.expect_error(404, Some("vehicle_not_found"), Some("vehicle"));
     app.drain().await;
 }
 
@@ -208,15 +189,7 @@ async fn only_a_pending_reservation_is_updated() {
     app.advance(80 * 60).await;
     assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
     let refused = app.alice.post(&path, json!({})).await;
-    assert_eq!(
-        refused.error(),
-        (
-            409,
-            "invalid_request_error",
-            Some("reservation_update_invalid_state"),
-            None
-        )
-    );
+    refused.expect_error(409, Some("reservation_update_invalid_state"), None);
 }
 
 #[tokio::test]
@@ -555,10 +528,7 @@ async fn lists_are_filtered_by_driver_vehicle_and_status() {
             .is_empty()
     );
     let wrong = app.alice.get("/v1/reservations?status=lost").await;
-    assert_eq!(
-        wrong.error(),
-        (400, "invalid_request_error", None, Some("status"))
-    );
+    wrong.expect_error(400, None, Some("status"));
     let nobody = app.alice.get("/v1/reservations?driver=drv_1").await;
     assert_eq!(nobody.error().2, Some("driver_not_found"));
     app.drain().await;
@@ -613,10 +583,7 @@ async fn lists_are_filtered_by_the_time_of_creation() {
         .await;
     assert_eq!(walked.len(), 2);
     let wrong = app.alice.get("/v1/reservations?created[gte]=today").await;
-    assert_eq!(
-        wrong.error(),
-        (400, "invalid_request_error", None, Some("created[gte]"))
-    );
+    wrong.expect_error(400, None, Some("created[gte]"));
 }
 
 /// Where only the stations of the test are.

@@ -17,13 +17,7 @@ async fn a_transaction_has_every_field_of_the_specification() {
     assert_eq!(shown, want);
     assert!(id.starts_with("txn_"));
     let unknown = app.alice.get("/v1/transactions/txn_1").await;
-    let not_found = (
-        404,
-        "invalid_request_error",
-        Some("transaction_not_found"),
-        Some("transaction"),
-    );
-    assert_eq!(unknown.error(), not_found);
+    unknown.expect_error(404, Some("transaction_not_found"), Some("transaction"));
     app.drain().await;
 }
 
@@ -79,10 +73,7 @@ async fn a_driver_and_a_fleet_that_do_not_belong_together_are_404() {
     assert_eq!(answer.error(), not_found("fleet_not_found", "fleet"));
     for (query, param) in [("status=done", "status"), ("type=gift", "type")] {
         let answer = get(query.into()).await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, Some(param))
-        );
+        answer.expect_error(400, None, Some(param));
     }
     app.drain().await;
 }

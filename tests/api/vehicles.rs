@@ -217,13 +217,11 @@ async fn telemetry_is_what_was_last_read() {
     let crew = app.crew(&app.alice).await;
     let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
     let none = app.alice.get(&path).await;
-    let absent = (
+    none.expect_error(
         404,
-        "invalid_request_error",
         Some("vehicle_telemetry_not_found"),
         Some("vehicle_telemetry"),
     );
-    assert_eq!(none.error(), absent);
     let reading = json!({"battery": {"level": 64.5, "range": 210_000, "status": "idle"},
         "location": {"latitude": 51.5, "longitude": -0.1}});
     let first = app.alice.post(&path, reading).await.expect(200).body;
@@ -351,15 +349,7 @@ async fn a_refused_vehicle_leaves_no_trace_at_its_drivers() {
         json!({"drivers": [crew.driver, format!("drv_{:032x}", 1)]}),
     );
     let refused = app.alice.post("/v1/vehicles", body).await;
-    assert_eq!(
-        refused.error(),
-        (
-            404,
-            "invalid_request_error",
-            Some("vehicle_owner_not_found"),
-            Some("drivers")
-        )
-    );
+    refused.expect_error(404, Some("vehicle_owner_not_found"), Some("drivers"));
     let driver = app.alice.get(&format!("/v1/drivers/{}", crew.driver)).await;
     assert_eq!(driver.body["vehicles"], json!([]));
     let fleet = app.alice.get(&format!("/v1/fleets/{}", crew.fleet)).await;

@@ -121,7 +121,7 @@ async fn every_secret_of_the_last_day_signs_and_the_eleventh_rotation_is_refused
         .alice
         .post(&format!("{path}/rotate_secret"), json!({}))
         .await;
-    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    refused.expect_error(409, None, None);
     let shown = app.alice.get(&path).await;
     assert_eq!(secret(&shown), secrets[0]);
     app.alice
@@ -152,7 +152,7 @@ async fn each_account_has_its_own_sixteen() {
             .expect(200);
     }
     let refused = app.alice.post("/v1/webhook_endpoints", hook()).await;
-    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    refused.expect_error(409, None, None);
     bob.post("/v1/webhook_endpoints", hook()).await.expect(200);
 }
 
@@ -184,14 +184,10 @@ async fn there_are_sixteen_at_most() {
         .alice
         .get(&format!("/v1/webhook_endpoints/{}", ids[0]))
         .await;
-    assert_eq!(
-        gone.error(),
-        (
-            404,
-            "invalid_request_error",
-            Some("webhook_endpoint_not_found"),
-            Some("webhook_endpoint")
-        )
+    gone.expect_error(
+        404,
+        Some("webhook_endpoint_not_found"),
+        Some("webhook_endpoint"),
     );
 }
 

@@ -237,7 +237,7 @@ async fn accounts_nest_at_most_five_deep() {
         lowest = app.child_of(&lowest).await;
     }
     let refused = lowest.post("/v1/accounts", new_account()).await;
-    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    refused.expect_error(409, None, None);
     assert!(lowest.walk("/v1/accounts").await.is_empty());
     lowest.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
@@ -262,7 +262,7 @@ async fn the_webhook_endpoints_of_an_account_count_with_those_of_the_accounts_be
     for client in [&app.alice, &child, &other] {
         let before = client.walk(path).await;
         let refused = client.post(path, hook.clone()).await;
-        assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+        refused.expect_error(409, None, None);
         assert_eq!(client.walk(path).await, before);
     }
     child.delete(&format!("{path}/{id}")).await.expect(200);

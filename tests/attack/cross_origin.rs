@@ -184,7 +184,7 @@ async fn the_posts_of_the_runner_take_json_only() {
             .local()
             .send("POST", "/_local/clock", Some(body.clone()), &headers)
             .await;
-        assert_eq!(moved.error(), (400, "invalid_request_error", None, None));
+        moved.expect_error(400, None, None);
         let put = app
             .anon
             .send("POST", "/_local/inbox", Some(body.clone()), &headers);
@@ -197,8 +197,7 @@ async fn the_posts_of_the_runner_take_json_only() {
         .local()
         .send("POST", "/_local/account_status", Some(body), &headers)
         .await;
-    let want = (400, "invalid_request_error", None, None);
-    assert_eq!(closed.error(), want);
+    closed.expect_error(400, None, None);
     let account = app.alice.get(&format!("/v1/accounts/{account}")).await;
     assert_eq!(account.expect(200).body["status"], "active");
     assert!(app.now().since(before) < minutes(10));

@@ -111,7 +111,7 @@ async fn every_local_route_is_401_without_the_token() {
         let response = app.anon.get(path).await;
         assert_unauthorized(&app, &response, path);
         let response = app.local().get(path).await;
-        assert_eq!(response.error(), (404, "invalid_request_error", None, None));
+        response.expect_error(404, None, None);
     }
 
     assert!(app.now().since(before) < minutes(10));
@@ -262,7 +262,7 @@ async fn files_are_read_with_their_signed_links_alone() {
     assert_unauthorized(&app, &response, "no signature");
     let forged = url.replace(signature, &"0".repeat(64));
     let response = app.anon.get(&forged).await;
-    assert_eq!(response.error(), (403, "invalid_request_error", None, None));
+    response.expect_error(403, None, None);
 }
 
 #[tokio::test]

@@ -405,10 +405,7 @@ async fn a_charge_is_refunded_once_though_its_payment_method_is_deleted() {
     app.drain().await;
     assert_eq!((ledger.refunds(), ledger.balance()), (1, 0));
     let again = app.alice.post(&refund, json!({})).await;
-    assert_eq!(
-        again.error(),
-        (409, "invalid_request_error", None, Some("transaction"))
-    );
+    again.expect_error(409, None, Some("transaction"));
     let refunds = app.alice.get("/v1/transactions?type=refund").await.body;
     let statuses: Vec<_> = refunds["data"]
         .as_array()
