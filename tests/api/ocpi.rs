@@ -1697,7 +1697,8 @@ mod sync {
         let old = "2026-01-05T08:00:00Z";
         let cpo = Connected::with(&app, |script| {
             script.missing = vec!["sessions", "cdrs"];
-            script.dead_links = vec!["tariffs"];
+            let nowhere = "http://127.0.0.1/ocpi/2.2.1/tariffs/nowhere";
+            script.next_pages.insert("tariffs", nowhere.to_owned());
             script.lists.insert("tariffs", vec![fixture("tariff")]);
             let locations = ["L1", "L2"].map(|id| location(id, old));
             script.lists.insert("locations", locations.to_vec());
@@ -1716,7 +1717,7 @@ mod sync {
             "{pull}"
         );
         // What the missing pages had may have changed before this pull: the next one asks for everything again.
-        cpo.script().dead_links.clear();
+        cpo.script().next_pages.clear();
         app.advance(60 * 60 + 300).await;
         let paths = cpo.received("GET", "/2.2.1/tariffs");
         let last = &paths.last().expect("a request").path;
@@ -1747,18 +1748,19 @@ mod sync {
     async fn the_token_is_not_sent_to_another_host_by_way_of_a_link() {
         let app = TestApp::start().await;
         let thief = platform().await;
+        let elsewhere = thief.versions_url().replace("127.0.0.1", "localhost");
         let cpo = Connected::with(&app, |script| {
-            script.page = 1;
-            let old = "2026-01-05T08:00:00Z";
-            script
-                .lists
-                .insert("locations", vec![location("L1", old), location("L2", old)]);
+            let locations = vec![location("L1", "2026-01-05T08:00:00Z")];
+            script.lists.insert("locations", locations);
+            script.next_pages.insert("locations", elsewhere);
         })
         .await;
         app.drain().await;
         assert!(thief.received("GET", "").is_empty());
-        assert_eq!(ids(&app).await.len(), 2);
+        assert_eq!(ids(&app).await, active(&["L1"]));
         assert!(!cpo.received("GET", "/2.2.1/locations").is_empty());
+        let problems = pulled(&app).await["problems"].to_string();
+        assert!(problems.contains("names another host"), "{problems}");
     }
 }
 

@@ -315,7 +315,7 @@ async fn list(
     let script = network.script();
     let scripted = script.lists.get(module.as_str()).cloned();
     let generated = script.generated.filter(|_| module == "locations");
-    let (most, is_dead) = (script.page, script.dead_links.contains(&module.as_str()));
+    let (most, scripted_next) = (script.page, script.next_pages.get(module.as_str()).cloned());
     drop(script);
     let (offset, limit) = (listing.offset, listing.limit.unwrap_or(most).clamp(1, most));
     let (total, page) = if let Some(Generated { count, make }) = generated {
@@ -335,8 +335,8 @@ async fn list(
     add("x-limit", most.to_string());
     let path = uri.path().trim_start_matches("/ocpi");
     let url = format!("{}{path}", network.base_url);
-    if is_dead {
-        add("link", format!("<{url}/nowhere>; rel=\"next\""));
+    if let Some(next) = scripted_next {
+        add("link", format!("<{next}>; rel=\"next\""));
     } else if offset + limit < total {
         let date = |name: &str, date: Option<Timestamp>| {
             date.map_or_else(String::new, |date| format!("&{name}={}", text(date)))

@@ -82,8 +82,8 @@ pub struct Script {
     pub lists: BTreeMap<&'static str, Vec<Value>>,
     /// Locations in place of a list of them.
     pub generated: Option<Generated>,
-    /// Modules whose pages name a next one that is not there.
-    pub dead_links: Vec<&'static str>,
+    /// What the pages of a module name as the next one, by module.
+    pub next_pages: BTreeMap<&'static str, String>,
     /// The most objects of a page.
     pub page: usize,
     /// How the next commands are received.
@@ -110,7 +110,7 @@ impl Default for Script {
             addresses: BTreeMap::new(),
             lists: BTreeMap::new(),
             generated: None,
-            dead_links: Vec::new(),
+            next_pages: BTreeMap::new(),
             page: 3,
             next_commands: VecDeque::new(),
             commands: None,

@@ -301,19 +301,21 @@ fn key_of(item: &Item) -> (String, String) {
 
 fn open_object(item: &Item) -> Option<OpenObject> {
     let (tenant, id) = keys::parse_object(string(item, "pk"))?;
+    let object = item.get("object")?.as_m().ok()?;
+    let state = object.get("state").and_then(|state| state.as_m().ok());
+    let status = state.unwrap_or(object).get("status")?.as_s().ok()?;
     let is_live = tenant.mode.is_live();
-    let kind = id.kind()?;
-    let open: &[&str] = match kind {
+    let open: &[&str] = match id.kind()? {
         Kind::ChargingSession => &["pending", "active"],
         Kind::Reservation => &["pending", "confirmed"],
         Kind::Invoice if is_live => &["open"],
         Kind::Transaction if is_live => &["pending"],
-        _ => return None,
+        _ => &[],
     };
-    let object = row::shown(kind, item.clone()).ok()??;
-    let status = object["status"].as_str()?.to_owned();
-    open.contains(&status.as_str())
-        .then_some(OpenObject { id, status })
+    open.contains(&status.as_str()).then(|| OpenObject {
+        id,
+        status: status.clone(),
+    })
 }
 
 /// Whether a row names one of the accounts anywhere.
