@@ -653,6 +653,12 @@ class Samples:
         made[kind] = makers[kind]()
         return made[kind]
 
+    # Routes for sessions of a charging network in a state that takes a day or a wrong CDR, with the code of their refusal.
+    REFUSED = {
+        "end-charging-session": "charging_session_state_conflict",
+        "review-charging-session": "charging_session_state_conflict",
+    }
+
     def check(self, hook):
         self.hook, checked, networks, refused = hook, 0, 0, []
         for file in sorted((ROOT / "events").glob("*.json")):
@@ -676,7 +682,7 @@ class Samples:
                 json.loads(body) if body else None,
                 {"Idempotency-Key": f"sample-{route}"} if body else None,
             )
-            if status != 200:
+            if status != 200 and shown.get("code") != self.REFUSED.get(route):
                 refused.append(f"{route}: {status} {shown}")
             if "wh" in self.made and route != "delete-webhook-endpoint":
                 self.api.expect(200, "DELETE", f"/v1/webhook_endpoints/{self.made['wh']}")

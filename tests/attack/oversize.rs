@@ -374,7 +374,9 @@ async fn in_the_runner_a_change_that_can_never_be_relayed_delays_no_other() {
         .set_item(Some(broken));
     put.send().await.expect("the row is stored");
     let fleet = bob.post("/v1/fleets", tests::fleet()).await.id();
-    app.drain().await;
+    let drained = app.running().drain().await;
+    let said = drained.expect_err("a change is left").to_string();
+    assert!(said.contains("it can never be relayed"), "{said}");
     let events = receiver.received();
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].event["data"]["object"]["id"], json!(fleet));

@@ -24,7 +24,7 @@ pub async fn send(context: &Context, request: &Request) -> Result<Value, Failure
         Err(Failure::Refused(refusal)) if refusal.status == 401 => {
             Err(Failure::needs_local_token(refusal))
         }
-        Err(Failure::Refused(refusal)) if matches!(refusal.status, 403 | 404 | 405) => {
+        Err(Failure::Refused(refusal)) if matches!(refusal.status, 403..=405) => {
             Err(Failure::Local(format!(
                 "{} is not the local runner, or an older one: it has no {}",
                 context.client.settings.base_url, request.path
