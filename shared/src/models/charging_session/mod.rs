@@ -60,7 +60,7 @@ pub use self::state::{
     SessionStatus, Settlement, Simulated, Start,
 };
 
-/// A session as it is stored. It is serialized as clients see it ([`view`]).
+/// A session as it is stored. It is serialized as clients see it (`view`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct ChargingSession {

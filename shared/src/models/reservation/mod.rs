@@ -43,7 +43,7 @@ pub const LEAD: SignedDuration = minutes(30);
 /// The time between two attempts to confirm.
 pub const RETRY: SignedDuration = minutes(5);
 
-/// A reservation as it is stored. It is serialized as clients see it ([`view`]).
+/// A reservation as it is stored. It is serialized as clients see it (`view`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Reservation {
