@@ -509,9 +509,9 @@ def check_reservations(aws, resources, api, account, driver, vehicle, receiver):
     aws.client("dynamodb").update_item(
         TableName=resources["Table"],
         Key={"pk": {"S": f"{account}#test#{far}"}, "sk": {"S": "#"}},
-        UpdateExpression="SET #internal.#next = :now",
-        ConditionExpression="attribute_exists(#internal.#next)",
-        ExpressionAttributeNames={"#internal": "internal", "#next": "next"},
+        UpdateExpression="SET #object.#state.#next = :now",
+        ConditionExpression="attribute_exists(#object.#state.#next)",
+        ExpressionAttributeNames={"#object": "object", "#state": "state", "#next": "next_attempt"},
         ExpressionAttributeValues={":now": {"S": moment(0).replace("Z", ".000Z")}},
     )
     wanted = ("Name", "GroupName", "ScheduleExpressionTimezone", "FlexibleTimeWindow", "Target", "ActionAfterCompletion")

@@ -6,10 +6,7 @@ use fleet::{examples, request};
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
-const DOCUMENT: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../api/openapi.json"
-);
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../api/openapi.json");
 
 fn document() -> Value {
     let text = std::fs::read_to_string(DOCUMENT).expect("the document");
