@@ -10,8 +10,12 @@ use std::future::Future;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use shared::models::action::Action;
+use shared::models::stored::Stored;
+use shared::origin::{Origin, Tenant};
 use shared::ports::{JobSubject, Message};
-use shared::{App, Error, Timestamp};
+use shared::store::row::ById;
+use shared::{App, Error, Id, Timestamp};
 
 use crate::function::Function;
 
@@ -80,6 +84,22 @@ struct Envelope<'a, J> {
     job: &'static str,
     #[serde(flatten)]
     fields: &'a J,
+}
+
+/// The object that a job is about, if this action of it is due, and as whom the job acts.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn find_due<T: ById>(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+    action: Action,
+) -> Result<Option<(Stored<T>, Origin)>, Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
+    let found = app.store.find::<T>(tenant, id).await?;
+    let due = found.filter(|stored| stored.is_due(action, origin.now));
+    Ok(due.map(|stored| (stored, origin)))
 }
 
 /// Reads a job from the body of a message.

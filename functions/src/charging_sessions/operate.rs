@@ -31,7 +31,7 @@ use shared::{App, Error, Id};
 
 use super::end::fulfilled;
 use crate::function::Function;
-use crate::job::Job;
+use crate::job::{Job, find_due};
 use crate::networks::workers;
 use crate::networks::{operator, tokens};
 
@@ -62,12 +62,11 @@ impl Job for OperateSession {
             tenant,
             session: id,
         } = &self;
-        let origin = Origin::background(tenant.clone(), app.now());
-        let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+        let due = find_due::<ChargingSession>(app, tenant, id, Action::OperateSession).await?;
+        let Some((mut row, origin)) = due else {
             return Ok(());
         };
-        let is_due = row.is_due(Action::OperateSession, origin.now);
-        let Some(network) = row.internal.network.clone().filter(|_| is_due) else {
+        let Some(network) = row.internal.network.clone() else {
             return Ok(());
         };
         let before = row.clone();

@@ -6,7 +6,7 @@ use shared::deployment::{Deployment, Need};
 use shared::models::action::Action;
 use shared::models::charging_session::ChargingSession;
 use shared::money::Money;
-use shared::origin::{Origin, Tenant};
+use shared::origin::Tenant;
 use shared::ports::JobSubject;
 use shared::store::UnitOfWork;
 
@@ -14,7 +14,7 @@ use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
-use crate::job::Job;
+use crate::job::{Job, find_due};
 use crate::payments::{self, Bill, Payment};
 
 /// Charges the payment method of a session that has ended.
@@ -49,14 +49,11 @@ impl Job for SettleSession {
             tenant,
             session: id,
         } = &self;
-        let now = app.now();
-        let Some(mut row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+        let due = find_due::<ChargingSession>(app, tenant, id, Action::SettleSession).await?;
+        let Some((mut row, origin)) = due else {
             return Ok(());
         };
-        if !row.is_due(Action::SettleSession, now) {
-            return Ok(());
-        }
-        let origin = Origin::background(tenant.clone(), now);
+        let now = origin.now;
         if row.object.invoice.is_some() {
             // Its invoice is what it is paid by.
             row.leave_to_invoice();

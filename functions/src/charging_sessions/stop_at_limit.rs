@@ -16,7 +16,7 @@ use shared::{App, Error, Id, Kind};
 
 use super::end::end;
 use crate::function::Function;
-use crate::job::Job;
+use crate::job::{Job, find_due};
 
 /// Ends a session that has reached its limit.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,14 +47,10 @@ impl Job for StopSession {
             tenant,
             session: id,
         } = &self;
-        let now = app.now();
-        let Some(row) = app.store.find::<ChargingSession>(tenant, id).await? else {
+        let due = find_due::<ChargingSession>(app, tenant, id, Action::StopSession).await?;
+        let Some((row, origin)) = due else {
             return Ok(());
         };
-        if !row.is_due(Action::StopSession, now) {
-            return Ok(());
-        }
-        let origin = Origin::background(tenant.clone(), now);
         if let Some(tx) = stay(app, &origin, &row).await? {
             return tx.commit_without_response().await;
         }

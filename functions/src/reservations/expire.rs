@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use shared::deployment::Deployment;
 use shared::models::action::Action;
 use shared::models::reservation::Reservation;
-use shared::origin::{Origin, Tenant};
+use shared::origin::Tenant;
 use shared::ports::JobSubject;
 
 use shared::store::access::Rows;
 use shared::{App, Error, Id, Kind};
 
 use crate::function::Function;
-use crate::job::Job;
+use crate::job::{Job, find_due};
 
 /// Ends a confirmed reservation whose vehicle has not arrived in time.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,15 +36,11 @@ impl Job for ExpireReservation {
             tenant,
             reservation: id,
         } = &self;
-        let now = app.now();
-        let Some(mut row) = app.store.find::<Reservation>(tenant, id).await? else {
+        let due = find_due::<Reservation>(app, tenant, id, Action::ExpireReservation).await?;
+        let Some((mut row, origin)) = due else {
             return Ok(());
         };
-        if !row.is_due(Action::ExpireReservation, now) {
-            return Ok(());
-        }
-        let origin = Origin::background(tenant.clone(), now);
-        row.expire(now);
+        row.expire(origin.now);
         let mut tx = app.store.begin(&origin);
         tx.save(&mut row)?;
         tx.release(&row).await?;
