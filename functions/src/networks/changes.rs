@@ -21,8 +21,10 @@ impl OnChange for Network {}
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
-pub async fn on_change(app: &App, pk: &str, record: &StreamRecord) -> Result<()> {
+pub async fn on_change(app: &App, record: &StreamRecord) -> Result<()> {
+    let (pk, sk) = record.key();
     if let Some((mode, _)) = keys::parse_network(pk)
+        && keys::heads_object(sk)
         && let Some(after) = &record.new
     {
         let relay = Followers::of::<Network>().relay;

@@ -121,7 +121,7 @@ async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
     if let Some(account) = keys::parse_account(pk) {
         return accounts::on_change(app, &account, record).await;
     }
-    networks::changes::on_change(app, pk, record).await
+    networks::changes::on_change(app, record).await
 }
 
 /// Sends the message again that an object waits for. Returns whether it waits for one.

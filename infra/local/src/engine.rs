@@ -42,7 +42,7 @@ const RECEIVERS_PATIENCE: Duration = Duration::from_secs(15);
 pub struct Engine {
     app: App,
     clock: Arc<LocalClock>,
-    timeline: Arc<Timeline>,
+    pub timeline: Arc<Timeline>,
     streams: Mutex<Streams>,
     workers: Arc<Semaphore>,
     deliveries: Arc<Deliveries>,

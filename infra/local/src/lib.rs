@@ -496,17 +496,19 @@ impl Running {
     /// Works on everything that is due now, and returns when nothing is left.
     ///
     /// # Errors
-    /// `Unavailable` if the work takes longer than it may.
+    /// `Unavailable` if the work takes longer than it may; `Internal` if there was a change that can never be relayed.
     pub async fn drain(&self) -> Result<()> {
-        self.engine.settle().await
+        self.engine.settle().await?;
+        self.engine.timeline.check()
     }
 
     /// Moves the time forward, doing on the way what falls due, when it falls due.
     ///
     /// # Errors
-    /// `Unavailable` if the work takes longer than it may.
+    /// As [`Running::drain`].
     pub async fn advance(&self, seconds: u32) -> Result<()> {
-        self.engine.advance(seconds).await.map(drop)
+        self.engine.advance(seconds).await?;
+        self.engine.timeline.check()
     }
 
     /// Makes the relay skip what the stream holds and forgets every message, as if all triggers had been lost.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::future::BoxFuture;
 use shared::Timestamp;
-use shared::error::Result;
+use shared::error::{Error, Result};
 use shared::ports::{Clock, FailedChange, Message, Queue, Schedules};
 use shared::store::erasure::Accounts;
 use shared::time::millis;
@@ -25,6 +25,8 @@ pub struct Parcel {
 struct Contents {
     due: BTreeMap<(Timestamp, u64), (Option<String>, Parcel)>,
     sent: u64,
+    /// The first change that can never be relayed.
+    failed: Option<String>,
 }
 
 #[derive(Debug)]
@@ -102,6 +104,17 @@ impl Timeline {
     pub fn forget(&self) {
         self.lock().due.clear();
     }
+
+    /// # Errors
+    /// `Internal` if there was a change that can never be relayed.
+    pub fn check(&self) -> Result<()> {
+        match &self.lock().failed {
+            Some(change) => Err(Error::internal(format!(
+                "it can never be relayed: {change}"
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Queue for Timeline {
@@ -119,7 +132,9 @@ impl Queue for Timeline {
     }
 
     /// A local run has no dead-letter queue: the relay has written the change to the log.
-    fn fail<'a>(&'a self, _: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
+        let failed = &mut self.lock().failed;
+        failed.get_or_insert_with(|| format!("{change:?}"));
         Box::pin(async { Ok(()) })
     }
 }
