@@ -15,7 +15,7 @@ use crate::id::{Id, Kind};
 use crate::money::Currency;
 use crate::time::Timestamp;
 
-/// Read and written through the implementations below, which complete what a shorter form leaves out.
+/// Read and written through the implementations below, which complete the rows of earlier releases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self")]
 pub struct ChargingStation {
