@@ -63,10 +63,8 @@ pub struct AccountInternal {
     /// The account this one was made by; none for one made by an operator.
     pub parent: Option<Id>,
     /// The version requests and events have that name none.
-    #[serde(default)]
     pub version: Option<String>,
     /// What the account's wallet holds in test mode; `wallet_balance` of the stored object is live mode's.
-    #[serde(default)]
     pub test_wallet_balance: i64,
 }
 

@@ -33,7 +33,6 @@ pub struct Adjustment {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdjustmentInternal {
     /// The invoice that has claimed it.
-    #[serde(default)]
     pub invoice: Option<Id>,
 }
 

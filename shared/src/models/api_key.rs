@@ -34,7 +34,7 @@ pub struct ApiKey {
     /// `*` alone is full access.
     pub scopes: Vec<Scope>,
     /// Present on creation only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
 
@@ -53,7 +53,6 @@ pub struct ApiKeyInternal {
     /// SHA-256 of the secret, in hexadecimal.
     pub hash: String,
     /// The account's default version: what requests with this key have that ask for none.
-    #[serde(default)]
     pub version: Option<String>,
 }
 

@@ -80,7 +80,7 @@ pub struct ChargeCardInternal {
     #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
     pub next_action_at: Option<Timestamp>,
     /// When the newest claim of the uid was made of which an event was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contested: Option<Timestamp>,
 }
 

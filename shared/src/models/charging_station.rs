@@ -335,8 +335,7 @@ impl Serialize for ChargingStation {
 }
 
 impl<'de> Deserialize<'de> for ChargingStation {
-    /// Reads a station. Where a row of an earlier release has no EVSEs, each connector is an EVSE of its own; where no
-    /// connector has prices, each has the station's.
+    /// Reads a station. A connector without an EVSE is one of its own; where no connector has prices, each has the station's.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut station = Self::deserialize(deserializer)?;
         for connector in &mut station.connectors {
@@ -475,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_an_earlier_release_gives_each_connector_an_evse_and_the_stations_prices() {
+    fn connectors_that_name_neither_have_an_evse_each_and_the_stations_prices() {
         let mut station = ocpi::tests::station();
         station.connectors = vec![ocpi::tests::connector("1"), ocpi::tests::connector("2")];
         station.set_pricing(vec![energy(45)]);

@@ -32,8 +32,7 @@ pub struct Estimation {
     pub battery_target_level: f64,
     pub charging_station: Id,
     /// The connector that the estimation is for: the one asked for, else the station's most powerful one that fits the vehicle.
-    #[serde(default)]
-    #[schema(required, example = "1")]
+    #[schema(example = "1")]
     pub connector: String,
     /// What the total is made of. Parking time is not estimated. Empty where the price is unknown, because the connector has no
     /// prices or none that holds at `start`: then nothing can be said about the total.
@@ -49,7 +48,6 @@ pub struct Estimation {
     pub estimated_total_cost: i64,
     pub policy: PolicyVerdict,
     /// When charging starts, in the estimation: prices that depend on the time of day are those from here on.
-    #[serde(default)]
     #[schema(required, value_type = Timestamp)]
     pub start: Option<Timestamp>,
     /// Until when the prices are those of the estimation.

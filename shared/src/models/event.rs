@@ -64,7 +64,7 @@ pub struct EventData {
     pub object: Value,
     /// On `*.updated`: the members that changed, with the values they had. Left out where it and `object` would be larger
     /// than 256 KiB together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_attributes: Option<Value>,
 }
 
@@ -82,7 +82,6 @@ pub struct EventInternal {
     /// When an event was written that still waits for the relay to plan its deliveries.
     pub unplanned_since: Option<Timestamp>,
     /// The version in whose shapes the snapshot is stored.
-    #[serde(default = "current")]
     pub shape: String,
 }
 

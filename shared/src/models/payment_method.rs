@@ -68,7 +68,7 @@ pub struct PaymentMethodInternal {
     /// The provider's name for it; none for a wallet.
     pub token: Option<String>,
     /// The provider's customer that it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub customer: Option<String>,
 }
 

@@ -59,11 +59,9 @@ pub struct Report {
     pub status: ReportStatus,
     pub succeeded_at: Option<Timestamp>,
     /// The IANA time zone of the fleet, or `UTC` for a report of the whole account; a column of the file repeats it.
-    #[serde(default)]
-    #[schema(required, example = "Europe/London")]
+    #[schema(example = "Europe/London")]
     pub time_zone: String,
     /// What all rows of the file add up to, one entry for each currency; null until there is a file.
-    #[serde(default)]
     #[schema(required)]
     pub totals: Option<Vec<ReportTotals>>,
     /// The format of the file.
@@ -100,8 +98,7 @@ pub struct ReportTotals {
     #[schema(example = 1)]
     pub reservation_fees: i64,
     /// How many adjustments there are: what a charging network billed or credited for a session after its price was final.
-    #[serde(default)]
-    #[schema(required, example = 0)]
+    #[schema(example = 0)]
     pub adjustments: i64,
     #[schema(example = 132_120)]
     pub energy_wh: i64,
@@ -199,13 +196,13 @@ pub struct ReportParameters {
 /// Which sessions count: those that match one entry of every filter there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportFilters {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vehicle: Option<Vec<Id>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Vec<Id>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub station: Option<Vec<Id>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_status: Option<Vec<SessionStatus>>,
 }
 

@@ -56,18 +56,18 @@ const REFUND_RETRY: SignedDuration = minutes(10);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionInternal {
     /// Where the money of a charge came from. A refund has that of its charge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<ChargeSource>,
     /// Of a charge: its refund, unless that failed.
     pub refund: Option<Id>,
     /// Of a refund: its charge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub charge: Option<Id>,
     /// When the service has to act by itself: on a pending refund, or on a top-up whose request did not finish it.
     #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
     /// Of a top-up: what it needs to be finished without its request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub top_up: Option<TopUpState>,
 }
 
@@ -94,7 +94,7 @@ pub struct TopUpState {
     /// The account, driver or fleet that owns the wallet.
     pub wallet: Id,
     pub token: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub customer: Option<String>,
     pub stage: TopUpStage,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api_key::ActingKey;
@@ -71,26 +71,7 @@ pub struct EndpointInternal {
     pub failing_since: Option<Timestamp>,
     /// The secrets that were replaced in the last 24 hours, the newest first: each keeps signing for 24 hours after its
     /// replacement.
-    #[serde(default, deserialize_with = "previous_secrets")]
     pub previous: Vec<PreviousSecret>,
-}
-
-/// Earlier releases stored one previous secret, or null.
-fn previous_secrets<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<PreviousSecret>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum StoredSecret {
-        Several(Vec<PreviousSecret>),
-        One(PreviousSecret),
-        None(()),
-    }
-    Ok(match StoredSecret::deserialize(deserializer)? {
-        StoredSecret::Several(secrets) => secrets,
-        StoredSecret::One(secret) => vec![secret],
-        StoredSecret::None(()) => Vec::new(),
-    })
 }
 
 /// A secret that was replaced.
@@ -536,18 +517,6 @@ mod tests {
         assert_eq!(signing(&one, 24), secrets[..MAX_ROTATIONS]);
         one.rotate_secret(at(24)).unwrap();
         assert_eq!(signing(&one, 24).len(), 1 + MAX_ROTATIONS);
-    }
-
-    #[test]
-    fn a_row_of_an_earlier_release_has_one_previous_secret_or_none() {
-        let read = |previous: serde_json::Value| -> EndpointInternal {
-            let json = serde_json::json!({"failing_since": null, "previous": previous});
-            serde_json::from_value(json).unwrap()
-        };
-        let one = serde_json::json!({"secret": "whsec_a", "until": "2026-03-01T08:00:00.000Z"});
-        assert_eq!(read(serde_json::Value::Null).previous, []);
-        assert_eq!(read(one.clone()).previous.len(), 1);
-        assert_eq!(read(serde_json::json!([one, one])).previous.len(), 2);
     }
 
     #[test]

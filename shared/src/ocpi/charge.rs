@@ -63,7 +63,6 @@ impl Cdr {
     /// # Errors
     /// Why the CDR cannot be used: an unknown currency, or an amount or energy beyond reason.
     pub fn report(&self, id: &ObjectId, updated: Timestamp) -> Result<CdrReport, String> {
-        let currency = currency(&self.currency)?;
         let (started, ended) = (self.start_date_time, self.end_date_time);
         let (mut times, charging_ended) = times(&self.charging_periods, started, ended);
         if self.charging_periods.is_empty() {
@@ -83,7 +82,6 @@ impl Cdr {
             charging_ended,
             energy: watt_hours(self.total_energy)?,
             times,
-            currency,
             pricing: self.pricing(),
         })
     }
@@ -105,7 +103,7 @@ impl Cdr {
             credit: self.credit,
             credits: self.credited(id),
             last_updated: updated,
-            currency: Some(currency),
+            currency,
         })
     }
 

@@ -9,8 +9,7 @@
 //! Booking a reservation touches at most eight documents: two owners, and a window of up to 24 hours on at most two days, both
 //! for the window that is taken and for the one that is given up.
 //!
-//! Reservations and sessions keep the EVSE in their internal state, because a station can be imported again while they
-//! last. Where a row of an earlier release has no EVSE, its calendar was kept by the connector's id, and still is.
+//! Reservations and sessions keep the EVSE themselves, because a station can be imported again while they last.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

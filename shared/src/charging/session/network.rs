@@ -341,15 +341,15 @@ impl Stored<ChargingSession> {
             return CdrOutcome::Known;
         }
         let is_final = self.object.state.final_price().is_some();
-        if is_final && cdr.currency != self.object.currency {
+        if is_final && cdr.billed.currency != self.object.currency {
             return CdrOutcome::OtherCurrency;
         }
         network.cdrs.push(cdr.billed.clone());
         if network.session.is_none() {
             network.session.clone_from(&cdr.session);
         }
-        let total = total_of(&network.cdrs, cdr.currency);
-        let counts = newest_bill(&network.cdrs, cdr.currency) == Some(&cdr.billed);
+        let total = total_of(&network.cdrs, cdr.billed.currency);
+        let counts = newest_bill(&network.cdrs, cdr.billed.currency) == Some(&cdr.billed);
         self.object.updated = now;
         match total {
             None => CdrOutcome::Noted,
@@ -425,7 +425,7 @@ impl Stored<ChargingSession> {
         if self.object.state.cost().is_none() {
             self.begin(cdr.started, now);
         }
-        self.object.currency = cdr.currency;
+        self.object.currency = cdr.billed.currency;
         if takes_figures {
             self.object.session_started = cdr.started.min(now);
             if let Some((charged, _)) = self.object.state.figures_mut() {
@@ -447,14 +447,16 @@ impl Stored<ChargingSession> {
                 _ => self.complete(cdr.ended, now),
             }
         }
-        let pricing = match self.is_tariff_known(cdr.currency) {
+        let pricing = match self.is_tariff_known(cdr.billed.currency) {
             true => self.internal.pricing.clone(),
             false => cdr.pricing.clone(),
         };
         let claim = if counts { cdr.claim() } else { self.claim() };
         let ours = self.price(&pricing, claim.energy, claim.times);
         if takes_figures {
-            let is_priced = pricing.iter().any(|one| one.currency == cdr.currency);
+            let is_priced = pricing
+                .iter()
+                .any(|one| one.currency == cdr.billed.currency);
             let check = is_priced.then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
             if let SessionState::Completed { price_check, .. } = &mut self.object.state {
                 *price_check = check;

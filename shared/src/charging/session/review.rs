@@ -179,7 +179,7 @@ mod tests {
                 credit: credits.is_some(),
                 credits: credits.map(|number| named::object(Module::Cdrs, &format!("C{number}"))),
                 last_updated: ended.plus(millis(number.into())),
-                currency: None,
+                currency: crate::money::Currency::from_code("gbp").unwrap(),
             },
             session: Some(named::object(Module::Sessions, "S1")),
             started: now(),
@@ -190,7 +190,6 @@ mod tests {
                 charging: HOUR,
                 parking: SignedDuration::ZERO,
             },
-            currency: crate::money::Currency::from_code("gbp").unwrap(),
             pricing: Vec::new(),
         }
     }

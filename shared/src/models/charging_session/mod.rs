@@ -133,7 +133,7 @@ pub struct SessionInternal {
     /// What driver, vehicle and station were called when the session started.
     pub names: Names,
     /// Set where a charging network operates the station.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Box<NetworkSession>>,
 }
 

@@ -49,20 +49,20 @@ pub struct NetworkSession {
     /// Where the session takes place.
     pub evse: EvseId,
     /// The connector within the EVSE.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub connector: Option<String>,
     /// W that the EVSE delivers at most; 0 where that is not known.
     pub evse_power: u32,
     /// The session of the network, once it has reported it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<ObjectId>,
     /// `last_updated` of the newest report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<Timestamp>,
     /// What the newest report says about times and cost.
     #[serde(default)]
     pub usage: Times,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<Total>,
     /// The CDRs so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -73,14 +73,14 @@ pub struct NetworkSession {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AtNetwork {
     /// The time that the calendars keep for the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Window>,
     /// When the newest report was received.
     pub heard_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
     /// Since when the session is stalled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stalled_at: Option<Timestamp>,
 }
 
@@ -184,16 +184,10 @@ pub struct Billed {
     pub credits: Option<ObjectId>,
     /// When it was updated, by the network's clock if that is believed.
     pub last_updated: Timestamp,
-    /// None in rows of earlier releases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub currency: Option<Currency>,
+    pub currency: Currency,
 }
 
 impl Billed {
-    fn is_in(&self, currency: Currency) -> bool {
-        self.currency.is_none_or(|own| own == currency)
-    }
-
     fn is_credit_of(&self, bill: &Self) -> bool {
         self.credit && self.credits.as_ref() == Some(&bill.id)
     }
@@ -239,14 +233,13 @@ pub struct CdrReport {
     /// Wh
     pub energy: i64,
     pub times: Times,
-    pub currency: Currency,
     /// The prices that the CDR itself names.
     pub pricing: Vec<Price>,
 }
 
 /// The CDR in a currency whose price counts: the newest of those that are neither credits nor credited.
 pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
-    let in_currency = || cdrs.iter().filter(move |one| one.is_in(currency));
+    let in_currency = || cdrs.iter().filter(move |one| one.currency == currency);
     let is_credited = |one: &&Billed| in_currency().any(|other| other.is_credit_of(one));
     let open = in_currency().filter(|one| !one.credit && !is_credited(one));
     open.max_by(|a, b| (a.last_updated, a.id.order()).cmp(&(b.last_updated, b.id.order())))
@@ -258,7 +251,7 @@ pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
 /// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a session
 /// again without crediting the first CDR has corrected it. A session never costs less than nothing.
 pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
-    let in_currency = || cdrs.iter().filter(|one| one.is_in(currency));
+    let in_currency = || cdrs.iter().filter(|one| one.currency == currency);
     let credits = || in_currency().filter(|one| one.credit);
     let bills = || in_currency().filter(|one| !one.credit);
     bills().next()?;
@@ -303,7 +296,7 @@ mod tests {
             credit: credits.is_some(),
             credits: credits.filter(|id| !id.is_empty()).map(named),
             last_updated: Timestamp::EPOCH.plus(minutes(minute)),
-            currency: Some(eur()),
+            currency: eur(),
         }
     }
 
@@ -348,15 +341,10 @@ mod tests {
         assert_eq!(total(&[bill, excessive]), Some(0));
         assert_eq!(total(&[cdr("C1", -300, None, 1)]), Some(0));
         let elsewhere = Billed {
-            currency: Some(Currency::USD),
+            currency: Currency::USD,
             ..credit
         };
-        let of_before = Billed {
-            currency: None,
-            ..cdr("X", -200, Some("C1"), 2)
-        };
         assert_eq!(total(&[cdr("C1", 500, None, 1), elsewhere]), Some(500));
-        assert_eq!(total(&[cdr("C1", 500, None, 1), of_before]), Some(300));
     }
 
     #[test]

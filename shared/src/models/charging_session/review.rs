@@ -52,12 +52,12 @@ pub struct PendingReview {
     /// The Wh that the service's own price is for.
     pub energy: i64,
     /// When the tenant disputed the price, and what the tenant has said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub disputed: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// When the event of the review is sent again; none once it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat_at: Option<Timestamp>,
 }
 

@@ -120,7 +120,7 @@ pub struct Charged {
     /// Wh
     pub energy: i64,
     /// When it stopped drawing energy, if it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
 }
 
@@ -154,10 +154,10 @@ pub struct FinalPrice {
     #[serde(default, skip_serializing_if = "is_default")]
     pub adjusted: Total,
     /// The price in place of which an operator has decided to bill the service's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub overruled: Option<Prices>,
     /// A later price that is not plausible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<PendingReview>,
 }
 

@@ -24,62 +24,49 @@ pub struct LineItem {
     pub amount: i64,
     /// Null for the fee of a reservation.
     pub charging_session: Option<Id>,
-    #[serde(default)]
     #[schema(required)]
     pub charging_station: Option<Id>,
     /// The connector within the station.
-    #[serde(default)]
     #[schema(required, example = "1")]
     pub connector: Option<String>,
     #[schema(
         example = "AB12 CDE, Ada Byron: 11.010 kWh at Depot, connector 1, 2026-03-01 08:00 to 08:30 (Europe/London)"
     )]
     pub description: String,
-    #[serde(default)]
     #[schema(required)]
     pub driver: Option<Id>,
     /// What the driver was called when the session started; null for a fee.
-    #[serde(default)]
     #[schema(required, example = "Ada Byron")]
     pub driver_name: Option<String>,
     /// Seconds from `started` to `ended`.
-    #[serde(default)]
     #[schema(required, example = 1802)]
     pub duration_seconds: Option<i64>,
     /// When the session ended; the end of the reserved window for a fee.
-    #[serde(default)]
     #[schema(required)]
     pub ended: Option<Timestamp>,
     pub energy_wh: i64,
     /// Whether the session was free of charge: `amount` is 0, and the price is known.
-    #[serde(default)]
-    #[schema(required)]
     pub free: bool,
     /// Minor units without tax.
     pub net: i64,
     /// Minor units per kWh, a decimal number, as in the session's `cost_breakdown`; null where none or several energy prices
     /// applied.
-    #[serde(default)]
     #[schema(required, example = "45")]
     pub price_per_kwh: Option<String>,
     /// What a charging network bills for the session, compared with the price by its tariff, as in the session; null for everything
     /// else.
-    #[serde(default)]
     #[schema(required)]
     pub price_check: Option<PriceCheck>,
     pub quantity: u32,
     /// The vehicle's plate when the session started; null for a fee.
-    #[serde(default)]
     #[schema(required, example = "AB12 CDE")]
     pub registration_plate: Option<String>,
     /// The reservation whose fee this is.
     pub reservation: Option<Id>,
     /// When the session started; the start of the reserved window for a fee.
-    #[serde(default)]
     #[schema(required)]
     pub started: Option<Timestamp>,
     /// What the station was called when the session started; null for a fee.
-    #[serde(default)]
     #[schema(required, example = "Depot")]
     pub station_name: Option<String>,
     /// Minor units of tax.
@@ -88,7 +75,6 @@ pub struct LineItem {
     pub kind: LineType,
     /// Minor units, tax included.
     pub unit_amount: i64,
-    #[serde(default)]
     #[schema(required)]
     pub vehicle: Option<Id>,
 }

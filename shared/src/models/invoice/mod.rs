@@ -116,12 +116,10 @@ pub struct InvoiceInternal {
     /// The one whose end is not written down yet.
     pub attempt: Option<Attempt>,
     /// When a draft is finalized by itself: one that was made at the end of a billing cycle.
-    #[serde(default)]
     pub finalize_at: Option<Timestamp>,
     /// Whether `invoice.overdue` was sent for the current due date.
     pub overdue_notified: bool,
     /// Whether the invoice was paid and its sessions do not say so yet.
-    #[serde(default)]
     pub sessions_unpaid: bool,
 }
 

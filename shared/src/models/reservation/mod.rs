@@ -93,10 +93,9 @@ pub struct ReservationInternal {
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
     pub charging_standard: ConnectorType,
     /// The vehicle's fleet.
-    #[serde(default)]
     pub fleet: Option<Id>,
     /// The invoice that claimed the fee.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
 }
 
@@ -219,9 +218,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, also for a reservation
-    /// that an earlier release stored with a later `latest_end`: at one attempt every 5 minutes from 30 minutes before
-    /// `ideal_start` on, that bounds the number of attempts at 2,023.
+    /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, whatever `latest_end` is
+    /// stored: at one attempt every 5 minutes from 30 minutes before `ideal_start` on, that bounds the number of attempts at 2,023.
     fn last_attempt(&self) -> Timestamp {
         let length = self.ideal_end.since(self.ideal_start);
         let latest_start = self.latest_end.map(|end| end.plus(-length));

@@ -71,7 +71,7 @@ pub struct Reserved {
     /// When the first connector was reserved.
     pub confirmed_at: Timestamp,
     /// The reservation as the network of the station knows it; none for a station without a network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub outward: Option<OutwardReservation>,
     /// The EVSEs that their networks have refused to keep free.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

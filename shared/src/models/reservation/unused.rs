@@ -53,7 +53,7 @@ impl Stored<Reservation> {
         let assigned = reserved.outward.as_ref();
         let assigned = assigned.and_then(OutwardReservation::command);
         let is_current = command.is_none_or(|command| assigned == Some(command));
-        if !is_due || !is_current || cdr.currency != Some(currency) {
+        if !is_due || !is_current || cdr.currency != currency {
             return UnusedOutcome::NotDue;
         }
         reserved.unused.cdrs.push(cdr.clone());
@@ -137,7 +137,7 @@ mod tests {
             credit: false,
             credits: None,
             last_updated: Timestamp::EPOCH,
-            currency: Some(Currency::USD),
+            currency: Currency::USD,
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
         let mut expired = open;
         expired.expire(start);
         let francs = Billed {
-            currency: Currency::from_code("chf"),
+            currency: Currency::from_code("chf").unwrap(),
             ..cdr("R1", 500)
         };
         assert_eq!(take(&mut expired, &francs, start), UnusedOutcome::NotDue);
