@@ -1,6 +1,6 @@
 //! What each function calls of the table, as `infra/access.json` has it: the roles of functions are made from that file.
 //!
-//! Tests run on a connection that knows which function makes a call (`shared::function_scope`). With the variable
+//! Tests run on a connection that knows which function makes a call (`kernel::function_scope`). With the variable
 //! `RECORD_ACCESS` it records the calls in `target/access`, from which `cargo run -p generate access` writes the file. Without
 //! it, a call that the function's role would not allow is refused as AWS refuses it. So a test fails if a permission is missing,
 //! and `cargo run -p generate access -- --all --check`, after all tests were recorded, if one is left over.
@@ -20,13 +20,13 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::http::StatusCode;
 use functions::function::Trigger;
+use kernel::function_scope::{self, EVERY_CHANGE, EVERY_REQUEST};
+use kernel::{Id, Kind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use shared::deployment::Need;
-use shared::function_scope::{self, EVERY_CHANGE, EVERY_REQUEST};
-use shared::http::{Route, expand};
-use shared::store::access::Rows;
-use shared::{Id, Kind};
+use table::access::Rows;
+use web::deployment::Need;
+use web::{Route, expand};
 
 /// The file, relative to the repository.
 pub const FILE: &str = "infra/access.json";

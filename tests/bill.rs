@@ -1,10 +1,10 @@
 //! What one whole reservation takes and costs: it is created, confirmed and charged, its session is paid and put on an invoice, and six
 //! events are delivered to one endpoint.
 
+use kernel::Id;
+use kernel::time::minutes;
+use models::reservation::Reservation;
 use serde_json::json;
-use shared::Id;
-use shared::models::reservation::Reservation;
-use shared::time::minutes;
 
 use crate::player::{Player, Taken};
 use crate::units::Changed;
@@ -138,7 +138,7 @@ pub struct Bill {
 /// A step fails, or another number of events is delivered.
 pub async fn whole_reservation() -> Bill {
     let mut test = TestApp::start().await;
-    test.alice = test.other_account(shared::Mode::Test).await;
+    test.alice = test.other_account(kernel::Mode::Test).await;
     let alice = test.alice.clone();
     // A session around midnight has calendar rows of two days.
     test.advance(crate::capacity::seconds_until_noon(test.now()))

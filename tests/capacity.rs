@@ -1,8 +1,8 @@
 //! What requests consume of the table, as AWS bills it.
 
-use shared::Timestamp;
-use shared::http::Route;
-use shared::origin::Mode;
+use kernel::Timestamp;
+use kernel::origin::Mode;
+use web::Route;
 
 use crate::recorder::{Call, Recorder};
 use crate::samples::Sample;

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use shared::Timestamp;
-use shared::ports::Clock;
-use shared::time::{SignedDuration, whole_millis};
+use kernel::Timestamp;
+use kernel::time::{SignedDuration, whole_millis};
+use models::ports::Clock;
 
 pub struct Hand(AtomicI64);
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 use jsonschema::Validator;
+use kernel::version::CURRENT;
 use serde_json::{Map, Value, json};
-use shared::version::CURRENT;
 
 /// An operation: its method, the segments of its path, and what it answers, by status; what an answer is held against is
 /// made when the first one comes.

@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::http::StatusCode;
-use shared::store::{Store, client};
+use table::{Store, client};
 use tokio::sync::Notify;
 
 use crate::access;
@@ -125,7 +125,7 @@ impl Fate {
 
 /// A store on the table behind that address, for work under faults.
 pub fn store(url: &str, table: &str) -> Store {
-    let config = shared::aws::config();
+    let config = functions::aws::config();
     let mut settings = client::tuned(&config, UNHURRIED);
     settings.set_endpoint_url(Some(url.to_owned()));
     let inner = access::guarded(config.http_client().expect("a client"));

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::Client;
+use kernel::{Id, Kind};
+use ocpi::object::Module;
 use serde_json::{Value, json};
-use shared::ocpi::object::Module;
-use shared::store::client;
-use shared::store::layout::VERSION;
-use shared::{Id, Kind};
+use table::client;
+use table::layout::VERSION;
 
 use crate::platform::{Connected, cdr_of, fixture, session_of};
 use crate::samples::one_of_each;
@@ -24,7 +24,7 @@ const LINES: usize = 101;
 
 /// A client of a test's table, without the service.
 pub fn table(test: &TestApp) -> Client {
-    let mut settings = client::tuned(&shared::aws::config(), SLACK);
+    let mut settings = client::tuned(&functions::aws::config(), SLACK);
     settings.set_endpoint_url(Some(test.running().store_url.clone()));
     Client::from_conf(settings.build())
 }

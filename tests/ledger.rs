@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use kernel::error::{Error, Result};
 use local::Options;
-use shared::error::{Error, Result};
-use shared::models::payment_method::ProviderMethod;
-use shared::models::transaction::PaymentOutcome;
-use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
+use models::payment_method::ProviderMethod;
+use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
+use models::transaction::PaymentOutcome;
 use tokio::sync::watch;
 
 pub struct Ledger {

@@ -30,26 +30,27 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use axum::serve::Listener;
+use functions::App;
+use functions::aws::SystemClock;
 use hmac::{Hmac, Mac as _};
+use kernel::encryption::EncryptionKeys;
+use kernel::money::{Currency, Money};
+use kernel::origin::{Mode, Origin, Tenant};
+use kernel::time::{hours, minutes};
+use kernel::{Id, Kind, Timestamp};
 use local::{Options, Running};
+use models::charging_session::{ChargingSession, SessionInternal};
+use models::payment_method::{PaymentMethod, PaymentMethodInternal};
+use models::ports::Clock;
+use models::stored::Stored;
+use models::transaction::Transaction;
 use serde_json::{Value, json};
 use sha2::Sha256;
-use shared::aws::SystemClock;
-use shared::encryption::EncryptionKeys;
-use shared::models::charging_session::{ChargingSession, SessionInternal};
-use shared::models::payment_method::{PaymentMethod, PaymentMethodInternal};
-use shared::models::stored::Stored;
-use shared::models::transaction::Transaction;
-use shared::money::{Currency, Money};
-use shared::origin::{Mode, Origin, Tenant};
-use shared::ports::Clock;
-use shared::settings::Settings;
-use shared::store::Store;
-use shared::store::keys::Partition;
-use shared::store::list::PageRequest;
-use shared::store::row::Record;
-use shared::time::{hours, minutes};
-use shared::{App, Id, Kind, Timestamp};
+use table::Store;
+use table::keys::Partition;
+use table::list::PageRequest;
+use table::row::Record;
+use web::settings::Settings;
 
 use crate::tls::TlsPort;
 
@@ -82,9 +83,9 @@ fn deployed() -> Option<String> {
     std::env::var("API_URL").ok()
 }
 
-/// The access key with which `shared::aws::config` signs.
+/// The access key with which `functions::aws::config` signs.
 fn access_key() -> String {
-    shared::environment::variable("AWS_ACCESS_KEY_ID").unwrap_or_else(|| "local".into())
+    kernel::environment::variable("AWS_ACCESS_KEY_ID").unwrap_or_else(|| "local".into())
 }
 
 /// Ends the process of a test that needs what a deployed service does not offer.
@@ -168,7 +169,7 @@ impl TestApp {
             client_limits: Default::default(),
             encryption_keys: None,
             starts_at: Some(morning_after(SystemClock.now())),
-            table_http: shared::aws::unhurried_config(SLACK)
+            table_http: functions::aws::unhurried_config(SLACK)
                 .http_client()
                 .map(access::guarded),
         };
@@ -219,7 +220,7 @@ impl TestApp {
     }
 
     /// The service's own parts, for what no client can see.
-    pub fn app(&self) -> &shared::App {
+    pub fn app(&self) -> &functions::App {
         &self.running().app
     }
 
@@ -383,7 +384,7 @@ impl TestApp {
                 "tax_percent": "20", "type": "ENERGY"}],
         });
         let station = serde_json::from_value(with(station, change)).expect("a station");
-        let origin = shared::Origin::background(tenant, self.now());
+        let origin = kernel::Origin::background(tenant, self.now());
         let imported = self.app().store.import_stations(&origin, vec![station]);
         imported.await.expect("the station is stored");
     }
@@ -480,9 +481,7 @@ impl TestApp {
 impl TestApp {
     /// A transaction of the client's account, as a charge would leave it.
     pub async fn transaction(&self, client: &Client, movement: Value) -> String {
-        use shared::models::transaction::{
-            Movement, Transaction, TransactionStatus, TransactionType,
-        };
+        use models::transaction::{Movement, Transaction, TransactionStatus, TransactionType};
         let id = |name: &str| movement[name].as_str().map(Id::from);
         let movement = Movement {
             kind: TransactionType::Charge,
@@ -502,9 +501,9 @@ impl TestApp {
         let transaction = Transaction::new(movement, status, self.now());
         let id = transaction.id.to_string();
         let tenant = client.tenant();
-        let origin = shared::origin::Origin::background(tenant, self.now());
+        let origin = kernel::origin::Origin::background(tenant, self.now());
         let mut tx = self.app().store.begin(&origin);
-        let internal = shared::models::transaction::TransactionInternal::charged("a sample".into());
+        let internal = models::transaction::TransactionInternal::charged("a sample".into());
         let mut row = Stored::with_internal(transaction, internal);
         tx.create(&mut row).expect("a row of the transaction");
         tx.commit_without_response()
@@ -560,7 +559,7 @@ pub fn with(mut body: Value, change: Value) -> Value {
 }
 
 fn unique() -> String {
-    Id::new(Kind::Request, shared::Timestamp::from_unix_millis(0)).to_string()
+    Id::new(Kind::Request, kernel::Timestamp::from_unix_millis(0)).to_string()
         + &std::process::id().to_string()
 }
 
@@ -724,7 +723,7 @@ impl Client {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await?;
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        let current = shared::version::CURRENT;
+        let current = kernel::version::CURRENT;
         if headers
             .get("service-version")
             .is_some_and(|version| version == current)

@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use serde_json::Value;
-use shared::store::{Store, client};
+use table::{Store, client};
 
 use crate::SLACK;
 
@@ -44,7 +44,7 @@ pub struct Meter(Arc<Mutex<Vec<Call>>>);
 impl Meter {
     /// A store on the table behind that address whose calls are counted.
     pub fn store(&self, url: &str, table: &str) -> Store {
-        let config = shared::aws::config();
+        let config = functions::aws::config();
         let mut settings = client::tuned(&config, SLACK);
         settings.set_endpoint_url(Some(url.to_owned()));
         let inner = config.http_client().expect("a client");

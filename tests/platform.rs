@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 pub use cpo::{Behaviour, Generated, Received};
 use cpo::{Cpo, Options, Script};
+use kernel::Timestamp;
 use serde_json::{Value, json};
-use shared::Timestamp;
 
 use crate::{Client, TestApp, TestResponse, with};
 

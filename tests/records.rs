@@ -20,7 +20,8 @@ pub struct Records {
 impl Records {
     /// From now on.
     pub async fn of(test: &TestApp) -> Self {
-        let mut settings = aws_sdk_dynamodbstreams::config::Builder::from(&shared::aws::config());
+        let mut settings =
+            aws_sdk_dynamodbstreams::config::Builder::from(&functions::aws::config());
         settings.set_endpoint_url(Some(test.running().store_url.clone()));
         let patient = TimeoutConfig::builder()
             .operation_timeout(PATIENCE)

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::{Value, json};
-use shared::http::{Method, Route};
-use shared::models::charging_session::network::{AtNetwork, Total};
-use shared::models::charging_session::review::{PendingReview, Prices, ReviewReason};
-use shared::models::charging_session::{
+use kernel::origin::Origin;
+use kernel::{Id, Kind};
+use models::charging_session::network::{AtNetwork, Total};
+use models::charging_session::review::{PendingReview, Prices, ReviewReason};
+use models::charging_session::{
     ChargingSession, NetworkSession, Operator, SessionState, Settlement,
 };
-use shared::models::network::{EvseId, Module, ObjectId, Owner, PartyId};
-use shared::origin::Origin;
-use shared::{Id, Kind};
+use models::network::{EvseId, Module, ObjectId, Owner, PartyId};
+use serde_json::{Value, json};
+use web::{Method, Route};
 
 use crate::{Client, Receiver, TestApp, TestResponse};
 

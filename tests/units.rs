@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use functions::stream::relay::StreamRecord;
 use serde_dynamo::{AttributeValue, Item};
 use serde_json::Value;
-use shared::store::schema::INDEXES;
+use table::schema::INDEXES;
 
 use crate::golden::kind_of;
 use crate::meter::Call;

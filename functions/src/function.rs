@@ -1,6 +1,6 @@
 //! Functions that are not routes: workers of queues, triggers and pages.
 
-use shared::deployment::Deployment;
+use web::deployment::Deployment;
 
 /// A function and what starts it.
 #[derive(Debug, Clone, Copy)]

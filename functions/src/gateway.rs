@@ -7,9 +7,9 @@ use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use lambda_http::request::{LambdaRequest, RequestContext};
 use lambda_http::{Adapter, Context, Error, LambdaEvent, Request, RequestExt as _, lambda_runtime};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use shared::http::edge::Correlation;
-use shared::http::source::Source;
 use tower::ServiceExt as _;
+use web::edge::Correlation;
+use web::source::Source;
 
 /// What a path may not hold as it is. API Gateway has decoded the path.
 const PATH: &AsciiSet = &QUERY

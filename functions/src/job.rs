@@ -8,14 +8,15 @@
 
 use std::future::Future;
 
+use crate::App;
+use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id, Timestamp};
+use models::action::Action;
+use models::ports::{JobSubject, Message};
+use models::stored::Stored;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use shared::models::action::Action;
-use shared::models::stored::Stored;
-use shared::origin::{Origin, Tenant};
-use shared::ports::{JobSubject, Message};
-use shared::store::row::ById;
-use shared::{App, Error, Id, Timestamp};
+use table::row::ById;
 
 use crate::function::Function;
 

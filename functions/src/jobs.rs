@@ -1,9 +1,10 @@
 //! The registry of jobs: reading the message of a queue, and doing its job.
 
+use crate::App;
 use futures::future::BoxFuture;
+use kernel::{Error, function_scope};
+use models::ports::Message;
 use serde::Deserialize;
-use shared::ports::Message;
-use shared::{App, Error, function_scope};
 
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::charging_sessions::operate::OperateSession;

@@ -2,6 +2,8 @@
 
 pub mod accounts;
 pub mod api_keys;
+pub mod app;
+pub mod aws;
 pub mod budget;
 pub mod charge_cards;
 pub mod charging_sessions;
@@ -28,31 +30,33 @@ pub mod reservations;
 mod retrieve;
 pub mod secrets;
 pub mod stream;
+pub mod stripe;
 pub mod transactions;
 pub mod vehicles;
 pub mod webhook_endpoints;
 pub mod webhooks;
+
+pub use app::App;
 
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter};
 use function::{Function, Trigger};
+use models::charge_card::ChargeCard;
+use models::driver::Driver;
+use models::estimation::Estimation;
+use models::fleet::Fleet;
+use models::invoice::Invoice;
+use models::payment_method::PaymentMethod;
+use models::policy::Policy;
+use models::reservation::Reservation;
+use models::transaction::Transaction;
+use models::vehicle::Vehicle;
 use request_spec::{Handles, RequestParts};
-use shared::App;
-use shared::deployment::Deployment;
-use shared::http::{Method, Route, edge};
-use shared::models::charge_card::ChargeCard;
-use shared::models::driver::Driver;
-use shared::models::estimation::Estimation;
-use shared::models::fleet::Fleet;
-use shared::models::invoice::Invoice;
-use shared::models::payment_method::PaymentMethod;
-use shared::models::policy::Policy;
-use shared::models::reservation::Reservation;
-use shared::models::transaction::Transaction;
-use shared::models::vehicle::Vehicle;
 use tower::{ServiceExt as _, service_fn};
+use web::deployment::Deployment;
+use web::{Method, Route, edge};
 
 /// The function for requests that no route takes. It serves every route by path, so it answers as the whole service
 /// does: 401, 404, or 405 with the methods there are.

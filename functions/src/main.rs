@@ -7,6 +7,7 @@
 use aws_lambda_events::event::dynamodb::{Event as StreamEvent, EventRecord};
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use functions::App;
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::accounts::erase::{self, Erase};
 use functions::accounts::export::{self, Export};
@@ -22,7 +23,6 @@ use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
-use shared::App;
 use tracing::Instrument as _;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -212,7 +212,7 @@ async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {
 }
 
 /// The error of an operator's invocation, which is returned and logged.
-fn logged(error: shared::Error) -> Error {
+fn logged(error: kernel::Error) -> Error {
     tracing::error!(%error, "an invocation failed");
     error.into()
 }
@@ -235,7 +235,7 @@ mod tests {
         assert!(!bootstrap.mode.is_live());
         let status: SetStatus =
             serde_json::from_str(include_str!("../../events/set-account-status.json")).unwrap();
-        assert!(status.account.is(shared::Kind::Account));
+        assert!(status.account.is(kernel::Kind::Account));
         let export: Export =
             serde_json::from_str(include_str!("../../events/export-account.json")).unwrap();
         assert!(export.mode.is_live() && export.cursor.is_none());

@@ -1,21 +1,22 @@
 //! Checks that what a body names is there, and what follows from it.
 
-use shared::fields::patch::Change;
-use shared::models::account::Account;
-use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::models::condition::Condition;
-use shared::models::driver::{Driver, DriverPreferencesChange};
-use shared::models::fleet::Fleet;
-use shared::models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
-use shared::models::report::ReportFilters;
-use shared::models::stored::Stored;
-use shared::money::Currency;
-use shared::origin::{Origin, Tenant};
-use shared::store::keys::Partition;
-use shared::store::list::{Among, PageRequest};
-use shared::store::row::ById;
-use shared::time::{SignedDuration, days};
-use shared::{App, Code, Error, Id, Kind};
+use crate::App;
+use kernel::fields::patch::Change;
+use kernel::money::Currency;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::{SignedDuration, days};
+use kernel::{Code, Error, Id, Kind};
+use models::account::Account;
+use models::charging_session::{ChargingSession, SessionStatus};
+use models::condition::Condition;
+use models::driver::{Driver, DriverPreferencesChange};
+use models::fleet::Fleet;
+use models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
+use models::report::ReportFilters;
+use models::stored::Stored;
+use table::keys::Partition;
+use table::list::{Among, PageRequest};
+use table::row::ById;
 
 /// 404 `policy_not_found` unless every policy is there.
 pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
@@ -254,7 +255,7 @@ pub async fn report_filters(
 }
 
 async fn all(app: &App, tenant: &Tenant, kind: Kind, param: &str, ids: &[Id]) -> Result<(), Error> {
-    if ids.is_empty() || ids.len() > shared::models::MAX_LIST {
+    if ids.is_empty() || ids.len() > models::MAX_LIST {
         return Ok(());
     }
     let mut distinct = ids.to_vec();

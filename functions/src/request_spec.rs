@@ -1,20 +1,21 @@
 //! The request that a handler expects and what its reply shows, derived from its signature: the part of the OpenAPI document that
 //! is not in its route.
 
+use crate::App;
 use axum::extract::{FromRequest, FromRequestParts, State};
 use axum::routing::{MethodFilter, MethodRouter, on};
+use kernel::error::Code;
+use kernel::{Error, Reply};
+use models::body::RequestBody;
+use models::schema::{Named, named};
 use serde::de::DeserializeOwned;
-use shared::error::Code;
-use shared::http::errors;
-use shared::http::list::Paging;
-use shared::http::{Body, ListQuery, PathId, Query, RequestContext, query};
-use shared::models::body::RequestBody;
-use shared::models::schema::{Named, named};
-use shared::store::shown::{Shown, Shows};
-use shared::{App, Error, Reply};
+use table::shown::{Shown, Shows};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
+use web::errors;
+use web::list::Paging;
+use web::{Body, ListQuery, PathId, Query, RequestContext, query};
 
 /// Schemas by their names.
 pub type Schemas = Vec<(String, RefOr<Schema>)>;

@@ -1,9 +1,10 @@
 //! The handler of routes that show an object as it is stored.
 
+use crate::App;
 use axum::extract::State;
-use shared::http::{PathId, RequestContext};
-use shared::store::row::ById;
-use shared::{App, Error, Reply};
+use kernel::{Error, Reply};
+use table::row::ById;
+use web::{PathId, RequestContext};
 
 pub async fn handle<T: ById>(
     context: RequestContext,

@@ -405,7 +405,7 @@ class Check:
                     self.quotas.note("visibility over the worker's time-out, at least", key, ratio)
 
 
-# `deliver-` and 32 hexadecimal digits: the longest name that `Message::schedule_name` (shared/src/ports) makes.
+# `deliver-` and 32 hexadecimal digits: the longest name that `Message::schedule_name` (shared/models/src/ports) makes.
 SCHEDULE_NAME = 40
 
 
@@ -413,7 +413,7 @@ def check(root):
     """Every quota with what the templates have of it."""
     checked = Check()
     checked.template(root, VALUES)
-    checked.quotas.note("characters of a schedule's name", "shared/src/ports", SCHEDULE_NAME)
+    checked.quotas.note("characters of a schedule's name", "shared/models/src/ports", SCHEDULE_NAME)
     checked.whole(root)
     return checked.quotas
 

@@ -1,7 +1,7 @@
 //! `/v1/accounts`.
 
+use kernel::origin::Mode;
 use serde_json::{Value, json};
-use shared::origin::Mode;
 use tests::TestApp;
 
 fn child() -> Value {

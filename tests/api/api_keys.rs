@@ -1,7 +1,7 @@
 //! `/v1/api_keys`.
 
+use kernel::time::hours;
 use serde_json::json;
-use shared::time::hours;
 use tests::TestApp;
 
 #[tokio::test]
@@ -163,14 +163,14 @@ async fn an_expiry_may_have_any_offset_and_is_shown_in_utc() {
 
 /// The time of day two hours east, without its offset.
 fn shifted(at: &str) -> String {
-    let later = shared::Timestamp::parse(at).expect("a time").plus(hours(2));
+    let later = kernel::Timestamp::parse(at).expect("a time").plus(hours(2));
     later.to_string().trim_end_matches('Z').to_owned()
 }
 
 #[tokio::test]
 async fn a_live_key_makes_live_keys_only() {
     let app = TestApp::start().await;
-    let live = app.other_account(shared::origin::Mode::Live).await;
+    let live = app.other_account(kernel::origin::Mode::Live).await;
     let made = live.post("/v1/api_keys", json!({})).await.expect(200);
     let secret = made.body["secret"].as_str().expect("a secret");
     assert!(secret.starts_with("sk_live_"));
@@ -219,6 +219,6 @@ async fn an_operator_gives_an_account_its_first_live_key() {
             .await
             .expect_err("nobody")
             .class(),
-        shared::error::ErrorClass::NotFound
+        kernel::error::ErrorClass::NotFound
     );
 }

@@ -1,12 +1,12 @@
 //! Limits on what requests consume of the table.
 
 use serde_json::json;
-use shared::http::{Method, Route};
-use shared::store::keys::is_list_of_keys;
-use shared::store::shown::Shows;
+use table::keys::is_list_of_keys;
+use table::shown::Shows;
 use tests::capacity::{ABOVE_BUDGET, measure};
 use tests::recorder::Recorder;
 use tests::{Receiver, TestApp, fleet};
+use web::{Method, Route};
 
 /// The largest number of calls, read units and write units of a route, for the kinds of routes that have a budget.
 fn budget(route: &Route) -> Option<(usize, f64, f64)> {

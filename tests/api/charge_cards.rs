@@ -1,9 +1,9 @@
 //! `/v1/charge_cards`.
 
 use functions::networks::manage;
+use kernel::Error;
+use kernel::origin::Mode;
 use serde_json::{Value, json};
-use shared::Error;
-use shared::origin::Mode;
 use tests::samples::unused_uid;
 use tests::{Client, Crew, TestApp, driver, fleet, vehicle, with};
 

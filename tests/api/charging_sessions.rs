@@ -5,10 +5,10 @@ use functions::charging_sessions::stop_at_limit::StopSession;
 use functions::job::Job as _;
 use functions::jobs;
 use functions::stream::sweep;
+use kernel::origin::Mode;
+use kernel::time::{DAY, HOUR, hours, millis, minutes, seconds};
+use models::charging_session::{ChargingSession, SessionInternal};
 use serde_json::{Value, json};
-use shared::models::charging_session::{ChargingSession, SessionInternal};
-use shared::origin::Mode;
-use shared::time::{DAY, HOUR, hours, millis, minutes, seconds};
 use tests::{Crew, Receiver, TestApp, TestResponse, with};
 
 const PATH: &str = "/v1/charging_sessions";
@@ -61,7 +61,7 @@ async fn a_new_session_has_every_field_of_the_specification() {
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     let session = start(&app, &crew, &station).await;
     let now = session["created"].clone();
-    let started = shared::Timestamp::parse(now.as_str().expect("a time")).expect("a time");
+    let started = kernel::Timestamp::parse(now.as_str().expect("a time")).expect("a time");
     let day = started.plus(DAY);
     let want = json!({
         "id": session["id"], "object": "charging_session", "amount_due": 0, "amount_paid": 0,
@@ -154,7 +154,7 @@ async fn a_session_stops_by_itself_at_its_limit_and_not_a_moment_later() {
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     app.drain().await;
     let ended = app.alice.get(&path(&session)).await.expect(200).body;
-    let moment = |name: &str| shared::Timestamp::parse(ended[name].as_str().expect("a time"));
+    let moment = |name: &str| kernel::Timestamp::parse(ended[name].as_str().expect("a time"));
     let lasted =
         moment("session_ended").map(|at| at.since(moment("session_started").expect("a time")));
     assert_eq!(lasted, Ok(minutes(30)));
@@ -206,7 +206,7 @@ async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_st
         (&json!("active"), &json!(11_010))
     );
     let moment = |object: &Value, name: &str| {
-        shared::Timestamp::parse(object[name].as_str().expect("a time")).expect("a time")
+        kernel::Timestamp::parse(object[name].as_str().expect("a time")).expect("a time")
     };
     let charged = moment(&parked, "charging_ended").since(moment(&session, "session_started"));
     assert_eq!(charged, millis(11_010 * 3600 / 22 + 1));
@@ -331,7 +331,7 @@ async fn the_fleets_totals_grow_once_per_session_and_exactly() {
         );
         let session = app.alice.post(PATH, body).await.expect(200).body;
         app.advance(120).await;
-        let id = shared::Id::from(session["id"].as_str().expect("an id"));
+        let id = kernel::Id::from(session["id"].as_str().expect("an id"));
         let tenant = app.alice.tenant();
         let message = StopSession {
             tenant,
@@ -927,8 +927,8 @@ async fn an_unknown_session_is_404() {
 
 /// A card of the client's account, by a token of test mode.
 async fn card(app: &TestApp, token: &str) -> String {
-    use shared::models::payment_method::{PaymentMethod, PaymentMethodInternal};
-    let id = shared::Id::new(shared::Kind::PaymentMethod, app.now());
+    use models::payment_method::{PaymentMethod, PaymentMethodInternal};
+    let id = kernel::Id::new(kernel::Kind::PaymentMethod, app.now());
     let card = json!({"brand": "visa", "exp_month": 12, "exp_year": 2040, "fingerprint": "f", "last4": "4242"});
     let method = json!({"id": id, "object": "payment_method", "card": card, "created": app.now(), "driver": null,
         "fleet": null, "metadata": {}, "type": "card", "updated": app.now()});
@@ -938,9 +938,9 @@ async fn card(app: &TestApp, token: &str) -> String {
         customer: None,
     };
     let tenant = app.alice.tenant();
-    let origin = shared::Origin::background(tenant, app.now());
+    let origin = kernel::Origin::background(tenant, app.now());
     let mut tx = app.app().store.begin(&origin);
-    let mut row = shared::models::stored::Stored::with_internal(method, internal);
+    let mut row = models::stored::Stored::with_internal(method, internal);
     tx.create(&mut row).expect("a row of the card");
     tx.commit_without_response()
         .await
@@ -973,7 +973,7 @@ async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
             (&ended["amount_paid"], &ended["amount_due"]),
             (&json!(paid), &json!(due))
         );
-        let id = shared::Id::from(session["id"].as_str().expect("an id"));
+        let id = kernel::Id::from(session["id"].as_str().expect("an id"));
         let tenant = app.alice.tenant();
         let message = SettleSession {
             tenant,
@@ -1140,13 +1140,13 @@ async fn a_wallet_pays_for_a_session_as_long_as_it_holds_enough() {
 /// A row of live mode as only an earlier release could have written it.
 async fn write_live(app: &TestApp, live: &tests::Client, session: Value) {
     let session: ChargingSession = serde_json::from_value(session).expect("a session");
-    let origin = shared::Origin::background(live.tenant(), app.now());
+    let origin = kernel::Origin::background(live.tenant(), app.now());
     let mut tx = app.app().store.begin(&origin);
     let internal = SessionInternal {
         evse: "1".to_owned(),
         ..SessionInternal::default()
     };
-    let mut row = shared::models::stored::Stored::with_internal(session, internal);
+    let mut row = models::stored::Stored::with_internal(session, internal);
     tx.create(&mut row).expect("a row");
     let written = tx.commit_without_response().await;
     written.expect("the row is stored");
@@ -1208,7 +1208,7 @@ async fn what_was_simulated_in_live_mode_before_is_neither_continued_nor_charged
     let now = app.now();
     let id = |ago: i64| {
         let at = now.plus_seconds(-ago);
-        shared::Id::derived(shared::Kind::ChargingSession, at, &format!("{ago}"))
+        kernel::Id::derived(kernel::Kind::ChargingSession, at, &format!("{ago}"))
     };
     let session = |ago: i64, change: Value| {
         let started = now.plus_seconds(-ago);

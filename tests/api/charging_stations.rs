@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kernel::origin::Mode;
 use serde_json::{Value, json};
-use shared::origin::Mode;
 use tests::{TestApp, with};
 
 fn names(value: &Value) -> Vec<&str> {
@@ -360,7 +360,7 @@ async fn around_a_place_the_nearest_come_first_page_by_page_and_back() {
     let app = TestApp::with_demo_stations().await;
     app.needs("the demo stations");
     let stations = all(&app).await;
-    let point = |station: &Value| shared::models::charging_station::Point {
+    let point = |station: &Value| models::charging_station::Point {
         latitude: station["location"]["latitude"]
             .as_f64()
             .expect("a latitude"),
@@ -368,11 +368,11 @@ async fn around_a_place_the_nearest_come_first_page_by_page_and_back() {
             .as_f64()
             .expect("a longitude"),
     };
-    let center = shared::models::charging_station::Point {
+    let center = models::charging_station::Point {
         latitude: 51.507,
         longitude: -0.128,
     };
-    let meters = |station: &Value| shared::charging::geo::distance_meters(center, point(station));
+    let meters = |station: &Value| models::charging::geo::distance_meters(center, point(station));
     for radius in [3_000, 5_000, 100_000] {
         let mut want = stations.clone();
         want.retain(|station| meters(station) <= f64::from(radius));
@@ -591,8 +591,8 @@ async fn what_is_wrong_with_a_search_is_named() {
 
 #[tokio::test]
 async fn nothing_is_missed_at_the_poles_and_where_east_meets_west() {
-    use shared::charging::geo::distance_meters;
-    use shared::models::charging_station::Point;
+    use models::charging::geo::distance_meters;
+    use models::charging_station::Point;
     let app = TestApp::start().await;
     let dice = tests::faulty::Dice::new(7);
     let places = [

@@ -1,11 +1,11 @@
 //! Every error code, reached over HTTP.
 
+use kernel::error::Code;
 use serde_json::{Value, json};
-use shared::error::Code;
-use shared::http::errors::status as status_of;
-use shared::http::{Method, Route};
-use shared::store::shown::Shows;
+use table::shown::Shows;
 use tests::{Crew, TestApp, TestResponse, with};
+use web::errors::status as status_of;
+use web::{Method, Route};
 
 /// A test for each code, and the list of those that have one.
 macro_rules! codes {
@@ -48,7 +48,7 @@ fn of_missing_objects() -> impl Iterator<Item = (Route, Code)> {
     let routes = functions::endpoints().into_iter().map(|one| one.route);
     routes.filter_map(|route| match route.shows {
         Shows::Object(kind) if route.method == Method::Get && route.path.ends_with("/{id}") => {
-            Some((route, shared::Code::not_found(kind)?))
+            Some((route, kernel::Code::not_found(kind)?))
         }
         _ => None,
     })

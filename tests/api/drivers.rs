@@ -233,7 +233,7 @@ async fn only_an_active_driver_is_attached_and_only_to_a_fleet_of_the_same_accou
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
     let other = app.alice.post("/v1/fleets", fleet()).await.id();
-    let bob = app.other_account(shared::origin::Mode::Test).await;
+    let bob = app.other_account(kernel::origin::Mode::Test).await;
     let theirs = bob.post("/v1/fleets", fleet()).await.id();
     let path = format!("/v1/drivers/{}", crew.driver);
     let act = async |verb: &str, fleet: &str| {

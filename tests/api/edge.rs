@@ -1,7 +1,7 @@
 //! What holds for every request: keys, headers, errors, the order of checks, limits and versions.
 
+use kernel::origin::Mode;
 use serde_json::{Value, json};
-use shared::origin::Mode;
 use tests::{TestApp, TestResponse, driver, fleet, with};
 
 #[tokio::test]

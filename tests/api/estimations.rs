@@ -1,7 +1,7 @@
 //! `/v1/estimations`.
 
+use kernel::time::{DAY, HOUR, days};
 use serde_json::json;
-use shared::time::{DAY, HOUR, days};
 use tests::{TestApp, with};
 
 const PATH: &str = "/v1/estimations";
@@ -13,7 +13,7 @@ async fn an_estimation_has_the_duration_and_the_cost() {
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
         "battery_target_level": 75});
     let made = app.alice.post(PATH, body).await.expect(200);
-    let created = shared::Timestamp::parse(made.body["created"].as_str().expect("a time"));
+    let created = kernel::Timestamp::parse(made.body["created"].as_str().expect("a time"));
     let until = created.map(|at| at.plus(HOUR).to_string());
     // 33 kWh at 22 kW.
     let want = json!({

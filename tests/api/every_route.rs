@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use kernel::Code;
+use kernel::origin::Mode;
+use models::api_key::Resource;
 use serde_json::json;
-use shared::Code;
-use shared::http::{Method, Route};
-use shared::models::api_key::Resource;
-use shared::origin::Mode;
 use tests::samples::{Sample, one_of_each};
 use tests::{Client, Receiver, TestApp, fleet};
+use web::{Method, Route};
 
 fn names() -> Vec<&'static str> {
     functions::endpoints()
@@ -144,23 +144,23 @@ fn every_route_asks_for_the_scope_of_its_resource() {
 
 /// A key of the client's own account for the live mode.
 async fn live_key(app: &TestApp, client: &Client) -> Client {
-    use shared::models::api_key::{ApiKey, NewApiKey};
+    use models::api_key::{ApiKey, NewApiKey};
     let account = client.account.clone().expect("an account");
-    let tenant = shared::Tenant {
+    let tenant = kernel::Tenant {
         account: account.clone(),
         mode: Mode::Live,
     };
     let (key, internal) =
         ApiKey::new(NewApiKey::default(), &tenant, None, "2026-03-01", app.now()).expect("a key");
     let secret = key.secret.clone().expect("a secret");
-    let mut row = shared::models::stored::Stored::with_internal(
+    let mut row = models::stored::Stored::with_internal(
         ApiKey {
             secret: None,
             ..key
         },
         internal,
     );
-    let origin = shared::origin::Origin::background(tenant, app.now());
+    let origin = kernel::origin::Origin::background(tenant, app.now());
     let store = &app.app().store;
     let mut tx = store.begin(&origin);
     tx.create(&mut row).expect("a row of the key");

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use functions::aws::{self, SystemClock};
 use serde_json::json;
-use shared::aws::{self, SystemClock};
-use shared::settings::Settings;
-use shared::store::Store;
+use table::Store;
 use tests::TestApp;
 use tokio::io::AsyncReadExt as _;
+use web::settings::Settings;
 
 /// A table that takes requests and never answers, and its address.
 async fn hung() -> String {
@@ -31,14 +31,14 @@ async fn hung() -> String {
 async fn a_hung_table_is_a_503_in_good_time() {
     let app = TestApp::start().await;
     let config = aws::config();
-    let mut settings = shared::store::client::tuned(&config, 1);
+    let mut settings = table::client::tuned(&config, 1);
     settings.set_endpoint_url(Some(hung().await));
     let store = Store::new(
         aws_sdk_dynamodb::Client::from_conf(settings.build()),
         "none",
     );
     let parts = app.app();
-    let broken = shared::App::new(
+    let broken = functions::App::new(
         store,
         std::sync::Arc::new(SystemClock),
         parts.queue.clone(),

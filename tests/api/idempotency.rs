@@ -1,7 +1,7 @@
 //! `Idempotency-Key`: one effect and one answer, however often a request is sent.
 
+use kernel::origin::Mode;
 use serde_json::json;
-use shared::origin::Mode;
 use tests::{Client, TestApp, TestResponse, fleet, with};
 
 async fn post(client: &Client, path: &str, body: serde_json::Value, key: &str) -> TestResponse {

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use functions::networks::import_stations::{self, Imported};
+use kernel::origin::Mode;
 use serde_json::{Value, json};
-use shared::origin::Mode;
 use tests::{Client, Crew, TestApp};
 
 async fn load(app: &TestApp, locations: &Value, tariffs: Option<&Value>) -> Imported {

@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
+use kernel::money::Currency;
+use kernel::origin::{Idempotency, Origin};
+use models::invoice::Invoice;
+use models::payment_method::PaymentMethod;
 use serde_json::{Value, json};
-use shared::models::invoice::Invoice;
-use shared::models::payment_method::PaymentMethod;
-use shared::money::Currency;
-use shared::origin::{Idempotency, Origin};
-use shared::store::UnitOfWork;
+use table::UnitOfWork;
 
-use shared::models::stored::Stored;
-use shared::store::list::PageRequest;
-use shared::time::{days, hours, millis, minutes};
-use shared::{Id, Kind};
+use kernel::time::{days, hours, millis, minutes};
+use kernel::{Id, Kind};
+use models::stored::Stored;
+use table::list::PageRequest;
 use tests::{Client, Crew, Receiver, TestApp, fleet, with};
 
 /// The window that ends now.
@@ -54,7 +54,7 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
         .post("/v1/invoices", body.clone())
         .await
         .expect(200);
-    let created = shared::Timestamp::parse(made.body["created"].as_str().expect("a time"));
+    let created = kernel::Timestamp::parse(made.body["created"].as_str().expect("a time"));
     let due = created.expect("a time").plus(days(30));
     let ended = &made.body["line_items"][0]["description"];
     let id = session.replace("cs_", "li_");
@@ -234,7 +234,7 @@ async fn what_a_body_gets_wrong_is_an_invoice_validation_error() {
     let unknown = with(window(&app), json!({"amount_due": 1}));
     let unknown = app.alice.post("/v1/invoices", unknown).await;
     unknown.expect_error(400, None, Some("amount_due"));
-    let stranger = app.other_account(shared::Mode::Test).await;
+    let stranger = app.other_account(kernel::Mode::Test).await;
     let theirs = stranger.post("/v1/fleets", fleet()).await.id();
     for id in ["flt_1", &theirs] {
         let answer = app
@@ -805,7 +805,7 @@ async fn what_a_request_claimed_that_was_cut_short_is_billed_by_the_next_and_nev
     assert_eq!(made.body["amount_due"], 120 * 1190);
     // Should the first wake up again, it cannot finish.
     let late = rest.commit_without_response().await;
-    assert!(matches!(late, Err(shared::Error::Contended)), "{late:?}");
+    assert!(matches!(late, Err(kernel::Error::Contended)), "{late:?}");
     app.drain().await;
 }
 
@@ -829,7 +829,7 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
     let in_flight = store.collect(&another, &new, Currency::USD).await;
     assert_eq!(
         in_flight.expect_err("in flight").class(),
-        shared::error::ErrorClass::Conflict
+        kernel::error::ErrorClass::Conflict
     );
     app.advance(41).await;
     let later = Origin {

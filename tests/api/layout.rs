@@ -35,7 +35,7 @@ fn source_lines() -> Vec<(String, String)> {
         }
     }
     let mut lines = Vec::new();
-    for folder in ["shared/src", "functions/src", "infra/local/src"] {
+    for folder in ["shared", "functions/src", "infra/local/src"] {
         visit(
             &std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(folder),
             &mut lines,
@@ -46,13 +46,13 @@ fn source_lines() -> Vec<(String, String)> {
 
 #[test]
 fn prefixes_codes_and_event_types_are_named_in_one_place_each() {
-    let prefixes = shared::Kind::ALL
+    let prefixes = kernel::Kind::ALL
         .iter()
         .map(|kind| (kind.prefix().to_owned(), "id.rs"));
-    let codes = shared::Code::ALL
+    let codes = kernel::Code::ALL
         .iter()
         .map(|code| (code.as_str().to_owned(), "error.rs"));
-    let events = shared::models::event::EventType::ALL
+    let events = models::event::EventType::ALL
         .iter()
         .filter(|kind| kind.as_str().contains('.'));
     let events = events.map(|kind| (kind.as_str().to_owned(), "event_type.rs"));

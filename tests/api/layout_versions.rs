@@ -6,19 +6,19 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType,
     ScalarAttributeType,
 };
+use kernel::{Id, Kind, Mode, Origin, Timestamp};
+use models::charging_station::ChargingStation;
+use models::driver::Driver;
+use models::invoice::Invoice;
+use models::network::ObjectId;
+use models::network::PartyId;
+use models::stored::Stored;
 use serde_json::{Map, Value, json};
-use shared::models::charging_station::ChargingStation;
-use shared::models::driver::Driver;
-use shared::models::invoice::Invoice;
-use shared::models::network::ObjectId;
-use shared::models::network::PartyId;
-use shared::models::stored::Stored;
-use shared::store::layout::{Layout, VERSION};
-use shared::store::list::PageRequest;
-use shared::store::networks::operators;
-use shared::store::scan::Pass;
-use shared::store::{Item, Store, keys};
-use shared::{Id, Kind, Mode, Origin, Timestamp};
+use table::layout::{Layout, VERSION};
+use table::list::PageRequest;
+use table::networks::operators;
+use table::scan::Pass;
+use table::{Item, Store, keys};
 use tests::golden::{is_object, recorded, table, written};
 use tests::{TestApp, driver};
 
@@ -92,8 +92,8 @@ async fn objects_of_every_version_are_read() {
         let accounts: BTreeSet<Id> = accounts.collect();
         let mut read = Vec::new();
         for account in accounts {
-            let mode = shared::Mode::Test;
-            let tenant = shared::Tenant { account, mode };
+            let mode = kernel::Mode::Test;
+            let tenant = kernel::Tenant { account, mode };
             let mut pass = Pass::default();
             while !pass.is_finished() {
                 let store = &app.app().store;

@@ -6,11 +6,11 @@ use functions::jobs;
 use std::collections::BTreeMap;
 
 use functions::stream::sweep;
+use kernel::Id;
+use kernel::Timestamp;
+use kernel::time::minutes;
+use models::fleet::Fleet;
 use serde_json::{Value, json};
-use shared::Id;
-use shared::Timestamp;
-use shared::models::fleet::Fleet;
-use shared::time::minutes;
 use tests::{Crew, Receiver, TestApp, TestResponse, with};
 
 async fn act(app: &TestApp, id: &str, verb: &str, body: Value) -> TestResponse {

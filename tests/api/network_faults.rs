@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use kernel::time::days;
 use serde_json::{Value, json};
-use shared::time::days;
 use tests::TestApp;
 use tests::platform::{Behaviour, Connected, Received, send};
 

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use kernel::time::{HOUR, MINUTE, days};
 use serde_json::{Value, json};
-use shared::time::{HOUR, MINUTE, days};
 use tests::platform::{
     Connected, client_info, codes, fixture, hub_role, manage, platform, send, send_expecting,
 };
@@ -128,8 +128,8 @@ impl Scene {
 }
 
 /// A moment before every test.
-fn tests_began() -> shared::Timestamp {
-    shared::Timestamp::parse("2026-01-05T08:00:00Z").expect("a time")
+fn tests_began() -> kernel::Timestamp {
+    kernel::Timestamp::parse("2026-01-05T08:00:00Z").expect("a time")
 }
 
 #[tokio::test]

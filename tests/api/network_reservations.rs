@@ -1,7 +1,7 @@
 //! Confirmed reservations at the stations of charging networks: RESERVE_NOW, its results, and CANCEL_RESERVATION.
 
+use kernel::time::minutes;
 use serde_json::{Value, json};
-use shared::time::minutes;
 use tests::platform::{Connected, Received, fixture, send};
 use tests::{Crew, TestApp, TestResponse, with};
 
@@ -79,7 +79,7 @@ impl Stage {
     pub async fn until(&self, minutes_before: i64) {
         let reservation = self.reservation().await;
         let start = reservation["ideal_start"].as_str().expect("a time");
-        let start = shared::Timestamp::parse(start).expect("a time");
+        let start = kernel::Timestamp::parse(start).expect("a time");
         let left = start.since(self.app.now()).as_secs() - minutes_before * 60;
         self.app
             .advance(u32::try_from(left + 5).expect("a time to come"))
@@ -145,7 +145,7 @@ async fn a_confirmed_reservation_is_sent_to_its_network_fifteen_minutes_before_i
         panic!("one command: {sent:?}");
     };
     let start = reservation["reserved_start"].as_str().expect("a time");
-    let start = shared::Timestamp::parse(start).expect("a time");
+    let start = kernel::Timestamp::parse(start).expect("a time");
     assert_eq!(command.body["location_id"], "AMS-1");
     assert_eq!(command.body["expiry_date"], json!(start.plus(minutes(15))));
     assert_eq!(command.body["token"]["type"], "APP_USER");
@@ -332,7 +332,7 @@ async fn a_station_that_its_network_removes_stays_readable_and_its_reservations_
 /// What a network bills for a reservation that was never used.
 mod unused {
     use super::*;
-    use shared::time::days;
+    use kernel::time::days;
 
     /// A reservation that the network keeps, whose vehicle does not come.
     async fn kept(fee: i64) -> Stage {

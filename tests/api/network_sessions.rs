@@ -2,9 +2,9 @@
 //! these that `infra/networks.md` lists.
 
 use functions::stream::sweep;
+use kernel::Timestamp;
+use kernel::time::{days, minutes, seconds};
 use serde_json::{Value, json};
-use shared::Timestamp;
-use shared::time::{days, minutes, seconds};
 use tests::platform::{Connected, Received, cdr_of, fixture, manage, send, session_of};
 use tests::{Crew, TestApp, TestResponse, with};
 

@@ -1,7 +1,7 @@
 //! The interfaces that charging networks call, and what is sent to them: one module per module of OCPI, and one for what operators do.
 
+use kernel::time::{MINUTE, seconds};
 use serde_json::{Value, json};
-use shared::time::{MINUTE, seconds};
 use tests::platform::{
     Connected, codes, fixture, hub_role, manage, platform, send, send_expecting,
 };
@@ -149,9 +149,9 @@ mod edge {
             .await,
         );
         let limiter = &app.app().network_rates;
-        let tenant = shared::Tenant {
-            account: shared::Id::from(cpo.network.as_str()),
-            mode: shared::Mode::Test,
+        let tenant = kernel::Tenant {
+            account: kernel::Id::from(cpo.network.as_str()),
+            mode: kernel::Mode::Test,
         };
         // The bucket refills by one request each millisecond, so it is emptied until a request finds it empty.
         let mut answer = cpo.send("GET", "/tokens", None).await;
@@ -514,7 +514,7 @@ mod locations {
         app.advance(60).await;
         assert_eq!(status("AVAILABLE", json!(app.now())).await, "available");
         // What was sent before is late.
-        let before = json!(app.now().plus(shared::time::minutes(-5)));
+        let before = json!(app.now().plus(kernel::time::minutes(-5)));
         assert_eq!(status("CHARGING", before).await, "available");
         // A whole location that is far ahead does not freeze the location.
         let ahead = with(
@@ -960,13 +960,13 @@ mod cdrs {
 mod commands {
     use super::*;
     use functions::networks::commands::{Response, send as send_command};
-    use shared::models::network::PartyId;
-    use shared::models::stored::Stored;
-    use shared::ocpi::command::{Command, ResponseType, ResultType};
-    use shared::ocpi::network::Network;
-    use shared::ports::network::Subject;
-    use shared::store::networks::{SentCommand, operators};
-    use shared::{Id, Kind, Mode};
+    use kernel::{Id, Kind, Mode};
+    use models::network::PartyId;
+    use models::ports::network::Subject;
+    use models::stored::Stored;
+    use ocpi::command::{Command, ResponseType, ResultType};
+    use ocpi::network::Network;
+    use table::networks::{SentCommand, operators};
 
     async fn stop(app: &TestApp, cpo: &Connected) -> (Id, Response) {
         let network = Id::from(cpo.network.as_str());
@@ -1193,7 +1193,7 @@ mod tokens {
         );
         let mut walked = uids(&page);
         let mut link = page.header("link").to_owned();
-        while let Some(url) = shared::ocpi::page::next_link(&link) {
+        while let Some(url) = ocpi::page::next_link(&link) {
             let page = send(&app, &cpo.token, "GET", url, None, &[]).await;
             walked.extend(uids(&page));
             link = page.header("link").to_owned();
@@ -2212,11 +2212,11 @@ mod examples {
 
     #[test]
     fn the_other_objects_are_read() {
-        use shared::models::token::Token;
-        use shared::ocpi::credentials::Credentials;
-        use shared::ocpi::envelope::Received;
-        use shared::ocpi::reader::lenient;
-        use shared::ocpi::versions::{Version, VersionDetails, best};
+        use models::token::Token;
+        use ocpi::credentials::Credentials;
+        use ocpi::envelope::Received;
+        use ocpi::reader::lenient;
+        use ocpi::versions::{Version, VersionDetails, best};
         let Some(list) = example("versions_info_example") else {
             return skip();
         };
@@ -2240,7 +2240,7 @@ mod examples {
         ] {
             let credentials: Credentials =
                 lenient(&example(name).expect("an example")).expect(name);
-            let own = shared::models::network::PartyId::new("GB", "FCS").expect("a party");
+            let own = models::network::PartyId::new("GB", "FCS").expect("a party");
             credentials.check(&own).expect(name);
         }
         for name in ["token_example_1_app_user", "token_put_example"] {

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
+use kernel::error::Code;
+use models::event::EventType;
 use serde_json::{Value, json};
-use shared::error::Code;
-use shared::models::event::EventType;
 use tests::TestApp;
 use tests::contract::{DOCUMENT, faults, resolved};
 

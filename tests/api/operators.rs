@@ -3,25 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use functions::App;
 use functions::accounts::{erase, export};
 use functions::secrets::reencrypt;
+use kernel::Id;
+use kernel::encryption::EncryptionKeys;
+use kernel::origin::Mode;
+use ocpi::network::Network;
 use serde_json::{Value, json};
-use shared::encryption::EncryptionKeys;
-use shared::http::Method;
-use shared::ocpi::network::Network;
-use shared::origin::Mode;
-use shared::store::networks::operators;
-use shared::{App, Id};
+use table::networks::operators;
 use tests::platform::Connected;
 use tests::samples::one_of_each;
 use tests::{Client, TestApp, fleet};
+use web::Method;
 
 /// How long an account must have been closed before it is erased, in seconds.
 const CLOSED_FOR: u32 = 300;
 
 /// Every row of the table as JSON, by its key.
 async fn rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
-    let mut settings = aws_sdk_dynamodb::config::Builder::from(&shared::aws::config());
+    let mut settings = aws_sdk_dynamodb::config::Builder::from(&functions::aws::config());
     settings.set_endpoint_url(Some(app.running().store_url.clone()));
     let client = aws_sdk_dynamodb::Client::from_conf(settings.build());
     let pages = client.scan().table_name(&app.running().table);
@@ -226,10 +227,10 @@ async fn messages_about_an_erased_account_are_worked_on_without_effect() {
 }
 
 /// A clock that is five minutes ahead.
-struct Later(shared::Timestamp);
+struct Later(kernel::Timestamp);
 
-impl shared::ports::Clock for Later {
-    fn now(&self) -> shared::Timestamp {
+impl models::ports::Clock for Later {
+    fn now(&self) -> kernel::Timestamp {
         self.0.plus_seconds(CLOSED_FOR.into())
     }
 }
@@ -499,7 +500,7 @@ async fn the_tokens_of_charging_networks_are_encrypted_anew() {
         let operators = operators(Mode::Test);
         let row = app.app().store.load::<Network>(&operators, &network).await;
         let keys = EncryptionKeys::new(keys).expect("keys");
-        let token = row.expect("the network").foreign_token(&keys);
+        let token = Network::foreign_token(&row.expect("the network"), &keys);
         token.map(|token| token.expose().to_owned())
     };
     let before = token(OLD).await.expect("a token");

@@ -1,7 +1,7 @@
 //! Pages: newest first, forward and back, bound to their list, their filters and their tenant.
 
+use kernel::origin::Mode;
 use serde_json::json;
-use shared::origin::Mode;
 use tests::{TestApp, driver, fleet, with};
 
 #[tokio::test]

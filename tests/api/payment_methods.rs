@@ -1,7 +1,7 @@
 //! `/v1/payment_methods`.
 
+use kernel::origin::Mode;
 use serde_json::{Value, json};
-use shared::origin::Mode;
 use tests::{TestApp, driver, fleet, with};
 
 fn card() -> Value {

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use functions::stream::sweep;
+use kernel::time::{MINUTE, hours};
+use kernel::{Id, Kind};
 use serde_json::json;
-use shared::store::keys::{Key, next_actions};
-use shared::store::sweep::SWEEP_PAGE;
-use shared::time::{MINUTE, hours};
-use shared::{Id, Kind};
+use table::keys::{Key, next_actions};
+use table::sweep::SWEEP_PAGE;
 use tests::player::Player;
 use tests::{Receiver, TestApp, fleet};
 
@@ -79,9 +79,9 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
     let tenant = app.alice.tenant();
     let event = receiver.received()[0].event["id"]
         .as_str()
-        .map(shared::Id::from)
+        .map(kernel::Id::from)
         .expect("an id");
-    let origin = shared::Origin::background(tenant, app.now());
+    let origin = kernel::Origin::background(tenant, app.now());
     let until = app.now().plus(MINUTE);
     let claimed = app
         .app()
@@ -175,7 +175,7 @@ async fn sweeping_what_was_not_lost_repeats_nothing() {
         .expect(200);
     app.alice.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
-    let everything = shared::Timestamp::from_unix_millis(i64::MAX);
+    let everything = kernel::Timestamp::from_unix_millis(i64::MAX);
     for _ in 0..3 {
         // The event, and the fleets whose periods go on.
         let found = sweep::before(app.app(), everything).await;

@@ -347,14 +347,14 @@ async fn a_report_whose_message_was_lost_is_made_all_the_same() {
 async fn a_filter_names_only_what_is_there_for_this_account() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
-    let bob = app.other_account(shared::Mode::Test).await;
+    let bob = app.other_account(kernel::Mode::Test).await;
     let foreign = app.crew(&bob).await;
     let station = app.station(json!({})).await;
     let report = |filters: Value| {
         json!({"parameters": {"type": "charging_summary", "period_start": "2026-01-01T00:00:00Z",
             "period_end": "2026-02-01T00:00:00Z", "filters": filters}})
     };
-    let unknown = |kind| shared::Id::from_number(kind, 7).to_string();
+    let unknown = |kind| kernel::Id::from_number(kind, 7).to_string();
     for (filters, code, param) in [
         (
             json!({"vehicle": [crew.vehicle, foreign.vehicle]}),
@@ -362,7 +362,7 @@ async fn a_filter_names_only_what_is_there_for_this_account() {
             "vehicle[1]",
         ),
         (
-            json!({"vehicle": [unknown(shared::Kind::Vehicle)]}),
+            json!({"vehicle": [unknown(kernel::Kind::Vehicle)]}),
             "vehicle_not_found",
             "vehicle[0]",
         ),
@@ -372,12 +372,12 @@ async fn a_filter_names_only_what_is_there_for_this_account() {
             "driver[0]",
         ),
         (
-            json!({"driver": [crew.driver, crew.driver, unknown(shared::Kind::Driver)]}),
+            json!({"driver": [crew.driver, crew.driver, unknown(kernel::Kind::Driver)]}),
             "driver_not_found",
             "driver[2]",
         ),
         (
-            json!({"station": [station, unknown(shared::Kind::ChargingStation)]}),
+            json!({"station": [station, unknown(kernel::Kind::ChargingStation)]}),
             "charging_station_not_found",
             "station[1]",
         ),

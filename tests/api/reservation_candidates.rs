@@ -1,7 +1,7 @@
 //! `POST /v1/reservations/candidates`.
 
+use kernel::origin::Mode;
 use serde_json::{Value, json};
-use shared::origin::Mode;
 use tests::platform::{Connected, fixture, manage};
 use tests::{Crew, TestApp, with};
 

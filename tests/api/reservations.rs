@@ -5,11 +5,11 @@ use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use std::sync::Arc;
 
+use kernel::time::{DAY, minutes, whole_millis};
+use kernel::{Id, Mode};
+use models::charging::calendar::CalendarOwner;
+use models::reservation::Reservation;
 use serde_json::{Value, json};
-use shared::charging::calendar::CalendarOwner;
-use shared::models::reservation::Reservation;
-use shared::time::{DAY, minutes, whole_millis};
-use shared::{Id, Mode};
 use tests::clock::Hand;
 use tests::meter::{Call, Meter, in_a_row};
 use tests::{TestApp, with};
@@ -317,15 +317,15 @@ async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
     app.advance(31 * 60).await;
     let mut held = Vec::new();
     for id in &ids {
-        let id = shared::Id::from(id.as_str());
+        let id = kernel::Id::from(id.as_str());
         let tenant = app.alice.tenant();
         let row = app
             .app()
             .store
-            .load::<shared::models::reservation::Reservation>(&tenant, &id)
+            .load::<models::reservation::Reservation>(&tenant, &id)
             .await
             .expect("a row");
-        if row.object.status() == shared::models::reservation::ReservationStatus::Confirmed {
+        if row.object.status() == models::reservation::ReservationStatus::Confirmed {
             let reserved = row.object.state.reserved().expect("a connector");
             held.push((
                 format!("{}/{}", reserved.station, reserved.connector),
@@ -477,7 +477,7 @@ async fn a_short_delay_nearby_wins_over_a_station_far_away() {
         (&json!("confirmed"), &json!(near))
     );
     let minutes = |name: &str| {
-        let at = shared::Timestamp::parse(made[name].as_str().expect("a time"));
+        let at = kernel::Timestamp::parse(made[name].as_str().expect("a time"));
         at.expect("a time").unix_millis() / 60_000
     };
     assert_eq!(minutes("reserved_start") - minutes("ideal_start"), 15);
@@ -802,8 +802,8 @@ async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_no
     assert!(day_of(&made) < day_of(&moved), "{moved}");
     // The calendars no longer hold what was reserved first.
     let connector = made["connector"].as_str().expect("a connector");
-    let window = |name: &str| shared::Timestamp::parse(made[name].as_str().expect("a time"));
-    let reserved = shared::window::Window {
+    let window = |name: &str| kernel::Timestamp::parse(made[name].as_str().expect("a time"));
+    let reserved = kernel::window::Window {
         from: window("reserved_start").expect("a time"),
         until: window("reserved_end").expect("a time"),
     };

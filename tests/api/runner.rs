@@ -1,9 +1,9 @@
 //! What the local runner offers below `/_local/` besides the API: its clock, its requests, the work that is due,
 //! the import of stations, and the console.
 
+use kernel::Timestamp;
+use kernel::time::minutes;
 use serde_json::{Value, json};
-use shared::Timestamp;
-use shared::time::minutes;
 use tests::{TestApp, fleet};
 
 /// A service on an embedded table in this process.

@@ -8,12 +8,12 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use functions::stripe::Stripe;
+use kernel::Mode;
+use kernel::money::{Currency, Money};
+use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
+use models::transaction::PaymentOutcome;
 use serde_json::{Value, json};
-use shared::Mode;
-use shared::models::transaction::PaymentOutcome;
-use shared::money::{Currency, Money};
-use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund, Simulated};
-use shared::stripe::Stripe;
 use tests::localstripe::LocalStripe;
 use tests::{Receiver, TestApp};
 
@@ -191,7 +191,7 @@ async fn what_is_no_clear_answer_is_an_error_and_no_decline() {
         let fake = Fake::start(&answers).await;
         let outcome = fake.stripe.charge(&charge(1190, "eur")).await;
         assert_eq!(
-            shared::http::errors::status(outcome.expect_err("unknown").class()),
+            web::errors::status(outcome.expect_err("unknown").class()),
             status,
             "{answers:?}"
         );
@@ -203,7 +203,7 @@ async fn what_is_no_clear_answer_is_an_error_and_no_decline() {
             .await
             .expect_err("unknown")
             .class(),
-        shared::error::ErrorClass::Unavailable
+        kernel::error::ErrorClass::Unavailable
     );
 }
 
@@ -316,7 +316,7 @@ async fn a_refund_finds_the_charge_by_its_key() {
             .await
             .expect_err("not yet")
             .class(),
-        shared::error::ErrorClass::Unavailable
+        kernel::error::ErrorClass::Unavailable
     );
 }
 

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use functions::function::Trigger;
+use kernel::Kind;
+use kernel::function_scope;
+use models::account::Account;
 use serde_json::json;
-use shared::Kind;
-use shared::function_scope;
-use shared::http::{Method, Route};
-use shared::models::account::Account;
-use shared::store::access::Rows;
+use table::access::Rows;
 use tests::access::{self, Access, fits};
 use tests::recorder::{Call, Recorder};
 use tests::samples::Sample;
 use tests::{Receiver, TestApp};
+use web::{Method, Route};
 
 use crate::invoices::no_show;
 

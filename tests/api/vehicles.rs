@@ -1,8 +1,8 @@
 //! `/v1/vehicles`.
 
+use kernel::origin::Mode;
+use models::vehicle_telemetry::VehicleTelemetry;
 use serde_json::json;
-use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::origin::Mode;
 use tests::{TestApp, vehicle, with};
 
 #[tokio::test]
@@ -414,7 +414,7 @@ async fn a_deleted_vehicle_takes_its_telemetry_with_it() {
     let reading = json!({"battery": {"level": 40}});
     let telemetry = format!("{path}/telemetry");
     let made = app.alice.post(&telemetry, reading).await.expect(200).body;
-    let id = shared::Id::from(made["id"].as_str().expect("an id"));
+    let id = kernel::Id::from(made["id"].as_str().expect("an id"));
     app.alice.delete(&path).await.expect(200);
     assert_eq!(app.alice.get(&telemetry).await.status, 404);
     let left = app

@@ -1,8 +1,8 @@
 //! Versions: with one version before the current, as a deployment has after its first change.
 
+use kernel::version::VersionChange;
+use kernel::version::Versions;
 use serde_json::{Map, Value, json};
-use shared::version::VersionChange;
-use shared::version::Versions;
 use tests::{Receiver, TestApp, fleet, with};
 
 const OLD: &str = "2025-01-15";
@@ -186,10 +186,10 @@ async fn an_account_of_the_older_version_has_it_everywhere_it_asks_for_none() {
 
 /// Makes an account one that was there before the current version.
 async fn age(app: &TestApp, account: &str) {
-    use shared::models::account::Account;
-    let tenant = shared::Tenant {
-        account: shared::Id::from(account),
-        mode: shared::Mode::Test,
+    use models::account::Account;
+    let tenant = kernel::Tenant {
+        account: kernel::Id::from(account),
+        mode: kernel::Mode::Test,
     };
     let store = &app.app().store;
     let mut row = store
@@ -197,7 +197,7 @@ async fn age(app: &TestApp, account: &str) {
         .await
         .expect("the account");
     row.internal.version = Some(OLD.to_owned());
-    let origin = shared::origin::Origin::background(tenant, app.now());
+    let origin = kernel::origin::Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
     tx.save(&mut row).expect("a row");
     tx.commit_without_response()

@@ -4,18 +4,18 @@ use std::sync::{Arc, Mutex};
 
 use functions::payments::{self, Bill};
 use futures::future::BoxFuture;
+use kernel::error::{Error, Result};
+use kernel::money::{Currency, Money};
+use kernel::origin::{Mode, Origin};
+use models::payment_method::PaymentMethod;
+use models::payment_method::ProviderMethod;
+use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Simulated};
+use models::transaction::PaymentOutcome;
+use models::transaction::TransactionStatus;
 use serde_json::{Value, json};
-use shared::error::{Error, Result};
-use shared::models::payment_method::PaymentMethod;
-use shared::models::payment_method::ProviderMethod;
-use shared::models::transaction::PaymentOutcome;
-use shared::models::transaction::TransactionStatus;
-use shared::money::{Currency, Money};
-use shared::origin::{Mode, Origin};
-use shared::ports::payments::{Charge, ChargeResult, Payments, Providers, Simulated};
 
-use shared::store::wallets::Wallet;
-use shared::{Id, Tenant};
+use kernel::{Id, Tenant};
+use table::wallets::Wallet;
 use tests::{Client, TestApp, with};
 
 async fn card(client: &Client, token: &str, owner: Value) -> String {
@@ -407,7 +407,7 @@ impl Payments for Notes {
 
     fn refund<'a>(
         &'a self,
-        _: &'a shared::ports::payments::Refund,
+        _: &'a models::ports::payments::Refund,
     ) -> BoxFuture<'a, Result<PaymentOutcome, Error>> {
         Box::pin(async { Ok(PaymentOutcome::Succeeded) })
     }
@@ -421,7 +421,7 @@ impl Payments for Notes {
 async fn noted(app: &TestApp) -> (Arc<Notes>, Client) {
     let notes = Arc::new(Notes::default());
     let parts = app.app();
-    let noted = shared::App::new(
+    let noted = functions::App::new(
         parts.store.clone(),
         parts.clock.clone(),
         parts.queue.clone(),

@@ -144,7 +144,7 @@ async fn every_secret_of_the_last_day_signs_and_the_eleventh_rotation_is_refused
 #[tokio::test]
 async fn each_account_has_its_own_sixteen() {
     let app = TestApp::start().await;
-    let bob = app.other_account(shared::Mode::Test).await;
+    let bob = app.other_account(kernel::Mode::Test).await;
     for _ in 0..16 {
         app.alice
             .post("/v1/webhook_endpoints", hook())

@@ -1,13 +1,13 @@
 //! Deliveries: signed, retried, claimed once, and given up in the end.
 
+use functions::aws::SystemClock;
 use functions::job::Job as _;
 use functions::jobs;
 use functions::webhooks::deliver::DeliverWebhook;
+use kernel::{Id, Mode, Timestamp};
+use models::ports::Clock as _;
 use serde_json::{Value, json};
-use shared::aws::SystemClock;
-use shared::ports::Clock as _;
-use shared::store::client;
-use shared::{Id, Mode, Timestamp};
+use table::client;
 use tests::{Client, Receiver, SLACK, TestApp, TestResponse, fleet, header, hmac, verify};
 
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
@@ -523,7 +523,7 @@ async fn an_event_is_delivered_once_more_on_request() {
 
 /// Every row of the table, as text.
 async fn all_rows(app: &TestApp) -> String {
-    let mut settings = client::tuned(&shared::aws::config(), SLACK);
+    let mut settings = client::tuned(&functions::aws::config(), SLACK);
     settings.set_endpoint_url(Some(app.running().store_url.clone()));
     let table = aws_sdk_dynamodb::Client::from_conf(settings.build());
     let scan = table.scan().table_name(&app.running().table);

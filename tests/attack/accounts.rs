@@ -1,13 +1,13 @@
 //! Suspended and closed accounts, and what an account may have and send together with the accounts below it.
 
+use kernel::origin::Mode;
+use kernel::{Error, Id};
 use serde_json::{Value, json};
-use shared::http::Method;
-use shared::origin::Mode;
-use shared::settings::Quotas;
-use shared::{Error, Id};
 use tests::recorder::Recorder;
 use tests::samples::one_of_each;
 use tests::{Client, TestApp, fleet};
+use web::Method;
+use web::settings::Quotas;
 
 fn account_of(client: &Client) -> Id {
     client.account.clone().expect("an account")
@@ -172,12 +172,12 @@ async fn work_under_way_goes_on_in_a_suspended_account() {
 #[tokio::test]
 async fn the_status_of_an_account_that_does_not_exist_cannot_be_set() {
     let app = TestApp::start().await;
-    let unknown = Id::new(shared::Kind::Account, app.now());
+    let unknown = Id::new(kernel::Kind::Account, app.now());
     let invocation = json!({"account": unknown, "status": "closed"});
     let invocation = serde_json::from_value(invocation).expect("an invocation");
     let set = functions::accounts::set_status::handle(app.app(), invocation);
     let refused: Error = set.await.expect_err("no such account");
-    assert!(refused.is(shared::Code::AccountNotFound));
+    assert!(refused.is(kernel::Code::AccountNotFound));
     app.alice.get("/v1/fleets").await.expect(200);
 }
 
@@ -187,7 +187,7 @@ async fn authentication_takes_one_call_a_minute_and_one_for_each_account_above()
     let (url, recorder) = Recorder::start(&table.running().store_url).await;
     let app = TestApp::start_with(|options| options.store = Some(url)).await;
     let child = app.child_of(&app.alice).await;
-    let estimation = Id::new(shared::Kind::Estimation, app.now());
+    let estimation = Id::new(kernel::Kind::Estimation, app.now());
     let path = format!("/v1/estimations/{estimation}");
     // Notes the first use of the key.
     child.get(&path).await.expect(404);
@@ -233,7 +233,7 @@ async fn an_account_has_no_more_accounts_below_it_than_it_may_have() {
 async fn accounts_nest_at_most_five_deep() {
     let app = TestApp::start().await;
     let mut lowest = app.alice.clone();
-    for _ in 1..shared::models::account::MAX_DEPTH {
+    for _ in 1..models::account::MAX_DEPTH {
         lowest = app.child_of(&lowest).await;
     }
     let refused = lowest.post("/v1/accounts", new_account()).await;

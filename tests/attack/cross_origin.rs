@@ -3,8 +3,8 @@
 //! A page can send requests to a port of this machine in two ways: across origins, where the browser adds `Origin`, and from
 //! a host name that suddenly has the address 127.0.0.1 (DNS rebinding), where the browser sends that name as `Host`.
 
+use kernel::time::minutes;
 use serde_json::{Value, json};
-use shared::time::minutes;
 use tests::{TestApp, TestResponse, fleet};
 
 /// A service on an embedded table, wherever the other tests have theirs.

@@ -4,8 +4,8 @@
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-use shared::models::api_key::{ApiKey, NewApiKey};
-use shared::version::CURRENT;
+use kernel::version::CURRENT;
+use models::api_key::{ApiKey, NewApiKey};
 use tests::meter::Meter;
 use tests::{Client, TestApp, TestResponse};
 
@@ -83,7 +83,7 @@ async fn requests_without_a_key_are_limited_by_their_address() {
     // Another address has a bucket of its own, and keys of accounts are not concerned.
     app.anon.get("/v1/fleets").await.expect(401);
     app.alice.get("/v1/fleets").await.expect(200);
-    let other = app.other_account(shared::Mode::Test).await;
+    let other = app.other_account(kernel::Mode::Test).await;
     other.get("/v1/fleets").await.expect(200);
 }
 
@@ -154,7 +154,7 @@ async fn tokens_of_networks_that_do_not_exist_are_limited_too() {
 #[tokio::test]
 async fn accounts_are_served_while_another_address_floods() {
     let app = start().await;
-    let other = app.other_account(shared::Mode::Test).await;
+    let other = app.other_account(kernel::Mode::Test).await;
     let flood = app.anon.from_address(ELSEWHERE);
     let senders: Vec<_> = (0..8)
         .map(|number| {

@@ -1,12 +1,12 @@
 //! Ids that cannot be ids, wherever a request may name an object: the response is 400 or 404 in the shape of every error, never a
 //! fault of the service. The places come from the table of routes and from the interface's document.
 
+use kernel::Kind;
 use serde_json::{Value, json};
-use shared::Kind;
-use shared::http::Route;
 use tests::contract::{DOCUMENT, resolved};
 use tests::samples::Sample;
 use tests::{Receiver, TestApp};
+use web::Route;
 
 /// The longest path that an HTTP server reads is 65,534 bytes long.
 const LONGEST_IN_PATH: usize = 20_000;

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use functions::Endpoint;
 use functions::request_spec::BodyType;
+use kernel::Kind;
+use kernel::origin::Mode;
 use serde_json::{Value, json};
-use shared::Kind;
-use shared::http::{Method, Route};
-use shared::origin::Mode;
 use tests::samples::{Sample, one_of_each, steady};
 use tests::{Client, Receiver, TestApp, fleet};
+use web::{Method, Route};
 
 /// Ids by the names of their resources.
 type Objects = BTreeMap<&'static str, String>;
@@ -156,7 +156,7 @@ fn named(member: &str) -> Option<&'static str> {
     let kind = Kind::ALL
         .iter()
         .find(|kind| [word, word.trim_end_matches('s')].contains(&kind.name()));
-    let resources = shared::models::api_key::Resource::ALL;
+    let resources = models::api_key::Resource::ALL;
     let resource = resources.iter().find(|one| Some(&one.kind()) == kind);
     resource.map(|one| one.as_str())
 }

@@ -1,9 +1,9 @@
 //! Whoever reaches the port of a local run without its token, as every user of the machine and every page on another port of it can,
 //! gets no key and changes nothing.
 
+use kernel::time::minutes;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
-use shared::time::minutes;
 use tests::{Client, TestApp, TestResponse, fleet};
 
 const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");

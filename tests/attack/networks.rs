@@ -2,8 +2,8 @@
 //! networks or behind one hub. Every network has the tokens of all drivers. What one party reports, bills or credits changes nothing at a
 //! station of the other.
 
+use kernel::time::{days, minutes};
 use serde_json::{Value, json};
-use shared::time::{days, minutes};
 use tests::platform::{Connected, cdr_of, fixture, manage, send, session_of};
 use tests::{Crew, TestApp, with};
 

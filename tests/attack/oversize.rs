@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use functions::App;
 use functions::stream::relay::{self, StreamRecord};
 use futures::future::BoxFuture;
+use kernel::{Error, Id, Kind};
+use models::ports::{FailedChange, Message, Queue};
 use serde_json::{Value, json};
-use shared::ports::{FailedChange, Message, Queue};
-use shared::store::{Store, client};
-use shared::{App, Error, Id, Kind};
+use table::{Store, client};
 use tests::{Receiver, TestApp, with};
 
 /// The most an object may be, in bytes of JSON.
@@ -269,7 +270,7 @@ impl Failures {
 
 /// The service with that queue, and with a table at that address.
 fn failing(app: &TestApp, queue: Arc<Failures>, url: &str) -> App {
-    let mut settings = client::tuned(&shared::aws::config(), 1);
+    let mut settings = client::tuned(&functions::aws::config(), 1);
     settings.set_endpoint_url(Some(url.to_owned()));
     let table = aws_sdk_dynamodb::Client::from_conf(settings.build());
     let store = Store::new(table, app.running().table.clone());
@@ -356,11 +357,11 @@ async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_o
 async fn in_the_runner_a_change_that_can_never_be_relayed_delays_no_other() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
-    let bob = app.other_account(shared::Mode::Test).await;
+    let bob = app.other_account(kernel::Mode::Test).await;
     let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
     bob.post("/v1/webhook_endpoints", hook).await.expect(200);
     app.drain().await;
-    let mut settings = client::tuned(&shared::aws::config(), tests::SLACK);
+    let mut settings = client::tuned(&functions::aws::config(), tests::SLACK);
     settings.set_endpoint_url(Some(app.running().store_url.clone()));
     let table = aws_sdk_dynamodb::Client::from_conf(settings.build());
     let broken: HashMap<String, AttributeValue> =

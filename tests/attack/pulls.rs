@@ -11,8 +11,8 @@ use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse as _, Response};
 use functions::networks::sync::{self, Limits};
 use futures::stream;
+use kernel::{Error, Id, Mode};
 use serde_json::{Value, json};
-use shared::{Error, Id, Mode};
 use tests::platform::{Connected, fixture, manage, platform, send};
 use tests::{TestApp, with};
 use tokio::sync::Mutex;
@@ -257,7 +257,7 @@ async fn endless_pages_do_not_stop_the_clock() {
     turn(&app, &cpo, &endless.url).await;
     let (before, began) = (app.now(), Instant::now());
     app.advance(3_600).await;
-    assert!(app.now().since(before) >= shared::time::HOUR);
+    assert!(app.now().since(before) >= kernel::time::HOUR);
     let took = began.elapsed();
     assert!(took < Duration::from_secs(60), "it took {took:?}");
     assert!(endless.asked().await > 1);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use kernel::Timestamp;
+use kernel::time::{DAY, MINUTE};
 use serde_json::{Value, json};
-use shared::Timestamp;
-use shared::time::{DAY, MINUTE};
 use tests::{Client, Receiver, TestApp, fleet};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -114,7 +114,7 @@ async fn first_attempt(client: &Client, endpoint: &str) -> Value {
 async fn hostile_receivers_delay_no_other_tenant_and_take_little_memory() {
     // The service works by itself, as it does on a developer's machine.
     let app = TestApp::start_with(|options| options.by_hand = false).await;
-    let bob = app.other_account(shared::Mode::Test).await;
+    let bob = app.other_account(kernel::Mode::Test).await;
     let healthy = Receiver::start().await;
     let forbidden = Receiver::start().await;
     hook(&bob, &healthy.url).await;

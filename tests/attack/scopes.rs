@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use kernel::Kind;
+use models::api_key::{Resource, Scope};
+use models::event::EventType;
 use serde_json::{Value, json};
-use shared::Kind;
-use shared::http::{Method, Route, expand};
-use shared::models::api_key::{Resource, Scope};
-use shared::models::event::EventType;
-use shared::store::shown::Shows;
+use table::shown::Shows;
 use tests::contract::DOCUMENT;
 use tests::samples::{Sample, one_of_each, steady};
 use tests::{Client, Receiver, TestApp, TestResponse, driver, fleet, with};
+use web::{Method, Route, expand};
 
 /// The conditional scopes of the document, each with the test that shows what happens without it.
 const CONDITIONAL: &[(&str, &str)] = &[

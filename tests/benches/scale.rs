@@ -14,11 +14,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::time::Instant;
 
+use kernel::{Id, Mode, Timestamp};
+use models::charging::cells;
+use models::charging_station::Point;
+use models::reservation::{Reservation, ReservationStatus};
 use serde_json::{Value, json};
-use shared::charging::cells;
-use shared::models::charging_station::Point;
-use shared::models::reservation::{Reservation, ReservationStatus};
-use shared::{Id, Mode, Timestamp};
 use tests::bill::EVENTS;
 use tests::player::Player;
 use tests::stage::setting;
@@ -367,25 +367,25 @@ impl Hot {
     /// What can be done about it.
     fn remedy(&self) -> &'static str {
         match (self.place.as_str(), self.pattern.as_str()) {
-            ("next_action", _) => "`NEXT_ACTION_PARTITIONS` in `shared/src/store/keys.rs`",
-            ("cell", _) => "`REGION` in `shared/src/charging/cells.rs`",
+            ("next_action", _) => "`NEXT_ACTION_PARTITIONS` in `shared/table/src/keys.rs`",
+            ("cell", _) => "`REGION` in `shared/models/src/charging/cells.rs`",
             ("ids", pattern) if pattern.contains("#event#") => {
-                "`EVENT_SHARDS` in `shared/src/store/keys.rs`"
+                "`EVENT_SHARDS` in `shared/table/src/keys.rs`"
             }
             ("table", pattern) if pattern.contains("<webhook_endpoint>#") => {
-                "`ATTEMPT_SHARDS` in `shared/src/store/keys.rs`"
+                "`ATTEMPT_SHARDS` in `shared/table/src/keys.rs`"
             }
             ("list", pattern) if pattern.ends_with("#webhook_endpoint") => {
                 "remember the endpoints of an account in the relay"
             }
             ("payment", _) => {
-                "`PAYMENT_SHARDS` in `shared/src/store/keys.rs`, or pay with several methods"
+                "`PAYMENT_SHARDS` in `shared/table/src/keys.rs`, or pay with several methods"
             }
             ("table", pattern) if pattern.ends_with("<fleet>") => {
                 "several fleets: its totals are one row, for which transactions contend before it is full"
             }
             ("table", _) => "one row: it cannot be spread",
-            _ => "spread over several partitions in `shards`, `shared/src/store/keys.rs`",
+            _ => "spread over several partitions in `shards`, `shared/table/src/keys.rs`",
         }
     }
 }
@@ -595,7 +595,7 @@ fn endpoints(player: &Player, crews: &[Crew]) -> Vec<Id> {
     let prefix = prefix.expect("a giant");
     let parts = player.usage.totals().filter_map(|((_, key), _)| {
         let part = key.strip_prefix(&prefix)?.split('#').next()?;
-        Some(Id::from(part)).filter(|id| id.is(shared::Kind::WebhookEndpoint))
+        Some(Id::from(part)).filter(|id| id.is(kernel::Kind::WebhookEndpoint))
     });
     let mut found: Vec<Id> = parts.collect();
     found.sort();

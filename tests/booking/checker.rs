@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
+use kernel::origin::Tenant;
+use kernel::time::whole_millis;
+use kernel::{Kind, Timestamp};
 use serde_json::Value;
-use shared::origin::Tenant;
-use shared::store::client;
-use shared::time::whole_millis;
-use shared::{Kind, Timestamp};
+use table::client;
 use tests::{SLACK, TestApp};
 
 /// Fails unless every reservation is settled, explained and alone where it is. Says how many were ever confirmed.
@@ -172,7 +172,7 @@ async fn rows(test: &TestApp, tenant: &Tenant, kind: Kind) -> Vec<Value> {
 
 /// The rows of objects whose partition keys begin like that, as they are.
 async fn scan(test: &TestApp, keys: String) -> Vec<Value> {
-    let mut settings = client::tuned(&shared::aws::config(), SLACK);
+    let mut settings = client::tuned(&functions::aws::config(), SLACK);
     settings.set_endpoint_url(Some(test.running().store_url.clone()));
     let client = Client::from_conf(settings.build());
     let mut pages = client

@@ -4,14 +4,14 @@
 //! `SIMULATION_SEEDS=1000 SIMULATION_STEPS=1000 cargo test --profile bench --workspace --test booking simulation` makes
 //! the long run; `SIMULATION_SEED` is the first seed.
 
+use kernel::origin::{Mode, Origin};
+use kernel::time::minutes;
+use kernel::{Id, Kind, Timestamp};
+use models::charging_station::{ChargingStation, Connector, ConnectorStatus};
+use models::ports::Clock as _;
+use models::reservation::{Reservation, ReservationStatus};
+use models::stored::Stored;
 use serde_json::{Value, json};
-use shared::models::charging_station::{ChargingStation, Connector, ConnectorStatus};
-use shared::models::reservation::{Reservation, ReservationStatus};
-use shared::models::stored::Stored;
-use shared::origin::{Mode, Origin};
-use shared::ports::Clock as _;
-use shared::time::minutes;
-use shared::{Id, Kind, Timestamp};
 use tests::records::Records;
 use tests::stage::{Outside, Stage, setting};
 use tests::{TestApp, with};

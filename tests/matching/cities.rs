@@ -8,21 +8,21 @@
 use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
+use kernel::window::Window;
+use kernel::{Id, Kind, Mode, Timestamp};
+use models::charging::calendar::CalendarOwner;
+use models::charging::effective_price::ChargingVehicle;
+use models::charging::matching::best_first::{BestFirst, IndexedStation, Match, Step};
+use models::charging::matching::outline::Outline;
+use models::charging::matching::{self, MatchRequest};
+use models::charging::policies::{Limits, PolicyContext};
+use models::charging_station::ChargingStation;
+use models::driver::DriverPreferences;
+use models::policy::Policy;
+use models::reservation::{MatchSummary, Reservation};
+use models::vehicle::{ConnectorType, Vehicle};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use shared::charging::calendar::CalendarOwner;
-use shared::charging::effective_price::ChargingVehicle;
-use shared::charging::matching::best_first::{BestFirst, IndexedStation, Match, Step};
-use shared::charging::matching::outline::Outline;
-use shared::charging::matching::{self, MatchRequest};
-use shared::charging::policies::{Limits, PolicyContext};
-use shared::models::charging_station::ChargingStation;
-use shared::models::driver::DriverPreferences;
-use shared::models::policy::Policy;
-use shared::models::reservation::{MatchSummary, Reservation};
-use shared::models::vehicle::{ConnectorType, Vehicle};
-use shared::window::Window;
-use shared::{Id, Kind, Mode, Timestamp};
 use tests::faulty::Dice;
 use tests::stage::setting;
 
@@ -248,8 +248,8 @@ impl City {
             mode: Mode::Test,
             refused_evses: &[],
         };
-        let circle = shared::charging::search::Circle::from(reservation.location);
-        let place = shared::charging::search::Place::Circle(circle);
+        let circle = models::charging::search::Circle::from(reservation.location);
+        let place = models::charging::search::Place::Circle(circle);
         let in_radius = stations
             .iter()
             .filter(|station| place.distance(station.location).is_some());

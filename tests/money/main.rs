@@ -16,15 +16,15 @@ mod reports;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use functions::stripe::Stripe;
+use kernel::time::{DAY, MINUTE, days, minutes};
+use kernel::{Mode, Timestamp};
+use models::adjustment::Adjustment;
+use models::ports::payments::{Charge, Providers};
+use models::stored::Stored;
 use network::Network;
 use provider::Till;
 use serde_json::{Value, json};
-use shared::models::adjustment::Adjustment;
-use shared::models::stored::Stored;
-use shared::ports::payments::{Charge, Providers};
-use shared::stripe::Stripe;
-use shared::time::{DAY, MINUTE, days, minutes};
-use shared::{Mode, Timestamp};
 use tests::localstripe::LocalStripe;
 use tests::records::Records;
 use tests::seeds::share_out;
@@ -727,7 +727,7 @@ impl World {
             }
         }
         // Credits of more than an invoice has to pay wait for the next one, and are in the report.
-        let counting = |id: &shared::Id| {
+        let counting = |id: &kernel::Id| {
             let is_it = |one: &&Value| one["id"] == json!(id) && one["status"] != "void";
             invoices.iter().any(|one| is_it(&one))
         };

@@ -16,12 +16,12 @@
 
 use std::collections::BTreeMap;
 
+use kernel::money::Currency;
+use kernel::time::{SignedDuration, days, hours, minutes};
+use kernel::{Id, Mode, Timestamp};
+use models::adjustment::Adjustment;
+use models::stored::Stored;
 use serde_json::{Value, json};
-use shared::models::adjustment::Adjustment;
-use shared::models::stored::Stored;
-use shared::money::Currency;
-use shared::time::{SignedDuration, days, hours, minutes};
-use shared::{Id, Mode, Timestamp};
 use tests::faulty::Dice;
 use tests::platform::{Behaviour, Connected, Received, fixture, manage};
 use tests::stage::Stage;

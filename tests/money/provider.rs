@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use futures::future::BoxFuture;
-use shared::Timestamp;
-use shared::error::{Error, Result};
-use shared::models::payment_method::ProviderMethod;
-use shared::models::transaction::PaymentOutcome;
-use shared::ports::Clock;
-use shared::ports::payments::{Charge, ChargeResult, Payments, Refund, Simulated};
-use shared::time::{SignedDuration, hours};
+use kernel::Timestamp;
+use kernel::error::{Error, Result};
+use kernel::time::{SignedDuration, hours};
+use models::payment_method::ProviderMethod;
+use models::ports::Clock;
+use models::ports::payments::{Charge, ChargeResult, Payments, Refund, Simulated};
+use models::transaction::PaymentOutcome;
 use tests::clock::Hand;
 use tests::faulty::Dice;
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
+use kernel::error::{Error, Result};
+use kernel::{Id, Mode};
+use models::ports::files::Files;
+use models::report::{Report, ReportStatus};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use shared::error::{Error, Result};
-use shared::models::report::{Report, ReportStatus};
-use shared::ports::files::Files;
-use shared::{Id, Mode};
 use tests::faulty::Dice;
 use tests::records::Records;
 use tests::stage::{Outside, Stage, setting};

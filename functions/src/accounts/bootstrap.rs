@@ -1,17 +1,18 @@
 //! `bootstrap-account`: makes an account without a parent, and its first key; or another key of an account that is there,
 //! such as its first of live mode. Only an operator may invoke it.
 
+use kernel::function_scope;
+use kernel::origin::{Mode, Origin, Tenant};
+use kernel::version;
+use models::account::{Account, AccountInternal, NewAccount};
+use models::api_key::{ApiKey, NewApiKey};
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::models::account::{Account, AccountInternal, NewAccount};
-use shared::models::api_key::{ApiKey, NewApiKey};
-use shared::origin::{Mode, Origin, Tenant};
-use shared::version;
+use web::deployment::{Deployment, Need};
 
-use shared::models::stored::Stored;
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
+use models::stored::Stored;
+use table::access::Rows;
 
 use crate::function::{Function, Trigger};
 

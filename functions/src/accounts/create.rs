@@ -1,14 +1,15 @@
 //! `POST /v1/accounts`: creates a child of the caller's account. Accounts nest at most five deep, and an account has at most
 //! 1,000 accounts below it, unless the deployment sets another number.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::account::{Account, AccountInternal, MAX_DEPTH, NewAccount};
-use shared::models::api_key::Resource;
-use shared::models::stored::Stored;
-use shared::version;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::version;
+use kernel::{Code, Error, Kind};
+use models::account::{Account, AccountInternal, MAX_DEPTH, NewAccount};
+use models::api_key::Resource;
+use models::stored::Stored;
+use web::{Body, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("create-account", "/v1/accounts", Resource::Accounts)
     .refusing(&[Code::PaymentMethodNotFound, Code::PaymentMethodScopeInvalid]);

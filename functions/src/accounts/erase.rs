@@ -16,17 +16,18 @@
 //! What is not in this service stays: customers and payment methods at the payment provider, sessions and CDRs at charging
 //! networks, logs until their retention ends, and the table's backups for 35 days.
 
+use crate::App;
 use futures::stream::{self, TryStreamExt as _};
+use kernel::function_scope;
+use kernel::origin::{Mode, Tenant};
+use kernel::time::{SignedDuration, minutes};
+use kernel::{Error, Id, Kind};
+use models::account::{Account, AccountStatus};
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::models::account::{Account, AccountStatus};
-use shared::origin::{Mode, Tenant};
-use shared::store::access::Rows;
-use shared::store::erasure::Accounts;
-use shared::store::scan::Pass;
-use shared::time::{SignedDuration, minutes};
-use shared::{App, Error, Id, Kind};
+use table::access::Rows;
+use table::erasure::Accounts;
+use table::scan::Pass;
+use web::deployment::{Deployment, Need};
 
 use crate::budget::{self, Budget};
 use crate::function::{Function, Trigger};

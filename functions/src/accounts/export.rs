@@ -9,13 +9,14 @@
 //! masked: the account, its API keys, every object of the mode, the attempts of webhook deliveries, and the lines of invoices,
 //! which name their `invoice`. Objects of accounts below the account are not part of it: each account has its own export.
 
+use crate::App;
+use kernel::function_scope;
+use kernel::origin::{Mode, Tenant};
+use kernel::{Error, Id, Timestamp};
+use models::account::Account;
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::models::account::Account;
-use shared::origin::{Mode, Tenant};
-use shared::store::scan::Pass;
-use shared::{App, Error, Id, Timestamp};
+use table::scan::Pass;
+use web::deployment::{Deployment, Need};
 
 use crate::budget::{self, Budget};
 use crate::function::{Function, Trigger};

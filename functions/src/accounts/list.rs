@@ -1,13 +1,14 @@
 //! `GET /v1/accounts`: lists the accounts the caller's account has made, newest first.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{ListQuery, RequestContext, Route};
-use shared::models::account::Account;
-use shared::models::api_key::Resource;
-use shared::store::keys::Partition;
-use shared::store::list::Page;
-use shared::{App, Error, Kind};
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::account::Account;
+use models::api_key::Resource;
+use table::keys::Partition;
+use table::list::Page;
+use web::{ListQuery, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-accounts", "/v1/accounts", Resource::Accounts);
 

@@ -10,14 +10,15 @@ pub mod set_status;
 pub mod topup;
 pub mod update;
 
+use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
 use crate::stream::record::StreamRecord;
-use shared::error::Result;
-use shared::models::account::Account;
-use shared::origin::{Mode, Tenant};
-use shared::store::row::decode;
-use shared::{App, Id};
+use kernel::Id;
+use kernel::error::Result;
+use kernel::origin::{Mode, Tenant};
+use models::account::Account;
+use table::row::decode;
 
 /// The tokens of charge cards depend on the status of the account, which holds in both of its modes.
 ///

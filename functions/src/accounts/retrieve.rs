@@ -1,11 +1,12 @@
 //! `GET /v1/accounts/{id}`: shows the caller's account or one of its children.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::account::Account;
-use shared::models::api_key::Resource;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::account::Account;
+use models::api_key::Resource;
+use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("retrieve-account", "/v1/accounts/{id}", Resource::Accounts);
 

@@ -4,14 +4,15 @@
 //! writes one row, and no key or child account can be missed. An instance of the service notices the change within a minute,
 //! the one that makes it at once.
 
+use kernel::function_scope;
+use kernel::origin::{Mode, Origin, Tenant};
+use models::account::{Account, AccountStatus};
 use serde::Deserialize;
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::models::account::{Account, AccountStatus};
-use shared::origin::{Mode, Origin, Tenant};
+use web::deployment::{Deployment, Need};
 
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
+use table::access::Rows;
 
 use crate::function::{Function, Trigger};
 

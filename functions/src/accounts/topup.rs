@@ -1,14 +1,15 @@
 //! `POST /v1/accounts/{id}/top_up`: charges a payment method and credits the wallet of the caller's account or of a child account. If the currency of the
 //! wallet changes during the charge, it is refunded and the response is 409.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::account::Account;
-use shared::models::api_key::Resource;
-use shared::models::transaction::TopUp;
-use shared::store::wallets::Wallet;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::account::Account;
+use models::api_key::Resource;
+use models::transaction::TopUp;
+use table::wallets::Wallet;
+use web::{Body, PathId, RequestContext, Route};
 
 use crate::payments::top_up;
 

@@ -1,14 +1,15 @@
 //! `POST /v1/accounts/{id}`: updates the caller's account or one of its children.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::fields::patch::Change;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::account::{Account, AccountChange};
-use shared::models::api_key::Resource;
-use shared::models::payment_method::Payer;
-use shared::origin::Tenant;
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::fields::patch::Change;
+use kernel::origin::Tenant;
+use kernel::{Code, Error};
+use models::account::{Account, AccountChange};
+use models::api_key::Resource;
+use models::payment_method::Payer;
+use web::{Body, PathId, RequestContext, Route};
 
 use crate::references;
 

@@ -3,12 +3,13 @@
 //! expires has to name an `expires_at`. A key that was revoked or has expired creates nothing, not even within the minute for
 //! which it may still be accepted elsewhere.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, Conditional, RequestContext, Route};
-use shared::models::api_key::{ApiKey, NewApiKey, Resource};
-use shared::models::stored::Stored;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::{ApiKey, NewApiKey, Resource};
+use models::stored::Stored;
+use web::{Body, Conditional, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("create-api-key", "/v1/api_keys", Resource::ApiKeys)
     .sometimes_requiring(&[Conditional {

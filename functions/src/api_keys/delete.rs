@@ -2,11 +2,12 @@
 //! key with full access revokes any key; every other key itself, and keys that have no scope which it lacks and are not valid
 //! for longer.
 
+use crate::App;
 use axum::extract::State;
-use shared::http::{Conditional, PathId, RequestContext, Route};
-use shared::models::api_key::{ApiKey, Resource};
-use shared::{App, Error};
-use shared::{Deleted, Reply};
+use kernel::Error;
+use kernel::{Deleted, Reply};
+use models::api_key::{ApiKey, Resource};
+use web::{Conditional, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::delete("delete-api-key", "/v1/api_keys/{id}", Resource::ApiKeys)
     .sometimes_requiring(&[Conditional {

@@ -1,12 +1,13 @@
 //! `GET /v1/api_keys`: lists the keys of the caller's account and mode, newest first, without their secrets.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{ListQuery, RequestContext, Route};
-use shared::models::api_key::{ApiKey, Resource};
-use shared::store::keys::Partition;
-use shared::store::list::Page;
-use shared::{App, Error, Kind};
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::{ApiKey, Resource};
+use table::keys::Partition;
+use table::list::Page;
+use web::{ListQuery, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-api-keys", "/v1/api_keys", Resource::ApiKeys);
 

@@ -4,23 +4,24 @@
 //! ([`super::tap`]), the policies in enforcement, and the payment method: that of the reservation, else the driver's default, else the
 //! fleet's. A wallet without money and a payment card that has expired refuse. Without any payment method the session is invoiced.
 
-use shared::charging::card::{CardContext, CardValidity, token_type};
-use shared::charging::effective_price::{ChargingVehicle, EffectivePrice};
-use shared::charging::policies::{PolicyContext, PricedStation, judge};
-use shared::charging::session::charging_window;
-use shared::models::account::Account;
-use shared::models::charge_card::ChargeCard;
-use shared::models::charging_station::{ChargingStation, Plug};
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
-use shared::models::policy::Policy;
-use shared::models::token::{AllowedType, Token, TokenType};
-use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::origin::{Mode, Tenant};
-use shared::time::Timestamp;
-use shared::window::Window;
-use shared::{App, Error, Id};
+use crate::App;
+use kernel::origin::{Mode, Tenant};
+use kernel::time::Timestamp;
+use kernel::window::Window;
+use kernel::{Error, Id};
+use models::account::Account;
+use models::charge_card::ChargeCard;
+use models::charging::card::{CardContext, CardValidity, token_type};
+use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
+use models::charging::policies::{PolicyContext, PricedStation, judge};
+use models::charging::session::charging_window;
+use models::charging_station::{ChargingStation, Plug};
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::payment_method::{PaymentMethod, PaymentMethodType};
+use models::policy::Policy;
+use models::token::{AllowedType, Token, TokenType};
+use models::vehicle_telemetry::VehicleTelemetry;
 
 use super::context;
 use super::tap::{CardUse, Place, TapOutcome, at};

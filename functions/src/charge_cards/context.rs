@@ -2,18 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use shared::charging::card::{CardContext, Issuer};
-use shared::models::account::{Account, AccountStatus};
-use shared::models::charge_card::ChargeCard;
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::policy::Policy;
-use shared::models::stored::Stored;
-use shared::models::token::Token;
-use shared::models::vehicle::Vehicle;
-use shared::origin::Tenant;
-use shared::store::row::ById;
-use shared::{App, Error, Id};
+use crate::App;
+use kernel::origin::Tenant;
+use kernel::{Error, Id};
+use models::account::{Account, AccountStatus};
+use models::charge_card::ChargeCard;
+use models::charging::card::{CardContext, Issuer};
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::policy::Policy;
+use models::stored::Stored;
+use models::token::Token;
+use models::vehicle::Vehicle;
+use table::row::ById;
 
 /// How many accounts above an account are read at most.
 const MAX_LINEAGE: usize = 32;

@@ -2,13 +2,14 @@
 //! holds the `uid`, the card is `pending` and cannot be used until an operator decides that it holds the `uid`. A driver has at most
 //! 20 RFID cards.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charge_card::{ChargeCard, NewChargeCard};
-use shared::store::access::Rows;
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::charge_card::{ChargeCard, NewChargeCard};
+use table::access::Rows;
+use web::{Body, RequestContext, Route};
 
 use super::holders;
 

@@ -2,13 +2,14 @@
 //! be used for a new card of the account at once. If cards of other accounts claim the `uid`, they stay `pending` until an operator
 //! decides.
 
+use crate::App;
 use axum::extract::State;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charge_card::ChargeCard;
-use shared::store::access::Rows;
-use shared::{App, Code, Error, Kind};
-use shared::{Deleted, Reply};
+use kernel::{Code, Error, Kind};
+use kernel::{Deleted, Reply};
+use models::api_key::Resource;
+use models::charge_card::ChargeCard;
+use table::access::Rows;
+use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::delete(
     "delete-charge-card",

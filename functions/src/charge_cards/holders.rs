@@ -1,11 +1,12 @@
 //! Checks the driver and the vehicle of a card.
 
-use shared::models::charge_card::{ChargeCard, MAX_CARDS_OF_DRIVER};
-use shared::models::driver::Driver;
-use shared::models::vehicle::Vehicle;
-use shared::origin::Tenant;
-use shared::store::charge_cards::CardCount;
-use shared::{App, Code, Error};
+use crate::App;
+use kernel::origin::Tenant;
+use kernel::{Code, Error};
+use models::charge_card::{ChargeCard, MAX_CARDS_OF_DRIVER};
+use models::driver::Driver;
+use models::vehicle::Vehicle;
+use table::charge_cards::CardCount;
 
 /// Checks that the driver and the vehicle that a card names are there, and belong together. Returns the driver.
 ///

@@ -7,20 +7,21 @@
 //! It also makes the app card of a driver, expires cards, takes cards from drivers and vehicles that were deleted, and follows what
 //! becomes of the uid of a card: the card that holds it is notified of claims, and a decision changes the status of both.
 
+use crate::App;
+use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id, Kind};
+use models::charge_card::{CardType, ChargeCard};
+use models::driver::Driver;
+use models::ports::JobSubject;
+use models::ports::network::Subject;
+use models::stored::Stored;
+use models::vehicle::Vehicle;
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::models::charge_card::{CardType, ChargeCard};
-use shared::models::driver::Driver;
-use shared::models::stored::Stored;
-use shared::models::vehicle::Vehicle;
-use shared::origin::{Origin, Tenant};
-use shared::ports::JobSubject;
-use shared::ports::network::Subject;
-use shared::store::access::Rows;
-use shared::store::charge_cards::CardToken;
-use shared::store::keys::Partition;
-use shared::store::list::{Cursor, PageRequest};
-use shared::{App, Error, Id, Kind};
+use table::access::Rows;
+use table::charge_cards::CardToken;
+use table::keys::Partition;
+use table::list::{Cursor, PageRequest};
+use web::deployment::{Deployment, Need};
 
 use super::context;
 use crate::function::Function;

@@ -1,7 +1,7 @@
 //! `GET /v1/charge_cards/{id}`: shows a charge card.
 
-use shared::http::Route;
-use shared::models::api_key::Resource;
+use models::api_key::Resource;
+use web::Route;
 
 pub const ROUTE: Route = Route::get(
     "retrieve-charge-card",

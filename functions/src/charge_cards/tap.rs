@@ -1,25 +1,26 @@
 //! Who charges when a card is held to the reader of a charging station.
 //!
 //! A confirmed reservation of the card's driver or vehicle at that EVSE decides, from 15 minutes before its start to its end. Without
-//! one, the first of those charges that the card leads to ([`shared::charging::card`]) whose vehicle has a plug that fits and is not
+//! one, the first of those charges that the card leads to ([`models::charging::card`]) whose vehicle has a plug that fits and is not
 //! charging elsewhere.
 
-use shared::charging::calendar::{CalendarOwner, Entry};
-use shared::charging::card::{CardContext, token_type};
-use shared::charging::session::expected;
-use shared::models::charge_card::ChargeCard;
-use shared::models::charging_station::{ChargingStation, Connector, Plug};
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::reservation::Reservation;
-use shared::models::stored::Stored;
-use shared::models::token::TokenType;
-use shared::models::vehicle::Vehicle;
-use shared::origin::{Mode, Tenant};
-use shared::store::calendars::Calendars;
-use shared::time::{SignedDuration, Timestamp, minutes};
-use shared::window::Window;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::origin::{Mode, Tenant};
+use kernel::time::{SignedDuration, Timestamp, minutes};
+use kernel::window::Window;
+use kernel::{Error, Id, Kind};
+use models::charge_card::ChargeCard;
+use models::charging::calendar::{CalendarOwner, Entry};
+use models::charging::card::{CardContext, token_type};
+use models::charging::session::expected;
+use models::charging_station::{ChargingStation, Connector, Plug};
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::reservation::Reservation;
+use models::stored::Stored;
+use models::token::TokenType;
+use models::vehicle::Vehicle;
+use table::calendars::Calendars;
 
 use super::context;
 

@@ -1,10 +1,10 @@
 //! What follows from changes of charge cards, and of the tokens by which networks know them.
 
-use shared::App;
-use shared::error::{Error, Result};
-use shared::models::charge_card::ChargeCard;
-use shared::origin::Mode;
-use shared::ports::network::Subject;
+use crate::App;
+use kernel::error::{Error, Result};
+use kernel::origin::Mode;
+use models::charge_card::ChargeCard;
+use models::ports::network::Subject;
 
 use super::refresh::RefreshTokens;
 use crate::job::Job as _;

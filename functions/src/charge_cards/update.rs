@@ -1,13 +1,14 @@
 //! `POST /v1/charge_cards/{id}`: updates a charge card. What networks know of it follows within seconds. An authorization that a
 //! network asks for considers the change at once.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charge_card::{ChargeCard, ChargeCardChange};
-use shared::store::access::Rows;
-use shared::{App, Code, Error, Id, Kind};
+use kernel::Reply;
+use kernel::{Code, Error, Id, Kind};
+use models::api_key::Resource;
+use models::charge_card::{ChargeCard, ChargeCardChange};
+use table::access::Rows;
+use web::{Body, PathId, RequestContext, Route};
 
 use super::holders;
 

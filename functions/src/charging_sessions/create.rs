@@ -2,17 +2,18 @@
 //! the network is asked to start it, and it becomes `active` when the network reports that it has begun, or `failed`, within five
 //! minutes. At other stations test mode simulates the charge, and live mode refuses it with `charging_session_conflict`.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::charging::policies::Allowed;
-use shared::http::route::CHARGES_IF_NAMED;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charging_session::{ChargingSession, NewChargingSession, SessionStatus};
-use shared::models::charging_station::ConnectorStatus;
-use shared::store::access::Rows;
-use shared::store::calendars::CalendarHold;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::{Code, Error, Kind};
+use models::api_key::Resource;
+use models::charging::policies::Allowed;
+use models::charging_session::{ChargingSession, NewChargingSession, SessionStatus};
+use models::charging_station::ConnectorStatus;
+use table::access::Rows;
+use table::calendars::CalendarHold;
+use web::route::CHARGES_IF_NAMED;
+use web::{Body, RequestContext, Route};
 
 use super::start::SessionStart;
 

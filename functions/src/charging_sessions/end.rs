@@ -1,15 +1,16 @@
 //! What the end of a simulated session brings with it, however it ends.
 
-use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::models::charging_station::{ChargingStation, ConnectorStatus};
-use shared::models::fleet::Fleet;
-use shared::models::reservation::{Reservation, ReservationStatus};
-use shared::origin::Origin;
-use shared::store::UnitOfWork;
+use kernel::origin::Origin;
+use models::charging_session::{ChargingSession, SessionStatus};
+use models::charging_station::{ChargingStation, ConnectorStatus};
+use models::fleet::Fleet;
+use models::reservation::{Reservation, ReservationStatus};
+use table::UnitOfWork;
 
-use shared::models::stored::Stored;
-use shared::store::calendars::CalendarHold;
-use shared::{App, Error};
+use crate::App;
+use kernel::Error;
+use models::stored::Stored;
+use table::calendars::CalendarHold;
 
 /// Ends a session: the EVSE is free again, a reservation it fulfilled is completed, and the fleet's totals grow. A
 /// session of a station that nothing operates fails, and counts for no total.

@@ -2,14 +2,15 @@
 //! point are free at once. What the session costs is what the network bills for it, or, if it bills nothing within three days, what it has
 //! reported last.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::body::Nothing;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charging_session::ChargingSession;
-use shared::store::access::Rows;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::{Code, Error, Kind};
+use models::api_key::Resource;
+use models::charging_session::ChargingSession;
+use table::access::Rows;
+use web::body::Nothing;
+use web::{Body, PathId, RequestContext, Route};
 
 use super::operate;
 

@@ -2,23 +2,24 @@
 //! `driver`, `fleet`, `vehicle`, `charging_station`, `status`, `created[gte]`, `created[gt]`, `created[lte]`,
 //! `created[lt]`.
 
+use crate::App;
 use axum::extract::State;
+use kernel::Reply;
+use kernel::origin::Tenant;
+use kernel::{Code, Error, Id, Kind};
+use models::api_key::Resource;
+use models::charging_session::{ChargingSession, SessionStatus};
+use models::charging_station::ChargingStation;
+use models::condition::Condition;
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::vehicle::Vehicle;
 use serde::Deserialize;
-use shared::Reply;
-use shared::http::{Created, ListQuery, Query, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::models::charging_station::ChargingStation;
-use shared::models::condition::Condition;
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::vehicle::Vehicle;
-use shared::origin::Tenant;
-use shared::store::keys::Partition;
-use shared::store::list::Page;
-use shared::store::row::ById;
-use shared::{App, Code, Error, Id, Kind};
+use table::keys::Partition;
+use table::list::Page;
+use table::row::ById;
 use utoipa::ToSchema;
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-charging-sessions",

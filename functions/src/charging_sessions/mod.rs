@@ -13,6 +13,6 @@ pub mod stop;
 pub mod stop_at_limit;
 
 use crate::stream::change::OnChange;
-use shared::models::charging_session::ChargingSession;
+use models::charging_session::ChargingSession;
 
 impl OnChange for ChargingSession {}

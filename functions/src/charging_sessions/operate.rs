@@ -1,33 +1,34 @@
 //! Charging sessions at the stations of networks: commands to the network, and what a change of the session brings with it. See
-//! [`shared::models::charging_session::network`] for the life cycle.
+//! [`models::charging_session::network`] for the life cycle.
 //!
 //! A session's row says when something has to be done; the relay sends a message for that moment, and the sweeper sends it again if it was
 //! lost. That a command is sent is written down before it is, so that one whose worker dies is not sent twice.
 
-use serde::{Deserialize, Serialize};
-use shared::charging::calendar::CalendarOwner;
-use shared::charging::session::{CdrOutcome, HOLD};
-use shared::models::action::Action;
-use shared::models::adjustment::Adjustment;
-use shared::models::charging_session::network::{LONGEST, START_PATIENCE, newest_bill};
-use shared::models::charging_session::{
+use crate::App;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::DAY;
+use kernel::window::Window;
+use kernel::{Error, Id};
+use models::action::Action;
+use models::adjustment::Adjustment;
+use models::charging::calendar::CalendarOwner;
+use models::charging::session::{CdrOutcome, HOLD};
+use models::charging_session::network::{LONGEST, START_PATIENCE, newest_bill};
+use models::charging_session::{
     ChargingSession, NetworkSession, SessionFailedReason, SessionStatus, wrong_state,
 };
-use shared::models::driver::Driver;
-use shared::models::network::ObjectId;
-use shared::models::reservation::Reservation;
-use shared::models::stored::Stored;
-use shared::origin::{Origin, Tenant};
-use shared::ports::JobSubject;
-use shared::ports::network::{
+use models::driver::Driver;
+use models::network::ObjectId;
+use models::ports::JobSubject;
+use models::ports::network::{
     CommandStatus, Network as _, Place, Rejection, StartRequest, StopRequest, Subject,
 };
-use shared::store::UnitOfWork;
-use shared::store::calendars::CalendarHold;
-use shared::store::networks::SentCommand;
-use shared::time::DAY;
-use shared::window::Window;
-use shared::{App, Error, Id};
+use models::reservation::Reservation;
+use models::stored::Stored;
+use serde::{Deserialize, Serialize};
+use table::UnitOfWork;
+use table::calendars::CalendarHold;
+use table::networks::SentCommand;
 
 use super::end::fulfilled;
 use crate::function::Function;
@@ -357,7 +358,7 @@ async fn keep_hold(
     app: &App,
     tx: &mut UnitOfWork<'_>,
     row: &mut Stored<ChargingSession>,
-    now: shared::Timestamp,
+    now: kernel::Timestamp,
 ) -> Result<(), Error> {
     let Some(network) = row.object.state.at_network() else {
         return Ok(());

@@ -1,11 +1,12 @@
 //! `GET /v1/charging_sessions/{id}`: shows a session; while it is active, what it has charged so far and what that costs.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charging_session::ChargingSession;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::charging_session::ChargingSession;
+use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-charging-session",

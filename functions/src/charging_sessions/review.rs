@@ -2,14 +2,15 @@
 //! next invoice or to the session's payment method; `dispute` leaves the decision to an operator of the service, and can be followed by
 //! `accept`.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charging_session::ChargingSession;
-use shared::models::charging_session::review::ReviewRequest;
-use shared::store::access::Rows;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::{Code, Error, Kind};
+use models::api_key::Resource;
+use models::charging_session::ChargingSession;
+use models::charging_session::review::ReviewRequest;
+use table::access::Rows;
+use web::{Body, PathId, RequestContext, Route};
 
 use super::operate;
 

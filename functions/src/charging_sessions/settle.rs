@@ -1,17 +1,18 @@
 //! `settle-session`: takes the charge for a session that has ended from its payment method, once. The fees of reservations
 //! come by the same queue.
 
+use kernel::money::Money;
+use kernel::origin::Tenant;
+use models::action::Action;
+use models::charging_session::ChargingSession;
+use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::models::action::Action;
-use shared::models::charging_session::ChargingSession;
-use shared::money::Money;
-use shared::origin::Tenant;
-use shared::ports::JobSubject;
-use shared::store::UnitOfWork;
+use table::UnitOfWork;
+use web::deployment::{Deployment, Need};
 
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
+use table::access::Rows;
 
 use crate::function::Function;
 use crate::job::{Job, find_due};

@@ -1,26 +1,27 @@
 //! Everything that the start of a session depends on, read at once.
 
-use shared::charging::calendar::{CalendarOwner, Entry};
-use shared::charging::effective_price::{ChargingVehicle, EffectivePrice};
-use shared::charging::policies::{Breach, PolicyContext, PricedStation};
-use shared::charging::session::{CalendarEntries, LONGEST, Parties, charging_window, expected};
-use shared::models::charging_session::NewChargingSession;
-use shared::models::charging_station::{ChargingStation, Connector};
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::network::ObjectId;
-use shared::models::payment_method::PaymentMethod;
-use shared::models::reservation::Reservation;
-use shared::models::stored::Stored;
-use shared::models::vehicle::Vehicle;
-use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::money::Currency;
-use shared::operation::Operation;
-use shared::origin::Tenant;
-use shared::store::calendars::Calendars;
-use shared::store::row::ById;
-use shared::window::Window;
-use shared::{App, Code, Error, Id, Timestamp};
+use crate::App;
+use kernel::money::Currency;
+use kernel::origin::Tenant;
+use kernel::window::Window;
+use kernel::{Code, Error, Id, Timestamp};
+use models::charging::calendar::{CalendarOwner, Entry};
+use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
+use models::charging::policies::{Breach, PolicyContext, PricedStation};
+use models::charging::session::{CalendarEntries, LONGEST, Parties, charging_window, expected};
+use models::charging_session::NewChargingSession;
+use models::charging_station::{ChargingStation, Connector};
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::network::ObjectId;
+use models::operation::Operation;
+use models::payment_method::PaymentMethod;
+use models::reservation::Reservation;
+use models::stored::Stored;
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
+use table::calendars::Calendars;
+use table::row::ById;
 
 use std::num::NonZeroU32;
 

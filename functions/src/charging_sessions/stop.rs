@@ -1,14 +1,15 @@
 //! `POST /v1/charging_sessions/{id}/stop`: ends an active session, and cancels a pending one. At the station of a charging network the
 //! network is asked to end the session, which stays `active` until the network reports its end. Simulated vehicles are unplugged as well.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::body::Nothing;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charging_session::ChargingSession;
-use shared::store::access::Rows;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::{Code, Error, Kind};
+use models::api_key::Resource;
+use models::charging_session::ChargingSession;
+use table::access::Rows;
+use web::body::Nothing;
+use web::{Body, PathId, RequestContext, Route};
 
 use super::end::end;
 use super::operate;

@@ -1,18 +1,19 @@
 //! `stop-session`: at the end of a session's hold, extends the hold of a vehicle that stays plugged in, or ends the session as
-//! of that moment. See [`shared::models::charging_session`] for the life cycle.
+//! of that moment. See [`models::charging_session`] for the life cycle.
 
+use kernel::origin::{Origin, Tenant};
+use models::action::Action;
+use models::charging_session::ChargingSession;
+use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
-use shared::deployment::Deployment;
-use shared::models::action::Action;
-use shared::models::charging_session::ChargingSession;
-use shared::origin::{Origin, Tenant};
-use shared::ports::JobSubject;
-use shared::store::UnitOfWork;
+use table::UnitOfWork;
+use web::deployment::Deployment;
 
-use shared::models::stored::Stored;
-use shared::store::access::Rows;
-use shared::store::calendars::CalendarHold;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
+use models::stored::Stored;
+use table::access::Rows;
+use table::calendars::CalendarHold;
 
 use super::end::end;
 use crate::function::Function;

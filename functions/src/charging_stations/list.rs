@@ -2,26 +2,27 @@
 
 use std::ops::RangeInclusive;
 
+use crate::App;
 use axum::extract::State;
-use serde::{Deserialize, Deserializer, de};
-use shared::Reply;
-use shared::charging::effective_price::ChargingVehicle;
-use shared::charging::geo::Corridor;
-use shared::charging::search::{
+use kernel::Reply;
+use kernel::time::{DAY, HOUR, SignedDuration, days};
+use kernel::window::Window;
+use kernel::{Error, Id, Kind, Timestamp};
+use models::api_key::Resource;
+use models::charging::effective_price::ChargingVehicle;
+use models::charging::geo::Corridor;
+use models::charging::search::{
     Circle, LONGEST_ROUTE, MaxPrice, NearbyStation, Place, Search, SearchPosition,
 };
-use shared::http::query::Whole;
-use shared::http::{ListQuery, Query, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charging_station::{ChargingStation, Point};
-use shared::models::driver::Driver;
-use shared::models::vehicle::{ConnectorType, Vehicle};
-use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::store::list::{Cursor, Page};
-use shared::time::{DAY, HOUR, SignedDuration, days};
-use shared::window::Window;
-use shared::{App, Error, Id, Kind, Timestamp};
+use models::charging_station::{ChargingStation, Point};
+use models::driver::Driver;
+use models::vehicle::{ConnectorType, Vehicle};
+use models::vehicle_telemetry::VehicleTelemetry;
+use serde::{Deserialize, Deserializer, de};
+use table::list::{Cursor, Page};
 use utoipa::ToSchema;
+use web::query::Whole;
+use web::{ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-charging-stations",

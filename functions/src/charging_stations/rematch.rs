@@ -1,13 +1,13 @@
 //! What follows from a change of a charging station.
 
+use crate::App;
+use kernel::error::Result;
+use kernel::id::{Id, Kind};
+use kernel::origin::{Mode, Origin, Tenant};
+use models::charging::calendar::CalendarOwner;
+use models::charging_station::{ChargingStation, Connector, StationInternal};
+use models::reservation::Reservation;
 use serde_dynamo::Item;
-use shared::App;
-use shared::charging::calendar::CalendarOwner;
-use shared::error::Result;
-use shared::id::{Id, Kind};
-use shared::models::charging_station::{ChargingStation, Connector, StationInternal};
-use shared::models::reservation::Reservation;
-use shared::origin::{Mode, Origin, Tenant};
 
 use crate::stream::record::{StreamRecord, read};
 

@@ -1,13 +1,14 @@
 //! `GET /v1/charging_stations/{id}`: shows a charging station, with the times in the coming 24 hours in which it is free.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::charging_station::ChargingStation;
-use shared::time::DAY;
-use shared::window::Window;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use kernel::time::DAY;
+use kernel::window::Window;
+use models::api_key::Resource;
+use models::charging_station::ChargingStation;
+use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-charging-station",

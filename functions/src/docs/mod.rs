@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use crate::App;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -9,12 +10,11 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kernel::error::Code;
 use sha2::{Digest as _, Sha256};
-use shared::App;
-use shared::deployment::Deployment;
-use shared::error::Code;
-use shared::http::edge::base_url;
-use shared::http::errors;
+use web::deployment::Deployment;
+use web::edge::base_url;
+use web::errors;
 
 use crate::function::{Function, Trigger};
 

@@ -1,14 +1,15 @@
 //! `POST /v1/drivers/{id}/attach`: attaches a driver to a fleet.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::driver::{Driver, FleetOfDriver};
-use shared::models::fleet::Fleet;
-use shared::store::access::Rows;
-use shared::store::fleets::Counter;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::{Code, Error, Kind};
+use models::api_key::Resource;
+use models::driver::{Driver, FleetOfDriver};
+use models::fleet::Fleet;
+use table::access::Rows;
+use table::fleets::Counter;
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "attach-driver",

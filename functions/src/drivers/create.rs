@@ -1,12 +1,13 @@
 //! `POST /v1/drivers`: creates a driver that is not attached to a fleet.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::account::Account;
-use shared::models::api_key::Resource;
-use shared::models::driver::{Driver, NewDriver};
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::account::Account;
+use models::api_key::Resource;
+use models::driver::{Driver, NewDriver};
+use web::{Body, RequestContext, Route};
 
 use crate::references;
 

@@ -1,17 +1,18 @@
 //! `GET /v1/drivers`: lists the drivers, newest first. Filters: `fleet`, `status`.
 
+use crate::App;
 use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Id, Kind};
+use models::api_key::Resource;
+use models::condition::Condition;
+use models::driver::Driver;
+use models::fleet::{Fleet, FleetStatus};
 use serde::Deserialize;
-use shared::Reply;
-use shared::http::{ListQuery, Query, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::condition::Condition;
-use shared::models::driver::Driver;
-use shared::models::fleet::{Fleet, FleetStatus};
-use shared::store::keys::Partition;
-use shared::store::list::{Members, Page};
-use shared::{App, Error, Id, Kind};
+use table::keys::Partition;
+use table::list::{Members, Page};
 use utoipa::ToSchema;
+use web::{ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-drivers", "/v1/drivers", Resource::Drivers);
 

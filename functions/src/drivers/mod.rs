@@ -9,13 +9,14 @@ pub mod retrieve;
 pub mod topup;
 pub mod update;
 
+use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
-use shared::error::Result;
-use shared::models::driver::Driver;
-use shared::origin::Tenant;
-use shared::{App, Id};
+use kernel::Id;
+use kernel::error::Result;
+use kernel::origin::Tenant;
+use models::driver::Driver;
 
 impl OnChange for Driver {
     /// The tokens of charge cards depend on the driver, who has a card from the beginning.

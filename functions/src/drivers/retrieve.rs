@@ -1,6 +1,6 @@
 //! `GET /v1/drivers/{id}`: shows a driver.
 
-use shared::http::Route;
-use shared::models::api_key::Resource;
+use models::api_key::Resource;
+use web::Route;
 
 pub const ROUTE: Route = Route::get("retrieve-driver", "/v1/drivers/{id}", Resource::Drivers);

@@ -1,14 +1,15 @@
 //! `POST /v1/drivers/{id}/top_up`: charges a payment method and credits the wallet of a driver. If the driver is deleted
 //! or the currency of the wallet changes during the charge, it is refunded and the response is 404 or 409.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::driver::Driver;
-use shared::models::transaction::TopUp;
-use shared::store::wallets::Wallet;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::driver::Driver;
+use models::transaction::TopUp;
+use table::wallets::Wallet;
+use web::{Body, PathId, RequestContext, Route};
 
 use crate::payments::top_up;
 

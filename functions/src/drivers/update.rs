@@ -1,11 +1,12 @@
 //! `POST /v1/drivers/{id}`: updates a driver.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::driver::{Driver, DriverChange};
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::driver::{Driver, DriverChange};
+use web::{Body, PathId, RequestContext, Route};
 
 use crate::references;
 

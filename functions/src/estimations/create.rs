@@ -1,17 +1,18 @@
 //! `POST /v1/estimations`: estimates the duration and cost of charging a vehicle at a station.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::charging::estimate::estimate;
-use shared::charging::policies::{PolicyContext, PricedStation, judge};
-use shared::http::{Body, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::estimation::{Estimation, NewEstimation};
-use shared::models::fleet::Fleet;
-use shared::models::stored::Stored;
-use shared::models::vehicle::Vehicle;
-use shared::window::Window;
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::window::Window;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::charging::estimate::estimate;
+use models::charging::policies::{PolicyContext, PricedStation, judge};
+use models::estimation::{Estimation, NewEstimation};
+use models::fleet::Fleet;
+use models::stored::Stored;
+use models::vehicle::Vehicle;
+use web::{Body, RequestContext, Route};
 
 use crate::policies;
 

@@ -1,7 +1,7 @@
 //! `GET /v1/estimations/{id}`: shows an estimation.
 
-use shared::http::Route;
-use shared::models::api_key::Resource;
+use models::api_key::Resource;
+use web::Route;
 
 pub const ROUTE: Route = Route::get(
     "retrieve-estimation",

@@ -2,17 +2,18 @@
 //! is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with
 //! 403.
 
+use crate::App;
 use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::condition::Condition;
+use models::event::{Event, EventType};
 use serde::Deserialize;
-use shared::Reply;
-use shared::http::{Conditional, Created, ListQuery, Query, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::condition::Condition;
-use shared::models::event::{Event, EventType};
-use shared::store::keys::Partition;
-use shared::store::list::{Among, Page};
-use shared::{App, Error, Kind};
+use table::keys::Partition;
+use table::list::{Among, Page};
 use utoipa::ToSchema;
+use web::{Conditional, Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-events", "/v1/events", Resource::Events)
 .sometimes_requiring(&[Conditional {

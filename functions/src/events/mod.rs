@@ -2,7 +2,7 @@
 //!
 //! A key sees an event only if it may read the kind of object that the event shows, besides events themselves.
 
-use shared::http::Conditional;
+use web::Conditional;
 
 pub mod list;
 pub mod redeliver;

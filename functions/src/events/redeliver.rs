@@ -1,14 +1,15 @@
 //! `POST /v1/events/{id}/redeliver`: delivers an event once more to every endpoint that is subscribed to its type now. The key
 //! has to be allowed to read the kind of object that the event shows as well: otherwise 403.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::body::Nothing;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::event::{Delivery, Event};
-use shared::store::deliveries::Deliveries;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::event::{Delivery, Event};
+use table::deliveries::Deliveries;
+use web::body::Nothing;
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "redeliver-event",

@@ -1,12 +1,13 @@
 //! `GET /v1/events/{id}`: shows an event. The key has to be allowed to read the kind of object that the event shows as well:
 //! otherwise 403.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::event::Event;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::event::Event;
+use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("retrieve-event", "/v1/events/{id}", Resource::Events)
     .sometimes_requiring(&[super::SHOWS_ONE]);

@@ -1,14 +1,15 @@
 //! `bill-fleet`: when a billing period of a fleet is over, drafts an invoice of the amounts due in each currency, to be
 //! finalized a day later; when a reporting period is over, creates its report. A period without sessions has neither.
 
+use kernel::origin::{Origin, Tenant};
+use models::fleet::Fleet;
+use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
-use shared::deployment::Deployment;
-use shared::models::fleet::Fleet;
-use shared::origin::{Origin, Tenant};
-use shared::ports::JobSubject;
+use web::deployment::Deployment;
 
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
+use table::access::Rows;
 
 use crate::function::Function;
 use crate::job::Job;

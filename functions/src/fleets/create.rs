@@ -1,13 +1,14 @@
 //! `POST /v1/fleets`: creates a fleet.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::account::Account;
-use shared::models::api_key::Resource;
-use shared::models::fleet::{Fleet, NewFleet};
-use shared::models::payment_method::Payer;
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::account::Account;
+use models::api_key::Resource;
+use models::fleet::{Fleet, NewFleet};
+use models::payment_method::Payer;
+use web::{Body, RequestContext, Route};
 
 use crate::references;
 

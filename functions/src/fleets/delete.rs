@@ -1,12 +1,13 @@
 //! `DELETE /v1/fleets/{id}`: deletes a fleet that has no vehicles, no drivers and an empty wallet.
 
+use crate::App;
 use axum::extract::State;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::fleet::Fleet;
-use shared::store::access::Rows;
-use shared::{App, Error, Kind};
-use shared::{Deleted, Reply};
+use kernel::{Deleted, Reply};
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::fleet::Fleet;
+use table::access::Rows;
+use web::{PathId, RequestContext, Route};
 
 use crate::references;
 

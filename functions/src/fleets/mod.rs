@@ -8,12 +8,12 @@ pub mod retrieve;
 pub mod topup;
 pub mod update;
 
+use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
-use shared::App;
-use shared::error::Result;
-use shared::models::fleet::Fleet;
+use kernel::error::Result;
+use models::fleet::Fleet;
 
 impl OnChange for Fleet {
     /// The tokens of charge cards depend on the fleet.

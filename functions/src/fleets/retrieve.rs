@@ -1,6 +1,6 @@
 //! `GET /v1/fleets/{id}`: shows a fleet.
 
-use shared::http::Route;
-use shared::models::api_key::Resource;
+use models::api_key::Resource;
+use web::Route;
 
 pub const ROUTE: Route = Route::get("retrieve-fleet", "/v1/fleets/{id}", Resource::Fleets);

@@ -1,14 +1,15 @@
 //! `POST /v1/fleets/{id}/top_up`: charges a payment method and credits the wallet of a fleet. If the fleet is deleted or
 //! the currency of its wallet changes during the charge, it is refunded and the response is 404 or 409.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::fleet::Fleet;
-use shared::models::transaction::TopUp;
-use shared::store::wallets::Wallet;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::fleet::Fleet;
+use models::transaction::TopUp;
+use table::wallets::Wallet;
+use web::{Body, PathId, RequestContext, Route};
 
 use crate::payments::top_up;
 

@@ -1,13 +1,14 @@
 //! `POST /v1/fleets/{id}`: updates a fleet.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::fields::patch::Change;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::fleet::{Fleet, FleetChange};
-use shared::models::payment_method::Payer;
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::fields::patch::Change;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::fleet::{Fleet, FleetChange};
+use models::payment_method::Payer;
+use web::{Body, PathId, RequestContext, Route};
 
 use crate::references;
 

@@ -1,15 +1,16 @@
 //! `check-invoice`: finalizes the draft of a billing cycle, reports that an open invoice is overdue, finishes an
 //! interrupted payment, and marks the sessions of a paid invoice as paid.
 
+use kernel::origin::{Origin, Tenant};
+use models::invoice::{Concern, Invoice};
+use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::models::invoice::{Concern, Invoice};
-use shared::origin::{Origin, Tenant};
-use shared::ports::JobSubject;
+use web::deployment::{Deployment, Need};
 
-use shared::models::stored::Stored;
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
+use models::stored::Stored;
+use table::access::Rows;
 
 use super::{pay_off, payment};
 use crate::function::Function;

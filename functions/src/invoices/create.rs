@@ -1,19 +1,20 @@
 //! `POST /v1/invoices`: drafts an invoice of the sessions that ended within a window, and of reservation fees that are due
 //! since then, as far as no other invoice bills them.
 
-use shared::store::access::Rows;
 use std::time::Duration;
+use table::access::Rows;
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::account::Account;
-use shared::models::api_key::Resource;
-use shared::models::fleet::Fleet;
-use shared::models::invoice::{Invoice, NewInvoice};
-use shared::money::Currency;
-use shared::origin::Tenant;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::money::Currency;
+use kernel::origin::Tenant;
+use kernel::{Code, Error, Kind};
+use models::account::Account;
+use models::api_key::Resource;
+use models::fleet::Fleet;
+use models::invoice::{Invoice, NewInvoice};
+use web::{Body, RequestContext, Route};
 
 use crate::payments;
 

@@ -1,11 +1,12 @@
 //! `DELETE /v1/invoices/{id}`: deletes a draft. Its sessions can be billed by another invoice.
 
+use crate::App;
 use axum::extract::State;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::invoice::Invoice;
-use shared::{App, Error};
-use shared::{Deleted, Reply};
+use kernel::Error;
+use kernel::{Deleted, Reply};
+use models::api_key::Resource;
+use models::invoice::Invoice;
+use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::delete("delete-invoice", "/v1/invoices/{id}", Resource::Invoices);
 

@@ -1,18 +1,19 @@
 //! `GET /v1/invoices`: lists the invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and
 //! past their due date.
 
+use crate::App;
 use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Id, Kind};
+use models::api_key::Resource;
+use models::condition::Condition;
+use models::fleet::Fleet;
+use models::invoice::{Invoice, InvoiceFilter};
 use serde::Deserialize;
-use shared::Reply;
-use shared::http::{ListQuery, Query, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::condition::Condition;
-use shared::models::fleet::Fleet;
-use shared::models::invoice::{Invoice, InvoiceFilter};
-use shared::store::keys::Partition;
-use shared::store::list::Page;
-use shared::{App, Error, Id, Kind};
+use table::keys::Partition;
+use table::list::Page;
 use utoipa::ToSchema;
+use web::{ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-invoices", "/v1/invoices", Resource::Invoices);
 

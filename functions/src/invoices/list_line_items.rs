@@ -1,12 +1,13 @@
 //! `GET /v1/invoices/{id}/line_items`: lists all line items of an invoice, the newest session or reservation first.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{ListQuery, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::invoice::{Invoice, LineItem};
-use shared::store::list::Page;
-use shared::{App, Error, Kind};
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::invoice::{Invoice, LineItem};
+use table::list::Page;
+use web::{ListQuery, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-invoice-line-items",

@@ -14,11 +14,12 @@ pub mod retrieve;
 pub mod update;
 pub mod void;
 
+use crate::App;
 use crate::stream::change::OnChange;
-use shared::error::Result;
-use shared::models::invoice::Invoice;
-use shared::origin::Tenant;
-use shared::{App, Id};
+use kernel::Id;
+use kernel::error::Result;
+use kernel::origin::Tenant;
+use models::invoice::Invoice;
 
 impl OnChange for Invoice {
     async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {

@@ -1,16 +1,17 @@
 //! `POST /v1/invoices/{id}/pay`: pays an open invoice.
 
+use crate::App;
 use axum::extract::State;
-use shared::deployment::Need;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::account::Account;
-use shared::models::api_key::{Resource, Scope};
-use shared::models::invoice::{Invoice, PayInvoice};
-use shared::models::payment_method::PaymentMethod;
-use shared::models::stored::Stored;
-use shared::store::access::Rows;
-use shared::{App, Code, Error, Id, Kind};
-use shared::{Reply, Response};
+use kernel::{Code, Error, Id, Kind};
+use kernel::{Reply, Response};
+use models::account::Account;
+use models::api_key::{Resource, Scope};
+use models::invoice::{Invoice, PayInvoice};
+use models::payment_method::PaymentMethod;
+use models::stored::Stored;
+use table::access::Rows;
+use web::deployment::Need;
+use web::{Body, PathId, RequestContext, Route};
 
 use super::payment;
 use crate::payments::{self, Progress};

@@ -1,15 +1,16 @@
 //! Marks the sessions and fees of an invoice as paid, once it is paid.
 
-use shared::models::charging_session::ChargingSession;
-use shared::models::invoice::{Invoice, LineType};
-use shared::models::reservation::Reservation;
-use shared::origin::Origin;
-use shared::store::UnitOfWork;
+use kernel::origin::Origin;
+use models::charging_session::ChargingSession;
+use models::invoice::{Invoice, LineType};
+use models::reservation::Reservation;
+use table::UnitOfWork;
 
-use shared::models::stored::Stored;
-use shared::store::list::{Cursor, PageRequest};
-use shared::store::row::ById;
-use shared::{App, Error, Id};
+use crate::App;
+use kernel::{Error, Id};
+use models::stored::Stored;
+use table::list::{Cursor, PageRequest};
+use table::row::ById;
 
 /// How many sessions and reservations are written at once.
 const BATCH: usize = 50;

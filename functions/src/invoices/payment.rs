@@ -1,16 +1,17 @@
 //! Paying an invoice, so that money moves once: the attempt and its pending transaction are written, then charged under a key
 //! that follows from the invoice and the number of the attempt, then the result is written to both.
 
-use shared::Response;
-use shared::http::RequestContext;
-use shared::models::invoice::{Attempt, Invoice};
-use shared::models::payment_method::PaymentMethod;
-use shared::models::stored::Stored;
-use shared::models::transaction::PaymentOutcome;
-use shared::money::Money;
-use shared::origin::Origin;
-use shared::store::UnitOfWork;
-use shared::{App, Error};
+use crate::App;
+use kernel::Error;
+use kernel::Response;
+use kernel::money::Money;
+use kernel::origin::Origin;
+use models::invoice::{Attempt, Invoice};
+use models::payment_method::PaymentMethod;
+use models::stored::Stored;
+use models::transaction::PaymentOutcome;
+use table::UnitOfWork;
+use web::RequestContext;
 
 use crate::payments::{self, Bill, Payment, Progress};
 

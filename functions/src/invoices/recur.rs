@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use shared::models::fleet::Fleet;
-use shared::models::invoice::{Invoice, NewInvoice};
-use shared::money::Currency;
-use shared::origin::Origin;
-use shared::window::Window;
+use kernel::money::Currency;
+use kernel::origin::Origin;
+use kernel::window::Window;
+use models::fleet::Fleet;
+use models::invoice::{Invoice, NewInvoice};
 
-use shared::time::{DAY, SignedDuration};
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::time::{DAY, SignedDuration};
+use kernel::{Error, Id, Kind};
 
 /// How long a draft can be looked through before it is finalized.
 const DRAFT: SignedDuration = DAY;

@@ -1,11 +1,12 @@
 //! `POST /v1/invoices/{id}`: updates a draft or open invoice.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::invoice::{Invoice, InvoiceChange};
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::invoice::{Invoice, InvoiceChange};
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("update-invoice", "/v1/invoices/{id}", Resource::Invoices)
     .refusing(&[Code::InvoiceUpdateInvalidState]);

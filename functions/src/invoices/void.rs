@@ -1,12 +1,13 @@
 //! `POST /v1/invoices/{id}/void`: voids an open or uncollectible invoice. Its sessions can be billed by another invoice.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::body::Nothing;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::invoice::Invoice;
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::invoice::Invoice;
+use web::body::Nothing;
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("void-invoice", "/v1/invoices/{id}/void", Resource::Invoices)
     .refusing(&[Code::InvoiceVoidInvalidState]);

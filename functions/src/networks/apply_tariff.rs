@@ -1,11 +1,12 @@
 //! Gives the connectors that name a tariff its prices, after it was changed. A tariff of many locations is applied to
 //! some of them at a time.
 
+use crate::App;
+use kernel::Error;
+use kernel::origin::Mode;
+use models::network::ObjectId;
+use models::ports::{JobSubject, digest_of};
 use serde::{Deserialize, Serialize};
-use shared::models::network::ObjectId;
-use shared::origin::Mode;
-use shared::ports::{JobSubject, digest_of};
-use shared::{App, Error};
 
 use crate::function::Function;
 use crate::job::Job;

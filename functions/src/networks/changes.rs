@@ -1,11 +1,11 @@
 //! What follows from what a charging network has sent, and from the responses to commands.
 
-use shared::App;
-use shared::error::Result;
-use shared::ocpi::network::Network;
-use shared::ocpi::object::Module;
-use shared::store::keys;
-use shared::store::networks::operators;
+use crate::App;
+use kernel::error::Result;
+use ocpi::network::Network;
+use ocpi::object::Module;
+use table::keys;
+use table::networks::operators;
 
 use super::apply_tariff::ApplyTariff;
 use super::results::ApplyResult;

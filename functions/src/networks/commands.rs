@@ -3,18 +3,19 @@
 //! A command is stored before it is sent, with the object that it is about, so that a result which arrives before the response finds it.
 //! The station's result is stored with the command when it arrives (`crate::ocpi::commands`).
 
+use crate::App;
+use kernel::time::{MINUTE, SignedDuration, minutes, seconds};
+use kernel::{Error, Id, Kind, Timestamp};
+use models::network::{Owner, PartyId};
+use models::ports::network::Subject;
+use models::stored::Stored;
+use ocpi::client::{Failure, Platform, below};
+use ocpi::command::{Command, CommandResponse, ResponseType};
+use ocpi::network::Network;
+use ocpi::reader::lenient;
+use ocpi::versions::{InterfaceRole, OwnUrls, module};
 use serde_json::Value;
-use shared::models::network::{Owner, PartyId};
-use shared::models::stored::Stored;
-use shared::ocpi::command::{Command, CommandResponse, ResponseType};
-use shared::ocpi::network::Network;
-use shared::ocpi::reader::lenient;
-use shared::ocpi::versions::{InterfaceRole, OwnUrls, module};
-use shared::ocpi_client::{Failure, Platform, below};
-use shared::ports::network::Subject;
-use shared::store::networks::SentCommand;
-use shared::time::{MINUTE, SignedDuration, minutes, seconds};
-use shared::{App, Error, Id, Kind, Timestamp};
+use table::networks::SentCommand;
 
 /// How long a result is waited for that the operator has given no time for, and at most.
 const PATIENCE: SignedDuration = MINUTE;
@@ -162,16 +163,16 @@ pub(super) fn platform<'a>(
     network: &Stored<Network>,
     to: &PartyId,
 ) -> Result<Platform<'a>, Error> {
-    let token = network.foreign_token(&app.settings.encryption_keys)?;
+    let token = Network::foreign_token(network, &app.settings.encryption_keys)?;
     Ok(app.platform(token, Some(to.clone())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ocpi::client::Explanation;
+    use ocpi::envelope::StatusCode;
     use serde_json::json;
-    use shared::ocpi::envelope::StatusCode;
-    use shared::ocpi_client::Explanation;
 
     #[test]
     fn only_an_answer_that_was_read_says_that_a_command_had_no_effect() {

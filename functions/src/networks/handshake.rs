@@ -10,19 +10,20 @@
 //!
 //! When an operator revokes a network, its platform is notified with `DELETE credentials`, as far as it can be reached.
 
-use serde::Serialize;
-use shared::models::stored::Stored;
-use shared::ocpi::credentials::{BusinessDetails, Credentials, CredentialsRole, CredentialsToken};
-use shared::ocpi::envelope::StatusCode;
-use shared::ocpi::network::{Network, NetworkStatus, OwnToken, Registration};
-use shared::ocpi::party::Role;
-use shared::ocpi::versions::{
+use crate::App;
+use kernel::origin::{Mode, Origin};
+use kernel::{Error, Id};
+use models::stored::Stored;
+use ocpi::client::{Failure, checked};
+use ocpi::credentials::{BusinessDetails, Credentials, CredentialsRole, CredentialsToken};
+use ocpi::envelope::StatusCode;
+use ocpi::network::{Network, NetworkStatus, OwnToken, Registration};
+use ocpi::party::Role;
+use ocpi::versions::{
     self, Endpoint, InterfaceRole, OcpiVersion, OwnUrls, Version, VersionDetails, module,
 };
-use shared::ocpi_client::{Failure, checked};
-use shared::origin::{Mode, Origin};
-use shared::store::networks::{operators, shared_origin};
-use shared::{App, Error, Id};
+use serde::Serialize;
+use table::networks::{operators, shared_origin};
 
 use super::hubs;
 
@@ -174,11 +175,16 @@ async fn register(
     }
     let id = network.object.id.clone();
     let before = network.object.own_parties();
-    network.register(registration, &app.settings.encryption_keys, origin.now)?;
+    Network::register(
+        &mut network,
+        registration,
+        &app.settings.encryption_keys,
+        origin.now,
+    )?;
     network.internal.own_url = Some(own_url);
     let after = network.object.own_parties();
     if !before.is_empty() && !after.is_subset(&before) {
-        network.ask_for_full_pull(origin.now);
+        Network::ask_for_full_pull(&mut network, origin.now);
     }
     for party in &network.object.parties {
         if party.awaits_approval && hubs::is_of_another(app, origin, &party.id, &id).await? {
@@ -189,7 +195,7 @@ async fn register(
     let mut tx = app.store.begin(origin);
     if let Some((token, repeated)) = token {
         tx.add_own_token(&token.hash, &id)?;
-        if let Some(outdated) = network.replace_token(token, repeated, origin.now) {
+        if let Some(outdated) = Network::replace_token(&mut network, token, repeated, origin.now) {
             tx.remove_own_token(&outdated.hash)?;
         }
     }
@@ -275,7 +281,7 @@ pub async fn start(
         let own = own_credentials(app, own_url, &token_b);
         let own = serde_json::to_value(own).map_err(Error::internal)?;
         let answer = platform.post(target, &own).await?;
-        let credentials: Credentials = shared::ocpi::reader::lenient(&answer)
+        let credentials: Credentials = ocpi::reader::lenient(&answer)
             .map_err(|why| Error::malformed(format!("the platform's credentials: {why}")))?;
         let own = &app.settings.own_party.id;
         credentials.check(own).map_err(Error::malformed)?;
@@ -315,7 +321,7 @@ pub async fn set_status(
     let internal = &network.internal;
     let tokens = internal.token.iter().chain(&internal.previous_token);
     let hashes: Vec<String> = tokens.map(|token| token.hash.clone()).collect();
-    network.set_status(status, origin.now)?;
+    Network::set_status(&mut network, status, origin.now)?;
     let id = network.object.id.clone();
     let mut tx = app.store.begin(origin);
     if status == NetworkStatus::Revoked {
@@ -357,7 +363,7 @@ pub async fn revoke(
         .endpoint(module::CREDENTIALS, InterfaceRole::Sender)
         .map(str::to_owned);
     let registered = network.internal.foreign_token.is_some();
-    let token = network.foreign_token(&app.settings.encryption_keys);
+    let token = Network::foreign_token(&network, &app.settings.encryption_keys);
     let revoked = set_status(app, origin, network, NetworkStatus::Revoked).await?;
     let (Some(endpoint), true) = (endpoint, registered) else {
         return Ok((revoked, None));

@@ -6,15 +6,16 @@
 
 use std::collections::BTreeSet;
 
+use crate::App;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use shared::models::network::PartyId;
-use shared::models::stored::Stored;
-use shared::ocpi::network::Network;
-use shared::ocpi::party::Role;
-use shared::ocpi::token::ClientInfo;
-use shared::origin::{Mode, Origin};
-use shared::store::networks::shared_origin;
-use shared::{App, Error, Id};
+use kernel::origin::{Mode, Origin};
+use kernel::{Error, Id};
+use models::network::PartyId;
+use models::stored::Stored;
+use ocpi::network::Network;
+use ocpi::party::Role;
+use ocpi::token::ClientInfo;
+use table::networks::shared_origin;
 
 /// How often a network is read again after a concurrent change.
 const TRIES: usize = 8;
@@ -49,7 +50,7 @@ pub async fn report(
         for report in reports {
             let reported = match refusal(app, &origin, &network, report).await? {
                 Some(why) => Err(why),
-                None => network.report_party(report, origin.now),
+                None => Network::report_party(&mut network, report, origin.now),
             };
             match reported {
                 Ok(changed) => is_changed |= changed,
@@ -122,7 +123,7 @@ pub async fn approve(
         let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
         let before = network.object.own_parties();
         for party in parties {
-            network.approve(party, is_approved, origin.now)?;
+            Network::approve(&mut network, party, is_approved, origin.now)?;
         }
         match save(app, &origin, network, &before, true).await {
             Err(Error::Contended) => {}
@@ -170,7 +171,7 @@ async fn save(
     let id = network.object.id.clone();
     let after = network.object.own_parties();
     if begins_pull && !after.is_subset(before) {
-        network.ask_for_full_pull(origin.now);
+        Network::ask_for_full_pull(&mut network, origin.now);
     }
     let mut tx = app.store.begin(origin);
     for party in after.difference(before) {

@@ -1,22 +1,23 @@
 //! `import-stations`: loads stations from files of OCPI 2.2.1 Location and Tariff objects. Only an operator may invoke it.
 //!
 //! An object that cannot be used is reported and skipped; the others are loaded. Loading a station again changes what the file
-//! says differently than the last time (`shared::ocpi::update`). Each station that changes is written on the condition that
+//! says differently than the last time (`ocpi::update`). Each station that changes is written on the condition that
 //! it has not changed since it was read, so that a session that starts or ends in between keeps its effect. An import that
 //! fails half-way has loaded some stations; the next one does the rest.
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::App;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kernel::function_scope;
+use kernel::origin::{Mode, Origin, Tenant};
+use kernel::{Error, Id, Kind, Timestamp};
+use models::charging_station::ChargingStation;
+use models::stored::Stored;
+use ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::models::charging_station::ChargingStation;
-use shared::models::stored::Stored;
-use shared::ocpi::{ImportedStation, Location, Skipped, Tariff, Tariffs, reader, update};
-use shared::origin::{Mode, Origin, Tenant};
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind, Timestamp};
+use table::access::Rows;
+use web::deployment::{Deployment, Need};
 
 use crate::function::{Function, Trigger};
 

@@ -1,21 +1,22 @@
 //! `manage-networks`: what operators do with charging networks. Only an operator may invoke it.
 
+use crate::App;
+use kernel::function_scope;
+use kernel::origin::{Mode, Origin, Tenant};
+use kernel::{Error, Id, Kind, Timestamp};
+use models::charging_session::ChargingSession;
+use models::charging_session::review::OperatorDecision;
+use models::network::PartyId;
+use models::ports::network::Subject;
+use ocpi::network::{Network, NetworkStatus};
+use ocpi::token::ChargingPreferences;
+use ocpi::versions::OwnUrls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::models::charging_session::ChargingSession;
-use shared::models::charging_session::review::OperatorDecision;
-use shared::models::network::PartyId;
-use shared::ocpi::network::{Network, NetworkStatus};
-use shared::ocpi::token::ChargingPreferences;
-use shared::ocpi::versions::OwnUrls;
-use shared::origin::{Mode, Origin, Tenant};
-use shared::ports::network::Subject;
-use shared::store::access::Rows;
-use shared::store::charge_cards::CardUidUse;
-use shared::store::networks::{Pull, shared_origin};
-use shared::{App, Error, Id, Kind, Timestamp};
+use table::access::Rows;
+use table::charge_cards::CardUidUse;
+use table::networks::{Pull, shared_origin};
+use web::deployment::{Deployment, Need};
 
 use super::operator::set_charging_preferences;
 use super::{handshake, hubs};
@@ -444,7 +445,7 @@ async fn pull(
         ));
     }
     if full {
-        network.ask_for_full_pull(now);
+        Network::ask_for_full_pull(&mut network, now);
         if let Some(mut last) = app.store.pull(mode, id).await? {
             last.give_up();
             app.store.put_pull(mode, id, &last).await?;

@@ -1,11 +1,12 @@
 //! Objects of networks that are stored as they are received, and nothing else at once: tariffs, sessions, CDRs and the parties of a hub.
 
+use crate::App;
+use kernel::Error;
+use kernel::origin::Mode;
+use models::network::ObjectId;
+use ocpi::object::{Refusal, Update};
 use serde_json::Value;
-use shared::models::network::ObjectId;
-use shared::ocpi::object::{Refusal, Update};
-use shared::origin::Mode;
-use shared::store::networks::{ReceivedObject, shared_origin};
-use shared::{App, Error};
+use table::networks::{ReceivedObject, shared_origin};
 
 use crate::ocpi::edge::Party;
 use crate::ocpi::reply::{Reply, Result as Replied};

@@ -1,27 +1,28 @@
 //! What operates a station: the adapters of the port [`Network`].
 
+use crate::App;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
-use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::models::charging_station::{ChargingStation, Connector};
-use shared::models::network::{EvseId, Owner};
-use shared::models::stored::Stored;
-use shared::ocpi::command::{Command, ResponseType};
-use shared::ocpi::network::Network as OcpiNetwork;
-use shared::ocpi::token::ChargingPreferences;
-use shared::ocpi::versions::{InterfaceRole, module};
-use shared::ocpi_client::below;
-use shared::operation::{Operation, Simulation};
-use shared::origin::{Mode, Tenant};
-use shared::ports::network::{
+use kernel::origin::{Mode, Tenant};
+use kernel::{Error, Id};
+use models::charging_session::{ChargingSession, SessionStatus};
+use models::charging_station::{ChargingStation, Connector};
+use models::network::{EvseId, Owner};
+use models::operation::{Operation, Simulation};
+use models::ports::network::{
     CancelRequest, CommandStatus, Network, Place, Rejection, ReserveRequest, StartRequest,
     StopRequest, Subject,
 };
-use shared::{App, Error, Id};
+use models::stored::Stored;
+use ocpi::client::below;
+use ocpi::command::{Command, ResponseType};
+use ocpi::network::Network as OcpiNetwork;
+use ocpi::token::ChargingPreferences;
+use ocpi::versions::{InterfaceRole, module};
 
 use super::commands::{self, Response};
 
-/// Accepts every command at once. What charges follows from the time that passes (`shared::charging::simulation`).
+/// Accepts every command at once. What charges follows from the time that passes (`models::charging::simulation`).
 #[derive(Debug, Clone, Copy)]
 pub struct Simulated(Simulation);
 

@@ -3,15 +3,16 @@
 //! The present state of the token is sent, so that messages may arrive in any order. A platform that cannot be reached is tried again by
 //! the queue; one that refuses the token is not.
 
+use crate::App;
+use kernel::origin::Mode;
+use kernel::{Error, Id};
+use models::ports::{JobSubject, digest_of};
+use models::stored::Stored;
+use ocpi::client::below;
+use ocpi::network::Network;
+use ocpi::versions::{InterfaceRole, module};
 use serde::{Deserialize, Serialize};
-use shared::models::stored::Stored;
-use shared::ocpi::network::Network;
-use shared::ocpi::versions::{InterfaceRole, module};
-use shared::ocpi_client::below;
-use shared::origin::Mode;
-use shared::ports::{JobSubject, digest_of};
-use shared::store::networks::operators;
-use shared::{App, Error, Id};
+use table::networks::operators;
 
 use super::workers;
 use crate::function::Function;
@@ -57,7 +58,7 @@ impl Job for PushToken {
         let (Some(endpoint), Some(token)) = (endpoint, token) else {
             return Ok(());
         };
-        let key = network.foreign_token(&app.settings.encryption_keys)?;
+        let key = Network::foreign_token(&network, &app.settings.encryption_keys)?;
         let platform = app.platform(key, network.object.main_party().cloned());
         let (country, party) = (token.owner.country_code(), token.owner.party_id());
         let url = below(endpoint, &[country, party, &token.uid]);

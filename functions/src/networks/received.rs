@@ -13,25 +13,26 @@
 //! What an object belongs to is written in the transaction that changes the session, so that of two workers with the same object one has
 //! to begin again.
 
+use crate::App;
+use kernel::origin::{Mode, Origin, Tenant};
+use kernel::time::{SignedDuration, minutes};
+use kernel::{Error, Id, Kind, Timestamp};
+use models::charging::session::{CardSession, CdrOutcome};
+use models::charging_session::network::{CdrReport, ReportedState, SessionReport};
+use models::charging_session::{ChargingSession, SessionStatus};
+use models::charging_station::{ChargingStation, Connector};
+use models::network::{EvseId, ForeignId, Module, ObjectId, Owner};
+use models::ports::network::Subject;
+use models::ports::{JobSubject, digest_of};
+use models::stored::Stored;
+use ocpi::cdr::Cdr;
+use ocpi::cost::CdrToken;
+use ocpi::reader::lenient;
+use ocpi::session::Session;
 use serde::{Deserialize, Serialize};
-use shared::charging::session::{CardSession, CdrOutcome};
-use shared::models::charging_session::network::{CdrReport, ReportedState, SessionReport};
-use shared::models::charging_session::{ChargingSession, SessionStatus};
-use shared::models::charging_station::{ChargingStation, Connector};
-use shared::models::network::{EvseId, ForeignId, Module, ObjectId, Owner};
-use shared::models::stored::Stored;
-use shared::ocpi::cdr::Cdr;
-use shared::ocpi::cost::CdrToken;
-use shared::ocpi::reader::lenient;
-use shared::ocpi::session::Session;
-use shared::origin::{Mode, Origin, Tenant};
-use shared::ports::network::Subject;
-use shared::ports::{JobSubject, digest_of};
-use shared::store::keys::Partition;
-use shared::store::list::PageRequest;
-use shared::store::networks::{ReceivedObject, SentCommand};
-use shared::time::{SignedDuration, minutes};
-use shared::{App, Error, Id, Kind, Timestamp};
+use table::keys::Partition;
+use table::list::PageRequest;
+use table::networks::{ReceivedObject, SentCommand};
 
 use super::tokens::{self, Holder};
 use super::workers;

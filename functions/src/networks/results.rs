@@ -4,10 +4,11 @@
 //! and [`ApplyResult`] passes the command on to what it is about. What follows from a result is decided there, by the state that the object
 //! has by then, so that a message may come late or twice.
 
+use crate::App;
+use kernel::origin::Mode;
+use kernel::{Error, Id, Kind};
+use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
-use shared::origin::Mode;
-use shared::ports::JobSubject;
-use shared::{App, Error, Id, Kind};
 
 use super::workers;
 use crate::charging_sessions::operate;

@@ -14,19 +14,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::App;
+use kernel::Error;
+use kernel::origin::{Mode, Origin};
+use models::charging_station::{ChargingStation, ConnectorStatus, StationStatus};
+use models::network::{Module, ObjectId, Owner};
+use models::stored::Stored;
+use ocpi::location::{EvseStatus, ImportedStation, Location};
+use ocpi::network::Network;
+use ocpi::object::{Refusal, TIMES, Update, text_of};
+use ocpi::reader::{Objects, lenient};
+use ocpi::tariff::{Tariff, Tariffs};
+use ocpi::update::merged;
 use serde_json::Value;
-use shared::models::charging_station::{ChargingStation, ConnectorStatus, StationStatus};
-use shared::models::network::{Module, ObjectId, Owner};
-use shared::models::stored::Stored;
-use shared::ocpi::location::{EvseStatus, ImportedStation, Location};
-use shared::ocpi::network::Network;
-use shared::ocpi::object::{Refusal, TIMES, Update, text_of};
-use shared::ocpi::reader::{Objects, lenient};
-use shared::ocpi::tariff::{Tariff, Tariffs};
-use shared::ocpi::update::merged;
-use shared::origin::{Mode, Origin};
-use shared::store::networks::{ReceivedObject, shared_origin};
-use shared::{App, Error};
+use table::networks::{ReceivedObject, shared_origin};
 
 /// How often a location is read again after a concurrent change.
 const TRIES: usize = 10;
@@ -275,7 +276,7 @@ pub async fn remove(
     app: &App,
     mode: Mode,
     id: &ObjectId,
-    before: shared::Timestamp,
+    before: kernel::Timestamp,
 ) -> Result<bool, Error> {
     let origin = shared_origin(mode, app.now());
     for _ in 0..TRIES {

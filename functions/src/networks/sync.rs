@@ -25,28 +25,29 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
+use crate::App;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kernel::origin::Mode;
+use kernel::time::{DAY, HOUR, MINUTE, SignedDuration, hours, minutes, seconds};
+use kernel::{Error, Id, Timestamp};
+use models::action::Action;
+use models::network::{Module, ObjectId, PartyId};
+use models::ports::JobSubject;
+use models::stored::Stored;
+use ocpi::cdr::Cdr;
+use ocpi::client::{Failure, MAX_PAGE, PageStream};
+use ocpi::network::{Network, PartyRefusal};
+use ocpi::object::{Part, Refusal, Update, put, put_part};
+use ocpi::party::PartyStatus;
+use ocpi::reader::{self, lenient};
+use ocpi::session::Session;
+use ocpi::tariff::Tariff;
+use ocpi::token::ClientInfo;
+use ocpi::versions::InterfaceRole;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use shared::models::action::Action;
-use shared::models::network::{Module, ObjectId, PartyId};
-use shared::models::stored::Stored;
-use shared::ocpi::cdr::Cdr;
-use shared::ocpi::network::{Network, PartyRefusal};
-use shared::ocpi::object::{Part, Refusal, Update, put, put_part};
-use shared::ocpi::party::PartyStatus;
-use shared::ocpi::reader::{self, lenient};
-use shared::ocpi::session::Session;
-use shared::ocpi::tariff::Tariff;
-use shared::ocpi::token::ClientInfo;
-use shared::ocpi::versions::InterfaceRole;
-use shared::ocpi_client::{Failure, MAX_PAGE, PageStream};
-use shared::origin::Mode;
-use shared::ports::JobSubject;
-use shared::store::networks::{Pull, operators, shared_origin};
-use shared::time::{DAY, HOUR, MINUTE, SignedDuration, hours, minutes, seconds};
-use shared::{App, Error, Id, Timestamp};
+use table::networks::{Pull, operators, shared_origin};
 use tokio::time::{Instant, timeout_at};
 
 use super::{hubs, objects, stations, workers};
@@ -98,7 +99,7 @@ const WRITERS: usize = 8;
 const GROUP_BYTES: usize = 64 * 1024;
 
 /// The largest object that is stored, in bytes: as large as one that is pushed.
-const MAX_OBJECT: usize = shared::http::body::MAX_BODY;
+const MAX_OBJECT: usize = web::body::MAX_BODY;
 
 /// After how many objects it is stored how far the pull has come.
 const NOTED_AT_ONCE: usize = 1_000;
@@ -291,7 +292,7 @@ impl Run<'_> {
             return Ok(PageEnd::Whole);
         }
         let keys = &self.app.settings.encryption_keys;
-        let token = self.network.foreign_token(keys)?;
+        let token = Network::foreign_token(&self.network, keys)?;
         let platform = self.app.platform(token, network.main_party().cloned());
         let max_bytes = MAX_PAGE.min(self.limits.bytes.saturating_sub(pull.bytes));
         let page = match platform.get_page(&url, max_bytes).await {

@@ -1,12 +1,13 @@
 //! The tokens that drivers charge with, as networks know them: those of charge cards.
 
-use shared::charging::card::token_type;
-use shared::models::charge_card::ChargeCard;
-use shared::models::driver::Driver;
-use shared::models::token::{Token, TokenType};
-use shared::ocpi::cost::CdrToken;
-use shared::origin::{Mode, Tenant};
-use shared::{App, Error, Id, Timestamp};
+use crate::App;
+use kernel::origin::{Mode, Tenant};
+use kernel::{Error, Id, Timestamp};
+use models::charge_card::ChargeCard;
+use models::charging::card::token_type;
+use models::driver::Driver;
+use models::token::{Token, TokenType};
+use ocpi::cost::CdrToken;
 
 use crate::charge_cards;
 use crate::charge_cards::tap::{CardUse, Place};

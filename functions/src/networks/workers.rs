@@ -1,8 +1,8 @@
 //! The functions of charging networks that do several jobs each.
 
-use shared::Kind;
-use shared::deployment::{Deployment, Need};
-use shared::store::access::Rows;
+use kernel::Kind;
+use table::access::Rows;
+use web::deployment::{Deployment, Need};
 
 use crate::function::Function;
 

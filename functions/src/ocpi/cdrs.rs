@@ -3,16 +3,16 @@
 //! The CDR is stored as it is received. It is listed as unmatched until it belongs to a charging session of this service. A CDR that
 //! arrives twice is stored once; one with the same id and other content is refused.
 
+use crate::App;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use shared::App;
-use shared::http::edge::base_url;
-use shared::ocpi::cdr::Cdr;
-use shared::ocpi::envelope::StatusCode;
-use shared::ocpi::object::{Module as Objects, ObjectId, Refusal, Update, is_same, put, text_of};
-use shared::ocpi::reader::lenient;
-use shared::ocpi::versions::{OwnUrls, module as names};
-use shared::ocpi_client::below;
+use ocpi::cdr::Cdr;
+use ocpi::client::below;
+use ocpi::envelope::StatusCode;
+use ocpi::object::{Module as Objects, ObjectId, Refusal, Update, is_same, put, text_of};
+use ocpi::reader::lenient;
+use ocpi::versions::{OwnUrls, module as names};
+use web::edge::base_url;
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};

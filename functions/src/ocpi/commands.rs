@@ -3,12 +3,13 @@
 //! A result that arrives twice, late or after another one is kept with the time at which it arrived, and answered with success: what
 //! follows from it is decided by what the command was about.
 
+use crate::App;
 use axum::extract::{Path, State};
-use shared::ocpi::command::{CommandResult, CommandType};
-use shared::ocpi::envelope::StatusCode;
-use shared::ocpi::reader::lenient;
-use shared::store::networks::SentCommand;
-use shared::{App, Error, Id, Kind};
+use kernel::{Error, Id, Kind};
+use ocpi::command::{CommandResult, CommandType};
+use ocpi::envelope::StatusCode;
+use ocpi::reader::lenient;
+use table::networks::SentCommand;
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};

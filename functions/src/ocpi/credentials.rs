@@ -4,16 +4,16 @@
 //! endpoints with the token of the request's body, and answers with a new token. The token that was used stays valid for the modules
 //! `versions` and `credentials` until the new one is used, so that a platform that did not receive the answer can repeat its request.
 
+use crate::App;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode as HttpStatus};
-use shared::App;
-use shared::http::edge::base_url;
-use shared::ocpi::credentials::Credentials;
-use shared::ocpi::envelope::StatusCode;
-use shared::ocpi::network::{Network, NetworkStatus};
-use shared::ocpi::reader::lenient;
-use shared::ocpi::versions::OcpiVersion;
-use shared::store::networks::shared_origin;
+use ocpi::credentials::Credentials;
+use ocpi::envelope::StatusCode;
+use ocpi::network::{Network, NetworkStatus};
+use ocpi::reader::lenient;
+use ocpi::versions::OcpiVersion;
+use table::networks::shared_origin;
+use web::edge::base_url;
 
 use super::edge::{InVersion, Json, Platform};
 use super::module::{Module, operation};

@@ -4,27 +4,28 @@
 //! A token is either registered, which opens every module, or only registers (token A), which opens the modules `versions` and
 //! `credentials`. [`Platform`] and [`Party`] are the extractors of the two kinds of modules.
 
+use crate::App;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode as HttpStatus, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use kernel::error::ErrorClass;
+use kernel::origin::{Mode, Tenant};
+use kernel::{Error, Id, Kind, Timestamp};
+use models::network::{Module, ObjectId, Owner, PartyId};
+use models::stored::Stored;
+use ocpi::credentials::CredentialsToken;
+use ocpi::envelope::{Envelope, StatusCode};
+use ocpi::network::{Network, NetworkStatus, PartyRefusal};
+use ocpi::versions::OcpiVersion;
 use serde_json::Value;
-use shared::error::ErrorClass;
-use shared::http::body;
-use shared::http::route::PATIENCE;
-use shared::http::source::Source;
-use shared::models::network::{Module, ObjectId, Owner, PartyId};
-use shared::models::stored::Stored;
-use shared::ocpi::credentials::CredentialsToken;
-use shared::ocpi::envelope::{Envelope, StatusCode};
-use shared::ocpi::network::{Network, NetworkStatus, PartyRefusal};
-use shared::ocpi::versions::OcpiVersion;
-use shared::origin::{Mode, Tenant};
-use shared::store::networks::shared_origin;
-use shared::{App, Error, Id, Kind, Timestamp};
+use table::networks::shared_origin;
 use tokio::time::{Duration, Instant, timeout};
+use web::body;
+use web::route::PATIENCE;
+use web::source::Source;
 
 use super::reply::{Reply, Result};
 
@@ -101,7 +102,7 @@ impl Party {
     /// # Errors
     /// Status code 2001 if the object names none; 404 if it is not one of the platform's.
     pub fn owner_of(&self, object: &Value) -> Result<Owner> {
-        let named: PartyId = shared::ocpi::reader::lenient(object)
+        let named: PartyId = ocpi::reader::lenient(object)
             .map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
         self.owner(named.country_code(), named.party_id())
     }

@@ -3,15 +3,15 @@
 //! `crate::networks::hubs` says what becomes of the party. A report about one that does not operate charging stations is answered with
 //! success, and not kept.
 
+use crate::App;
 use axum::extract::{Path, State};
-use shared::App;
-use shared::models::network::PartyId;
-use shared::ocpi::envelope::StatusCode;
-use shared::ocpi::network::PartyRefusal;
-use shared::ocpi::object::check_member;
-use shared::ocpi::party::Role;
-use shared::ocpi::reader::lenient;
-use shared::ocpi::token::ClientInfo;
+use models::network::PartyId;
+use ocpi::envelope::StatusCode;
+use ocpi::network::PartyRefusal;
+use ocpi::object::check_member;
+use ocpi::party::Role;
+use ocpi::reader::lenient;
+use ocpi::token::ClientInfo;
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};

@@ -3,13 +3,13 @@
 //!
 //! The location is stored as it is received, together with the charging station that it becomes (`crate::networks::stations`).
 
+use crate::App;
 use axum::extract::{Path, State};
-use serde_json::Value;
-use shared::App;
-use shared::ocpi::object::{
+use ocpi::object::{
     Module as Objects, ObjectId, Part, Refusal, Update, as_received, check_identity, part,
     patch_part, put_part,
 };
+use serde_json::Value;
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};

@@ -1,7 +1,7 @@
 //! OCPI: the interfaces that charging networks call, with this service as the eMSP. One file per module of the standard.
 //!
 //! A request goes through [`edge`], which authenticates the platform and wraps every answer in the envelope of OCPI. Objects of
-//! networks are stored as they are received (`shared::store::networks`) and shown again as they were; what follows from them
+//! networks are stored as they are received (`table::networks`) and shown again as they were; what follows from them
 //! happens in `crate::networks`.
 
 pub mod cdrs;
@@ -17,13 +17,14 @@ pub mod tariffs;
 pub mod tokens;
 pub mod versions;
 
+use crate::App;
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::store::access::Rows;
-use shared::{App, Kind};
+use kernel::Kind;
+use kernel::function_scope;
+use table::access::Rows;
+use web::deployment::{Deployment, Need};
 
 use crate::function::{Function, Trigger};
 use module::{Module, Operation};

@@ -1,8 +1,8 @@
 //! The operations of a module of OCPI.
 
+use crate::App;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter, on};
-use shared::App;
 
 /// An operation of a module.
 pub struct Operation {

@@ -2,12 +2,12 @@
 
 use axum::http::StatusCode as HttpStatus;
 use axum::response::{IntoResponse, Response};
+use kernel::Error;
+use kernel::error::ErrorClass;
+use ocpi::envelope::StatusCode;
+use ocpi::object::Refusal;
 use serde::Serialize;
 use serde_json::Value;
-use shared::Error;
-use shared::error::ErrorClass;
-use shared::ocpi::envelope::StatusCode;
-use shared::ocpi::object::Refusal;
 
 /// The result of a handler. Both halves are replies.
 pub type Result<T = Reply> = std::result::Result<T, Reply>;

@@ -2,14 +2,12 @@
 //!
 //! The session is stored as it is received. It is listed as unmatched until it belongs to a charging session of this service.
 
+use crate::App;
 use axum::extract::{Path, State};
+use ocpi::object::{Module as Objects, Refusal, Update, check_identity, patch_session, put};
+use ocpi::reader::lenient;
+use ocpi::session::Session;
 use serde_json::Value;
-use shared::App;
-use shared::ocpi::object::{
-    Module as Objects, Refusal, Update, check_identity, patch_session, put,
-};
-use shared::ocpi::reader::lenient;
-use shared::ocpi::session::Session;
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};

@@ -3,12 +3,12 @@
 //! A tariff that changes gives new prices to the connectors that name it (`crate::networks::apply_tariff`). Sessions keep the prices
 //! that they began with.
 
+use crate::App;
 use axum::extract::{Path, State};
-use shared::App;
-use shared::ocpi::envelope::StatusCode;
-use shared::ocpi::object::{Module as Objects, Update, check_identity, put};
-use shared::ocpi::reader::lenient;
-use shared::ocpi::tariff::Tariff;
+use ocpi::envelope::StatusCode;
+use ocpi::object::{Module as Objects, Update, check_identity, put};
+use ocpi::reader::lenient;
+use ocpi::tariff::Tariff;
 
 use super::edge::{InVersion, Json, Party};
 use super::module::{Module, operation};

@@ -7,20 +7,21 @@
 
 use std::time::Duration;
 
+use crate::App;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
-use shared::http::edge::base_url;
-use shared::models::charging_station::ChargingStation;
-use shared::models::token::{AllowedType, TokenType};
-use shared::ocpi::envelope::StatusCode;
-use shared::ocpi::object::{Module as Objects, ObjectId};
-use shared::ocpi::page::{MAX_LIMIT, PageQuery};
-use shared::ocpi::reader::lenient;
-use shared::ocpi::token::{AuthorizationInfo, LocationReferences};
-use shared::ocpi::versions::{OwnUrls, module as names};
-use shared::store::networks::operators;
-use shared::{App, Id, Kind};
+use kernel::{Id, Kind};
+use models::charging_station::ChargingStation;
+use models::token::{AllowedType, TokenType};
+use ocpi::envelope::StatusCode;
+use ocpi::object::{Module as Objects, ObjectId};
+use ocpi::page::{MAX_LIMIT, PageQuery};
+use ocpi::reader::lenient;
+use ocpi::token::{AuthorizationInfo, LocationReferences};
+use ocpi::versions::{OwnUrls, module as names};
+use table::networks::operators;
 use tokio::time::timeout;
+use web::edge::base_url;
 
 use super::edge::{InVersion, OptionalJson, Party};
 use super::module::{Module, operation};

@@ -1,10 +1,10 @@
 //! `GET /ocpi/versions` and `GET /ocpi/{version}`: the versions of OCPI that this service speaks, and its endpoints in each.
 
+use crate::App;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use shared::App;
-use shared::http::edge::base_url;
-use shared::ocpi::versions::OwnUrls;
+use ocpi::versions::OwnUrls;
+use web::edge::base_url;
 
 use super::edge::{InVersion, Platform};
 use super::module::{Module, operation};

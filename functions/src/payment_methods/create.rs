@@ -4,15 +4,16 @@
 
 use std::time::Duration;
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::deployment::Need;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::payment_method::{NewPaymentMethod, PaymentMethod};
-use shared::models::stored::Stored;
-use shared::store::access::Rows;
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::payment_method::{NewPaymentMethod, PaymentMethod};
+use models::stored::Stored;
+use table::access::Rows;
+use web::deployment::Need;
+use web::{Body, RequestContext, Route};
 
 use crate::{payments, references};
 

@@ -1,12 +1,13 @@
 //! `DELETE /v1/payment_methods/{id}`: deletes a payment method that is not a default and that no active session or open
 //! reservation pays with. What fell due before is still charged to it.
 
+use crate::App;
 use axum::extract::State;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::payment_method::PaymentMethod;
-use shared::{App, Error};
-use shared::{Deleted, Reply};
+use kernel::Error;
+use kernel::{Deleted, Reply};
+use models::api_key::Resource;
+use models::payment_method::PaymentMethod;
+use web::{PathId, RequestContext, Route};
 
 use crate::references;
 

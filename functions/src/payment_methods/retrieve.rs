@@ -1,7 +1,7 @@
 //! `GET /v1/payment_methods/{id}`: shows a payment method.
 
-use shared::http::Route;
-use shared::models::api_key::Resource;
+use models::api_key::Resource;
+use web::Route;
 
 pub const ROUTE: Route = Route::get(
     "retrieve-payment-method",

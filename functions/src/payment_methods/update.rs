@@ -1,11 +1,12 @@
 //! `POST /v1/payment_methods/{id}`: updates a payment method's metadata.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::payment_method::{PaymentMethod, PaymentMethodChange};
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::payment_method::{PaymentMethod, PaymentMethodChange};
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "update-payment-method",

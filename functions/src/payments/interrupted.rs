@@ -4,9 +4,10 @@ use std::future::Future;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use shared::backoff::Backoff;
-use shared::error::{ErrorClass, ErrorType};
-use shared::{App, Error, Id};
+use crate::App;
+use kernel::backoff::Backoff;
+use kernel::error::{ErrorClass, ErrorType};
+use kernel::{Error, Id};
 use tokio::time::timeout;
 
 /// The time for everything that a charging request does: longer than the provider's own time-out of 20 seconds, and short
@@ -102,12 +103,12 @@ mod tests {
     use std::future::pending;
 
     use super::*;
-    use shared::Kind;
-    use shared::http::route::CHARGE_PATIENCE;
+    use kernel::Kind;
+    use web::route::CHARGE_PATIENCE;
 
     #[test]
     fn the_limit_lies_between_the_providers_time_out_and_the_routes_patience() {
-        assert!(shared::stripe::TOTAL + Duration::from_secs(3) < LIMIT);
+        assert!(crate::stripe::TOTAL + Duration::from_secs(3) < LIMIT);
         assert!(LIMIT < CHARGE_PATIENCE && CHARGE_PATIENCE < Duration::from_secs(29));
     }
 

@@ -40,21 +40,20 @@ pub mod top_up;
 
 pub use interrupted::{Progress, within_limit};
 
-use shared::Response;
-use shared::models::event::EventType;
-use shared::models::payment_method::ProviderMethod;
-use shared::models::payment_method::{PaymentMethod, PaymentMethodType};
-use shared::models::stored::Stored;
-use shared::models::transaction::PaymentOutcome;
-use shared::models::transaction::{
-    ChargeSource, Transaction, TransactionInternal, TransactionStatus,
-};
-use shared::money::Money;
-use shared::origin::{Mode, Origin};
-use shared::ports::payments::{Charge, KEY_REMEMBERED, Refund};
-use shared::store::UnitOfWork;
-use shared::store::wallets::Wallet;
-use shared::{App, Code, Error, Id, Timestamp};
+use crate::App;
+use kernel::Response;
+use kernel::money::Money;
+use kernel::origin::{Mode, Origin};
+use kernel::{Code, Error, Id, Timestamp};
+use models::event::EventType;
+use models::payment_method::ProviderMethod;
+use models::payment_method::{PaymentMethod, PaymentMethodType};
+use models::ports::payments::{Charge, KEY_REMEMBERED, Refund};
+use models::stored::Stored;
+use models::transaction::PaymentOutcome;
+use models::transaction::{ChargeSource, Transaction, TransactionInternal, TransactionStatus};
+use table::UnitOfWork;
+use table::wallets::Wallet;
 
 /// What is to be paid.
 #[derive(Debug, Clone)]

@@ -4,25 +4,26 @@
 //! run at any stage, by several at once and any number of times: the provider's answer is the same for all of them, and one of
 //! them commits.
 
-use shared::Response;
-use shared::deployment::Need;
-use shared::http::{RequestContext, Route};
-use shared::models::action::Action;
-use shared::models::api_key::{Resource, Scope};
-use shared::models::payment_method::{Payer, PaymentMethodType};
-use shared::models::stored::Stored;
-use shared::models::transaction::PaymentOutcome;
-use shared::models::transaction::{
+use crate::App;
+use kernel::Response;
+use kernel::money::Money;
+use kernel::origin::Origin;
+use kernel::{Code, Error, Kind};
+use models::action::Action;
+use models::api_key::{Resource, Scope};
+use models::payment_method::{Payer, PaymentMethodType};
+use models::ports::payments::{Charge, ChargeResult, Refund};
+use models::stored::Stored;
+use models::transaction::PaymentOutcome;
+use models::transaction::{
     Movement, RefundReason, TopUp, TopUpStage, TopUpState, Transaction, TransactionInternal,
     TransactionStatus, TransactionType,
 };
-use shared::money::Money;
-use shared::origin::Origin;
-use shared::ports::payments::{Charge, ChargeResult, Refund};
-use shared::store::Recalled;
-use shared::store::access::Rows;
-use shared::store::wallets::{Wallet, WalletOwner};
-use shared::{App, Code, Error, Kind};
+use table::Recalled;
+use table::access::Rows;
+use table::wallets::{Wallet, WalletOwner};
+use web::deployment::Need;
+use web::{RequestContext, Route};
 
 use super::{Progress, declined, key_expired, within_limit};
 use crate::references;

@@ -1,12 +1,13 @@
 //! Which policies apply to what a driver does with a vehicle, and holding a plan to them.
 
-use shared::charging::policies::{Breach, PolicyContext, judge};
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::policy::Policy;
-use shared::models::vehicle::Vehicle;
-use shared::origin::Tenant;
-use shared::{App, Error};
+use crate::App;
+use kernel::Error;
+use kernel::origin::Tenant;
+use models::charging::policies::{Breach, PolicyContext, judge};
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::policy::Policy;
+use models::vehicle::Vehicle;
 
 /// The policies that the driver, the vehicle and the vehicle's fleet name. One read, none where they name none.
 pub async fn of(

@@ -1,11 +1,12 @@
 //! `POST /v1/policies`: creates a policy. Fleets, drivers and vehicles refer to it in `policy_ids`.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::policy::{NewPolicy, Policy};
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::policy::{NewPolicy, Policy};
+use web::{Body, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("create-policy", "/v1/policies", Resource::Policies);
 

@@ -1,12 +1,13 @@
 //! `DELETE /v1/policies/{id}`: deletes a policy that no fleet, driver or vehicle refers to.
 
+use crate::App;
 use axum::extract::State;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::policy::Policy;
-use shared::store::access::Rows;
-use shared::{App, Error, Kind};
-use shared::{Deleted, Reply};
+use kernel::{Deleted, Reply};
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::policy::Policy;
+use table::access::Rows;
+use web::{PathId, RequestContext, Route};
 
 use crate::references;
 

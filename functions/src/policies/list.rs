@@ -1,16 +1,17 @@
 //! `GET /v1/policies`: lists the policies, newest first. Filter: `status`.
 
+use crate::App;
 use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::condition::Condition;
+use models::policy::{Policy, PolicyStatus};
 use serde::Deserialize;
-use shared::Reply;
-use shared::http::{ListQuery, Query, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::condition::Condition;
-use shared::models::policy::{Policy, PolicyStatus};
-use shared::store::keys::Partition;
-use shared::store::list::Page;
-use shared::{App, Error, Kind};
+use table::keys::Partition;
+use table::list::Page;
 use utoipa::ToSchema;
+use web::{ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-policies", "/v1/policies", Resource::Policies);
 

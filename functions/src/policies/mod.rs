@@ -9,12 +9,12 @@ pub mod update;
 
 pub use apply::{check, of};
 
+use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
-use shared::App;
-use shared::error::Result;
-use shared::models::policy::Policy;
+use kernel::error::Result;
+use models::policy::Policy;
 
 impl OnChange for Policy {
     /// The tokens of charge cards depend on the policy.

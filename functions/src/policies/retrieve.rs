@@ -1,6 +1,6 @@
 //! `GET /v1/policies/{id}`: shows a policy.
 
-use shared::http::Route;
-use shared::models::api_key::Resource;
+use models::api_key::Resource;
+use web::Route;
 
 pub const ROUTE: Route = Route::get("retrieve-policy", "/v1/policies/{id}", Resource::Policies);

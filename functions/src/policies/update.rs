@@ -1,11 +1,12 @@
 //! `POST /v1/policies/{id}`: updates a policy.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::policy::{Policy, PolicyChange};
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::policy::{Policy, PolicyChange};
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("update-policy", "/v1/policies/{id}", Resource::Policies);
 

@@ -1,13 +1,14 @@
 //! `POST /v1/reports`: creates a report. Its file is generated in the background. The key has to be allowed to read every kind of
 //! object that the report shows.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, Conditional, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::fleet::Fleet;
-use shared::models::report::{NewReport, Report};
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::fleet::Fleet;
+use models::report::{NewReport, Report};
+use web::{Body, Conditional, RequestContext, Route};
 
 use crate::references;
 

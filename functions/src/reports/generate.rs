@@ -3,21 +3,22 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::App;
+use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id, Kind};
+use models::adjustment::Adjustment;
+use models::charging::summary::Summary;
+use models::charging_station::ChargingStation;
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::invoice::{Invoice, InvoiceStatus};
+use models::ports::JobSubject;
+use models::report::{Grouping, Report, ReportFile, ReportTotals, ReportType};
+use models::stored::Stored;
+use models::vehicle::Vehicle;
 use serde::{Deserialize, Serialize};
-use shared::charging::summary::Summary;
-use shared::deployment::{Deployment, Need};
-use shared::models::adjustment::Adjustment;
-use shared::models::charging_station::ChargingStation;
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::invoice::{Invoice, InvoiceStatus};
-use shared::models::report::{Grouping, Report, ReportFile, ReportTotals, ReportType};
-use shared::models::stored::Stored;
-use shared::models::vehicle::Vehicle;
-use shared::origin::{Origin, Tenant};
-use shared::ports::JobSubject;
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use table::access::Rows;
+use web::deployment::{Deployment, Need};
 
 use crate::function::Function;
 use crate::job::Job;
@@ -179,7 +180,7 @@ async fn names(
     })
 }
 
-fn named<T: shared::store::row::Record>(
+fn named<T: table::row::Record>(
     rows: Vec<Stored<T>>,
     name: impl Fn(T) -> (Id, String),
 ) -> HashMap<Id, String> {

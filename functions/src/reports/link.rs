@@ -1,9 +1,10 @@
 //! The link to a report's file, signed again whenever the report is shown.
 
-use shared::models::api_key::ActingKey;
-use shared::models::report::Report;
-use shared::models::stored::Stored;
-use shared::{App, Error};
+use crate::App;
+use kernel::Error;
+use models::api_key::ActingKey;
+use models::report::Report;
+use models::stored::Stored;
 
 /// The report as it is shown now, with a link to its file if the key may read every kind of object that the file shows.
 pub async fn signed(

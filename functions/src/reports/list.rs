@@ -1,17 +1,18 @@
 //! `GET /v1/reports`: lists the reports, newest first. Filter: `status`.
 
+use crate::App;
 use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::condition::Condition;
+use models::report::{Report, ReportStatus};
 use serde::Deserialize;
-use shared::Reply;
-use shared::deployment::Need;
-use shared::http::{ListQuery, Query, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::condition::Condition;
-use shared::models::report::{Report, ReportStatus};
-use shared::store::keys::Partition;
-use shared::store::list::Page;
-use shared::{App, Error, Kind};
+use table::keys::Partition;
+use table::list::Page;
 use utoipa::ToSchema;
+use web::deployment::Need;
+use web::{ListQuery, Query, RequestContext, Route};
 
 use super::link;
 

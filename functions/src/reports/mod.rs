@@ -10,8 +10,8 @@ pub mod recur;
 pub mod retrieve;
 
 use crate::stream::change::OnChange;
-use shared::http::Conditional;
-use shared::models::report::Report;
+use models::report::Report;
+use web::Conditional;
 
 /// The kinds of objects that a report shows, for the document.
 const SHOWS: &str = "always, of charging_sessions; of reservations for a cost_analysis; of fleets if a fleet is named; of what \

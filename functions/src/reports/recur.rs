@@ -1,12 +1,13 @@
 //! The report of a fleet's reporting period.
 
-use shared::models::account::Account;
-use shared::models::fleet::Fleet;
-use shared::models::report::{Grouping, NewReport, NewReportParameters, Report, ReportType};
-use shared::origin::Origin;
-use shared::window::Window;
+use kernel::origin::Origin;
+use kernel::window::Window;
+use models::account::Account;
+use models::fleet::Fleet;
+use models::report::{Grouping, NewReport, NewReportParameters, Report, ReportType};
 
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
 
 /// Creates the report of a period once, grouped by vehicle, if reports are enabled and there is anything to report.
 pub async fn ask(app: &App, origin: &Origin, fleet: &Fleet, period: Window) -> Result<(), Error> {

@@ -1,12 +1,13 @@
 //! `GET /v1/reports/{id}`: shows a report, with a fresh link to its file for keys that may read what it shows.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::deployment::Need;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::report::Report;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::report::Report;
+use web::deployment::Need;
+use web::{PathId, RequestContext, Route};
 
 use super::link;
 

@@ -1,11 +1,12 @@
-//! Booking the best match, for an attempt to confirm. [`shared::charging::matching`] describes how it is chosen.
+//! Booking the best match, for an attempt to confirm. [`models::charging::matching`] describes how it is chosen.
 
-use shared::charging::calendar::CalendarOwner;
-use shared::models::reservation::{FailedReason, MatchSummary, Reservation};
-use shared::models::stored::Stored;
-use shared::origin::Origin;
-use shared::store::calendars::{Booked, CalendarHold};
-use shared::{App, Error};
+use crate::App;
+use kernel::Error;
+use kernel::origin::Origin;
+use models::charging::calendar::CalendarOwner;
+use models::reservation::{FailedReason, MatchSummary, Reservation};
+use models::stored::Stored;
+use table::calendars::{Booked, CalendarHold};
 
 use super::matcher::Matcher;
 

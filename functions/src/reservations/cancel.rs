@@ -1,13 +1,14 @@
 //! `POST /v1/reservations/{id}/cancel`: cancels a pending or confirmed reservation and releases its window.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::body::Nothing;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::reservation::Reservation;
-use shared::store::access::Rows;
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::reservation::Reservation;
+use table::access::Rows;
+use web::body::Nothing;
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "cancel-reservation",

@@ -1,14 +1,15 @@
 //! `settle-session`, of a reservation that is over: charges its fee to its payment method, once.
 
+use kernel::money::Money;
+use kernel::origin::{Origin, Tenant};
+use models::action::Action;
+use models::ports::JobSubject;
+use models::reservation::Reservation;
 use serde::{Deserialize, Serialize};
-use shared::models::action::Action;
-use shared::models::reservation::Reservation;
-use shared::money::Money;
-use shared::origin::{Origin, Tenant};
-use shared::ports::JobSubject;
-use shared::store::UnitOfWork;
+use table::UnitOfWork;
 
-use shared::{App, Error, Id, Timestamp};
+use crate::App;
+use kernel::{Error, Id, Timestamp};
 
 use crate::charging_sessions::settle::SettleSession;
 use crate::function::Function;

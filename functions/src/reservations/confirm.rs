@@ -1,28 +1,29 @@
 //! `confirm-reservation`: one attempt to confirm a pending reservation on the best connector, or to rematch a confirmed
 //! one because its connector is out of order.
 
-use serde::{Deserialize, Serialize};
-use shared::charging::effective_price::ChargingVehicle;
-use shared::charging::matching::best_first::IndexedStation;
-use shared::charging::matching::{self, MatchRequest};
-use shared::charging::policies::{Limits, PolicyContext};
-use shared::deployment::Deployment;
-use shared::models::action::Action;
-use shared::models::charging_station::ChargingStation;
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::reservation::{
+use kernel::origin::{Origin, Tenant};
+use kernel::window::Window;
+use models::action::Action;
+use models::charging::effective_price::ChargingVehicle;
+use models::charging::matching::best_first::IndexedStation;
+use models::charging::matching::{self, MatchRequest};
+use models::charging::policies::{Limits, PolicyContext};
+use models::charging_station::ChargingStation;
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::ports::JobSubject;
+use models::reservation::{
     FailedReason, MatchSummary, Reservation, ReservationRequest, ReservationStatus,
 };
-use shared::models::vehicle::Vehicle;
-use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::origin::{Origin, Tenant};
-use shared::ports::JobSubject;
-use shared::window::Window;
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
+use serde::{Deserialize, Serialize};
+use web::deployment::Deployment;
 
-use shared::models::stored::Stored;
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
+use models::stored::Stored;
+use table::access::Rows;
 
 use super::book::{Booking, book};
 use super::matcher::{Matcher, first_stations};

@@ -1,18 +1,19 @@
 //! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::charging::matching;
-use shared::charging::policies::{Allowed, PolicyContext};
-use shared::http::route::CHARGES_IF_NAMED;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::payment_method::Payer;
-use shared::models::reservation::{NewReservation, Reservation, Terms};
-use shared::models::vehicle::Vehicle;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::{Code, Error, Kind};
+use models::api_key::Resource;
+use models::charging::matching;
+use models::charging::policies::{Allowed, PolicyContext};
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::payment_method::Payer;
+use models::reservation::{NewReservation, Reservation, Terms};
+use models::vehicle::Vehicle;
+use web::route::CHARGES_IF_NAMED;
+use web::{Body, RequestContext, Route};
 
 use crate::{policies, references};
 

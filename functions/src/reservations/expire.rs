@@ -1,14 +1,15 @@
 //! `expire-reservation`: expires a confirmed reservation if its vehicle has not arrived 15 minutes after its start.
 
+use kernel::origin::Tenant;
+use models::action::Action;
+use models::ports::JobSubject;
+use models::reservation::Reservation;
 use serde::{Deserialize, Serialize};
-use shared::deployment::Deployment;
-use shared::models::action::Action;
-use shared::models::reservation::Reservation;
-use shared::origin::Tenant;
-use shared::ports::JobSubject;
+use web::deployment::Deployment;
 
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
+use table::access::Rows;
 
 use crate::function::Function;
 use crate::job::{Job, find_due};

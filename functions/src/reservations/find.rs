@@ -3,23 +3,24 @@
 //! `POST /v1/reservations` refuses is refused with the same error. Nothing is reserved, and other reservations may take a
 //! candidate before the reservation is confirmed.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::charging::candidates::{
+use kernel::Reply;
+use kernel::{Code, Error, Kind};
+use models::api_key::{Resource, Scope};
+use models::charging::candidates::{
     CandidateSearch, ExpectedCharge, NAMED, RefusedStation, ReservationCandidate,
     ReservationCandidates,
 };
-use shared::charging::effective_price::{ChargingVehicle, EffectivePrice};
-use shared::charging::matching::{self, MatchRequest};
-use shared::charging::policies::{Limits, PolicyContext, PricedStation, judge};
-use shared::http::{Body, RequestContext, Route};
-use shared::models::api_key::{Resource, Scope};
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::reservation::{MatchFilter, Reservation, Terms};
-use shared::models::vehicle::Vehicle;
-use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::{App, Code, Error, Kind};
+use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
+use models::charging::matching::{self, MatchRequest};
+use models::charging::policies::{Limits, PolicyContext, PricedStation, judge};
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::reservation::{MatchFilter, Reservation, Terms};
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
+use web::{Body, RequestContext, Route};
 
 use super::matcher::Matcher;
 use crate::{policies, references};

@@ -2,19 +2,20 @@
 //! `created[lte]`, `created[lt]`. A reservation is made before its window and, unless it is updated, at most 98 days before it
 //! ends, so `created` bounds what a calendar has to read.
 
+use crate::App;
 use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Id, Kind};
+use models::api_key::Resource;
+use models::condition::Condition;
+use models::driver::Driver;
+use models::reservation::{Reservation, ReservationStatus};
+use models::vehicle::Vehicle;
 use serde::Deserialize;
-use shared::Reply;
-use shared::http::{Created, ListQuery, Query, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::condition::Condition;
-use shared::models::driver::Driver;
-use shared::models::reservation::{Reservation, ReservationStatus};
-use shared::models::vehicle::Vehicle;
-use shared::store::keys::Partition;
-use shared::store::list::Page;
-use shared::{App, Error, Id, Kind};
+use table::keys::Partition;
+use table::list::Page;
 use utoipa::ToSchema;
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-reservations",

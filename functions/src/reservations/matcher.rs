@@ -1,19 +1,20 @@
 //! Reads the stations and calendars that the search for the best match asks for.
-//! [`shared::charging::matching::best_first`] describes the search.
+//! [`models::charging::matching::best_first`] describes the search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shared::charging::calendar::CalendarOwner;
-use shared::charging::matching::MatchRequest;
-use shared::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
-use shared::models::charging_station::ChargingStation;
-use shared::models::reservation::{MatchFilter, MatchSummary};
-use shared::models::stored::Stored;
-use shared::operation::Operation;
-use shared::origin::Tenant;
-use shared::store::calendars::Calendars;
-use shared::window::Window;
-use shared::{App, Error, Id};
+use crate::App;
+use kernel::origin::Tenant;
+use kernel::window::Window;
+use kernel::{Error, Id};
+use models::charging::calendar::CalendarOwner;
+use models::charging::matching::MatchRequest;
+use models::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
+use models::charging_station::ChargingStation;
+use models::operation::Operation;
+use models::reservation::{MatchFilter, MatchSummary};
+use models::stored::Stored;
+use table::calendars::Calendars;
 
 /// A search and what was read for it.
 pub struct Matcher<'a> {

@@ -14,18 +14,18 @@ pub mod retrieve;
 pub mod unused;
 pub mod update;
 
+use crate::App;
 use crate::job::Job as _;
 use crate::stream::actions;
 use crate::stream::change::{Change, OnChange};
 use confirm::ConfirmReservation;
+use kernel::error::Result;
+use kernel::origin::Tenant;
+use models::action::Action;
+use models::ports::Message;
+use models::reservation::Reservation;
+use models::stored::Stored;
 use outward::CancelAtNetwork;
-use shared::App;
-use shared::error::Result;
-use shared::models::action::Action;
-use shared::models::reservation::Reservation;
-use shared::models::stored::Stored;
-use shared::origin::Tenant;
-use shared::ports::Message;
 
 impl OnChange for Reservation {
     /// Ends the reservation at the network of its station, if it is no longer as it was there.

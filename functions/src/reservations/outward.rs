@@ -1,21 +1,22 @@
 //! A confirmed reservation at the network of its station: RESERVE_NOW, its result, and CANCEL_RESERVATION
-//! ([`shared::models::reservation::outward`] describes the life cycle).
+//! ([`models::reservation::outward`] describes the life cycle).
 //!
 //! The messages come to `operate-network`, which may talk to networks: when a reservation is to be sent, when the result of its command
 //! has arrived or is lost, and when it has ended.
 
-use serde::{Deserialize, Serialize};
-use shared::models::charging_station::ChargingStation;
-use shared::models::driver::Driver;
-use shared::models::reservation::outward::{OutwardReservation, OutwardState};
-use shared::models::reservation::{Reservation, Reserved};
-use shared::models::stored::Stored;
-use shared::origin::{Origin, Tenant};
-use shared::ports::network::{
+use crate::App;
+use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id};
+use models::charging_station::ChargingStation;
+use models::driver::Driver;
+use models::ports::network::{
     CancelRequest, CommandStatus, ReserveOutcome, ReserveRequest, Subject,
 };
-use shared::ports::{JobSubject, digest_of};
-use shared::{App, Error, Id};
+use models::ports::{JobSubject, digest_of};
+use models::reservation::outward::{OutwardReservation, OutwardState};
+use models::reservation::{Reservation, Reserved};
+use models::stored::Stored;
+use serde::{Deserialize, Serialize};
 
 use crate::charge_cards;
 use crate::function::Function;

@@ -1,13 +1,14 @@
-//! Bills what the network of a station charges for a reservation that was never used ([`shared::models::reservation::unused`]).
+//! Bills what the network of a station charges for a reservation that was never used ([`models::reservation::unused`]).
 
-use shared::models::adjustment::Adjustment;
-use shared::models::charging_session::network::Billed;
-use shared::models::reservation::Reservation;
-use shared::models::reservation::unused::UnusedOutcome;
-use shared::origin::Origin;
-use shared::ports::network::Subject;
-use shared::store::networks::ReceivedObject;
-use shared::{App, Error, Id};
+use crate::App;
+use kernel::origin::Origin;
+use kernel::{Error, Id};
+use models::adjustment::Adjustment;
+use models::charging_session::network::Billed;
+use models::ports::network::Subject;
+use models::reservation::Reservation;
+use models::reservation::unused::UnusedOutcome;
+use table::networks::ReceivedObject;
 
 /// Applies a CDR to the reservation that it is for. Returns whether the CDR belongs to the reservation; nothing is due for one that does
 /// not. `command` is the RESERVE_NOW that the CDR names, if it names one.

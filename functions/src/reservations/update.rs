@@ -1,11 +1,12 @@
 //! `POST /v1/reservations/{id}`: updates a pending reservation.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::reservation::{Reservation, ReservationChange};
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::reservation::{Reservation, ReservationChange};
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "update-reservation",

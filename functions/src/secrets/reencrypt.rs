@@ -1,7 +1,7 @@
 //! `reencrypt-secrets`: encrypts the secrets in rows with the first key of `ENCRYPTION_KEYS`, so that the other keys can be
 //! removed. Only an operator may invoke it.
 //!
-//! Keys are rotated in three steps (`shared::encryption`): `old,new`, `new,old`, and `new` when no row needs the old key any more.
+//! Keys are rotated in three steps (`kernel::encryption`): `old,new`, `new,old`, and `new` when no row needs the old key any more.
 //! This function does what lies between the second and the third: it reads the whole table and encrypts anew what the old key
 //! has encrypted, the secrets of webhook endpoints, the tokens of charging networks, and the stored responses that contain
 //! secrets. It can be invoked any number of times, also while requests are served.
@@ -9,13 +9,14 @@
 //! One invocation reads for ten minutes at most; while it answers `running`, it is invoked again with the cursor that it
 //! returned.
 
+use crate::App;
+use kernel::function_scope;
+use kernel::{Error, Kind};
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::store::access::Rows;
-use shared::store::scan::Pass;
-use shared::store::secrets::Reencrypted;
-use shared::{App, Error, Kind};
+use table::access::Rows;
+use table::scan::Pass;
+use table::secrets::Reencrypted;
+use web::deployment::{Deployment, Need};
 
 use crate::budget::{self, Budget};
 use crate::function::{Function, Trigger};

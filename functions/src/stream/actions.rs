@@ -1,10 +1,10 @@
 //! The messages of next actions: which one has an action done, and which one an object waits for.
 
-use shared::error::Result;
-use shared::id::Id;
-use shared::models::action::Action;
-use shared::origin::Tenant;
-use shared::ports::Message;
+use kernel::error::Result;
+use kernel::id::Id;
+use kernel::origin::Tenant;
+use models::action::Action;
+use models::ports::Message;
 
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::charging_sessions::operate::OperateSession;

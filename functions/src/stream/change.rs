@@ -6,15 +6,16 @@
 
 use std::future::Future;
 
+use crate::App;
 use futures::future::BoxFuture;
+use kernel::error::{Error, Result};
+use kernel::origin::{Origin, Tenant};
+use kernel::{Id, Timestamp};
+use models::event::{Cause, Event, EventInternal, EventRequest, EventType};
+use models::ports::Message;
+use models::stored::Stored;
 use serde_dynamo::Item;
-use shared::error::{Error, Result};
-use shared::models::event::{Cause, Event, EventInternal, EventRequest, EventType};
-use shared::models::stored::Stored;
-use shared::origin::{Origin, Tenant};
-use shared::ports::Message;
-use shared::store::row::{Record, decode};
-use shared::{App, Id, Timestamp};
+use table::row::{Record, decode};
 
 use super::actions;
 use super::record::{read, text};

@@ -13,26 +13,26 @@
 //! Crashes. A change that failed is read again with those after it in its shard. A change that can never be relayed goes to the
 //! failure destination. The sweeper finds objects whose message was lost by their next action.
 
-use shared::App;
-use shared::error::{Error, Result};
-use shared::id::{Id, Kind};
-use shared::models::action::Action;
-use shared::models::charge_card::ChargeCard;
-use shared::models::charging_session::ChargingSession;
-use shared::models::driver::Driver;
-use shared::models::event::{Delivery, Event};
-use shared::models::fleet::Fleet;
-use shared::models::invoice::Invoice;
-use shared::models::policy::Policy;
-use shared::models::report::Report;
-use shared::models::reservation::Reservation;
-use shared::models::transaction::Transaction;
-use shared::models::vehicle::Vehicle;
-use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::origin::Tenant;
-use shared::ports::{FailedChange, Message};
-use shared::store::keys;
-use shared::store::sweep::Waiting;
+use crate::App;
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use models::action::Action;
+use models::charge_card::ChargeCard;
+use models::charging_session::ChargingSession;
+use models::driver::Driver;
+use models::event::{Delivery, Event};
+use models::fleet::Fleet;
+use models::invoice::Invoice;
+use models::policy::Policy;
+use models::ports::{FailedChange, Message};
+use models::report::Report;
+use models::reservation::Reservation;
+use models::transaction::Transaction;
+use models::vehicle::Vehicle;
+use models::webhook_endpoint::WebhookEndpoint;
+use table::keys;
+use table::sweep::Waiting;
 
 use super::actions;
 use super::change::{Followers, OnChange as _};

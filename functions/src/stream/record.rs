@@ -1,9 +1,9 @@
 //! Records of the table's stream.
 
+use kernel::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde_dynamo::{AttributeValue, Item};
 use serde_json::{Value, json};
-use shared::error::{Error, Result};
 
 /// One record of the stream: an item before and after a write.
 #[derive(Debug, Clone, Default)]

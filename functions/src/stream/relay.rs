@@ -1,9 +1,10 @@
 //! `relay-stream`: turns what changed in the table into events, deliveries and schedules.
 
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::store::access::Rows;
-use shared::{App, Error, Kind};
+use crate::App;
+use kernel::function_scope;
+use kernel::{Error, Kind};
+use table::access::Rows;
+use web::deployment::{Deployment, Need};
 
 use super::changes;
 pub use super::record::{StreamRecord, filters};

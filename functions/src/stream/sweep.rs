@@ -6,16 +6,17 @@
 //! and none holds more than a page of keys. Everything that is sent may be sent twice: the workers check whether there is still
 //! anything to do.
 
+use crate::App;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use kernel::function_scope;
+use kernel::time::{SignedDuration, minutes};
+use kernel::{Error, Kind, Timestamp};
+use models::ports::{DueCursor, JobSubject};
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::function_scope;
-use shared::ports::{DueCursor, JobSubject};
-use shared::store::access::Rows;
-use shared::store::keys;
-use shared::store::sweep::Waiting;
-use shared::time::{SignedDuration, minutes};
-use shared::{App, Error, Kind, Timestamp};
+use table::access::Rows;
+use table::keys;
+use table::sweep::Waiting;
+use web::deployment::{Deployment, Need};
 
 use super::changes::resend;
 use crate::function::{Function, Trigger};

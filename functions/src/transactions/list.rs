@@ -1,16 +1,17 @@
 //! `GET /v1/transactions`: lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
 
+use crate::App;
 use axum::extract::State;
+use kernel::Reply;
+use kernel::{Code, Error, Id, Kind};
+use models::api_key::Resource;
+use models::condition::Condition;
+use models::transaction::{Transaction, TransactionStatus, TransactionType};
 use serde::Deserialize;
-use shared::Reply;
-use shared::http::{ListQuery, Query, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::condition::Condition;
-use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
-use shared::store::keys::Partition;
-use shared::store::list::Page;
-use shared::{App, Code, Error, Id, Kind};
+use table::keys::Partition;
+use table::list::Page;
 use utoipa::ToSchema;
+use web::{ListQuery, Query, RequestContext, Route};
 
 use crate::references;
 

@@ -6,6 +6,6 @@ pub mod retrieve;
 pub mod settle;
 
 use crate::stream::change::OnChange;
-use shared::models::transaction::Transaction;
+use models::transaction::Transaction;
 
 impl OnChange for Transaction {}

@@ -1,13 +1,14 @@
 //! `POST /v1/transactions/{id}/refund`: refunds a whole charge, once. The refund is a transaction of its own, pending until the
 //! money has moved. A refund that failed can be requested again. Top-ups are not refunded, and what was paid for stays paid.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::body::Nothing;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::transaction::Transaction;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::transaction::Transaction;
+use web::body::Nothing;
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "refund-transaction",

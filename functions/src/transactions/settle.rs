@@ -1,16 +1,17 @@
 //! `settle-transaction`: sends a pending refund, once. The same queue carries top-ups that their requests did not finish.
 
+use kernel::origin::{Origin, Tenant};
+use models::ports::JobSubject;
+use models::transaction::PaymentOutcome;
+use models::transaction::{Transaction, TransactionStatus, TransactionType};
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::models::transaction::PaymentOutcome;
-use shared::models::transaction::{Transaction, TransactionStatus, TransactionType};
-use shared::origin::{Origin, Tenant};
-use shared::ports::JobSubject;
-use shared::store::UnitOfWork;
+use table::UnitOfWork;
+use web::deployment::{Deployment, Need};
 
-use shared::models::stored::Stored;
-use shared::store::access::Rows;
-use shared::{App, Error, Id, Kind};
+use crate::App;
+use kernel::{Error, Id, Kind};
+use models::stored::Stored;
+use table::access::Rows;
 
 use crate::function::Function;
 use crate::job::Job;

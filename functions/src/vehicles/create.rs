@@ -1,14 +1,15 @@
 //! `POST /v1/vehicles`: creates a vehicle in a fleet, and adds it to its drivers.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::vehicle::{NewVehicle, Vehicle};
-use shared::store::Store;
-use shared::store::access::Rows;
-use shared::store::fleets::Counter;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::{Code, Error, Kind};
+use models::api_key::Resource;
+use models::vehicle::{NewVehicle, Vehicle};
+use table::Store;
+use table::access::Rows;
+use table::fleets::Counter;
+use web::{Body, RequestContext, Route};
 
 use crate::references;
 

@@ -1,15 +1,16 @@
 //! `DELETE /v1/vehicles/{id}`: deletes a vehicle and its telemetry. It must have no open reservation and no active session.
 
+use crate::App;
 use axum::extract::State;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::driver::Driver;
-use shared::models::vehicle::Vehicle;
-use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::store::access::Rows;
-use shared::store::fleets::Counter;
-use shared::{App, Error, Kind};
-use shared::{Deleted, Reply};
+use kernel::{Deleted, Reply};
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::driver::Driver;
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
+use table::access::Rows;
+use table::fleets::Counter;
+use web::{PathId, RequestContext, Route};
 
 use crate::references;
 

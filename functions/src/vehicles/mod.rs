@@ -8,13 +8,14 @@ pub mod retrieve_telemetry;
 pub mod update;
 pub mod update_telemetry;
 
+use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
 use crate::stream::change::{Change, OnChange};
-use shared::error::Result;
-use shared::models::vehicle::Vehicle;
-use shared::origin::Tenant;
-use shared::{App, Id};
+use kernel::Id;
+use kernel::error::Result;
+use kernel::origin::Tenant;
+use models::vehicle::Vehicle;
 
 impl OnChange for Vehicle {
     /// The tokens of charge cards depend on the vehicle.

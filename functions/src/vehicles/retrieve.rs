@@ -1,6 +1,6 @@
 //! `GET /v1/vehicles/{id}`: shows a vehicle.
 
-use shared::http::Route;
-use shared::models::api_key::Resource;
+use models::api_key::Resource;
+use web::Route;
 
 pub const ROUTE: Route = Route::get("retrieve-vehicle", "/v1/vehicles/{id}", Resource::Vehicles);

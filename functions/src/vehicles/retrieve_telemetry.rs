@@ -1,12 +1,13 @@
 //! `GET /v1/vehicles/{id}/telemetry`: shows the telemetry of a vehicle.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::vehicle::Vehicle;
-use shared::models::vehicle_telemetry::VehicleTelemetry;
-use shared::{App, Code, Error};
+use kernel::Reply;
+use kernel::{Code, Error};
+use models::api_key::Resource;
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
+use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-vehicle-telemetry",

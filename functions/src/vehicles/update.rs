@@ -1,12 +1,13 @@
 //! `POST /v1/vehicles/{id}`: updates a vehicle.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::vehicle::{Vehicle, VehicleChange};
-use shared::store::access::Rows;
-use shared::{App, Code, Error, Kind};
+use kernel::Reply;
+use kernel::{Code, Error, Kind};
+use models::api_key::Resource;
+use models::vehicle::{Vehicle, VehicleChange};
+use table::access::Rows;
+use web::{Body, PathId, RequestContext, Route};
 
 use crate::references;
 

@@ -1,13 +1,14 @@
 //! `POST /v1/vehicles/{id}/telemetry`: updates the telemetry of a vehicle. Members that are left out are kept.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::stored::Stored;
-use shared::models::vehicle::Vehicle;
-use shared::models::vehicle_telemetry::{Reading, VehicleTelemetry};
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::stored::Stored;
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::{Reading, VehicleTelemetry};
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "update-vehicle-telemetry",

@@ -2,15 +2,16 @@
 //! objects that these events show. An account has at most 16 endpoints in each mode; together with the accounts below it at
 //! most 1,000, unless the deployment sets another number.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::deployment::Need;
-use shared::http::{Body, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::stored::Stored;
-use shared::models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
-use shared::store::access::Rows;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::stored::Stored;
+use models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
+use table::access::Rows;
+use web::deployment::Need;
+use web::{Body, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "create-webhook-endpoint",

@@ -1,12 +1,13 @@
 //! `DELETE /v1/webhook_endpoints/{id}`: deletes a webhook endpoint. Its pending deliveries are abandoned.
 
+use crate::App;
 use axum::extract::State;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::store::access::Rows;
-use shared::{App, Error};
-use shared::{Deleted, Reply};
+use kernel::Error;
+use kernel::{Deleted, Reply};
+use models::api_key::Resource;
+use models::webhook_endpoint::WebhookEndpoint;
+use table::access::Rows;
+use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::delete(
     "delete-webhook-endpoint",

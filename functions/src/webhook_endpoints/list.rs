@@ -1,15 +1,16 @@
 //! `GET /v1/webhook_endpoints`: lists the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked
 //! secrets.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::deployment::Need;
-use shared::http::{ListQuery, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::store::keys::Partition;
-use shared::store::list::Page;
-use shared::{App, Error, Kind};
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::webhook_endpoint::WebhookEndpoint;
+use table::keys::Partition;
+use table::list::Page;
+use web::deployment::Need;
+use web::{ListQuery, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-webhook-endpoints",

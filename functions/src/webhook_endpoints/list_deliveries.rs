@@ -1,13 +1,14 @@
 //! `GET /v1/webhook_endpoints/{id}/deliveries`: lists every attempt of the last 30 days to deliver to this endpoint, newest first.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::http::{ListQuery, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::webhook_delivery::WebhookDelivery;
-use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::store::list::Page;
-use shared::{App, Error, Kind};
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::webhook_delivery::WebhookDelivery;
+use models::webhook_endpoint::WebhookEndpoint;
+use table::list::Page;
+use web::{ListQuery, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-webhook-endpoint-deliveries",

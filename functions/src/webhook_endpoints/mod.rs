@@ -4,9 +4,9 @@
 //! write endpoints.
 
 use crate::stream::change::OnChange;
-use shared::http::{Conditional, RequestContext};
-use shared::models::api_key::{Resource, Scope};
-use shared::models::webhook_endpoint::WebhookEndpoint;
+use models::api_key::{Resource, Scope};
+use models::webhook_endpoint::WebhookEndpoint;
+use web::{Conditional, RequestContext};
 
 pub mod create;
 pub mod delete;

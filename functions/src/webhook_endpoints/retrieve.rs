@@ -1,12 +1,13 @@
 //! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::deployment::Need;
-use shared::http::{PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::webhook_endpoint::WebhookEndpoint;
+use web::deployment::Need;
+use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-webhook-endpoint",

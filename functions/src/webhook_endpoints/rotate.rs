@@ -1,14 +1,15 @@
 //! `POST /v1/webhook_endpoints/{id}/rotate_secret`: gives an endpoint a new secret. Every secret it replaced in the last 24
 //! hours keeps signing for 24 hours; at most 10 rotations in 24 hours, otherwise 409.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::deployment::Need;
-use shared::http::body::Nothing;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::webhook_endpoint::WebhookEndpoint;
+use web::body::Nothing;
+use web::deployment::Need;
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "rotate-webhook-endpoint-secret",

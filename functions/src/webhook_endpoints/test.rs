@@ -1,15 +1,16 @@
 //! `POST /v1/webhook_endpoints/{id}/test`: sends a `ping` event to this endpoint only, whatever events it is subscribed to.
 
+use crate::App;
 use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Id, Kind};
+use models::api_key::Resource;
+use models::event::{Cause, Delivery, Event, EventInternal, EventType};
+use models::stored::Stored;
+use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use serde_json::json;
-use shared::Reply;
-use shared::http::body::Nothing;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::event::{Cause, Delivery, Event, EventInternal, EventType};
-use shared::models::stored::Stored;
-use shared::models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
-use shared::{App, Error, Id, Kind};
+use web::body::Nothing;
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "test-webhook-endpoint",

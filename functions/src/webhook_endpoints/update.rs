@@ -1,13 +1,14 @@
 //! `POST /v1/webhook_endpoints/{id}`: updates a webhook endpoint; `status` disables and enables it. The key has to be allowed to
 //! read the objects of all events that the endpoint is subscribed to afterwards.
 
+use crate::App;
 use axum::extract::State;
-use shared::Reply;
-use shared::deployment::Need;
-use shared::http::{Body, PathId, RequestContext, Route};
-use shared::models::api_key::Resource;
-use shared::models::webhook_endpoint::{WebhookEndpoint, WebhookEndpointChange};
-use shared::{App, Error};
+use kernel::Error;
+use kernel::Reply;
+use models::api_key::Resource;
+use models::webhook_endpoint::{WebhookEndpoint, WebhookEndpointChange};
+use web::deployment::Need;
+use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
     "update-webhook-endpoint",

@@ -1,18 +1,19 @@
-//! `deliver-webhook`: makes one attempt to deliver an event to an endpoint. [`shared::webhooks`] describes deliveries.
+//! `deliver-webhook`: makes one attempt to deliver an event to an endpoint. [`models::webhooks`] describes deliveries.
 
+use crate::App;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
+use kernel::{Error, Id, Kind};
+use models::event::{DeliveryState, Event};
+use models::ports::{JobSubject, delivery_schedule};
+use models::stored::Stored;
+use models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
+use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
+use models::webhooks::attempt::{self, DeliveryOutcome};
+use models::webhooks::signature;
 use serde::{Deserialize, Serialize};
-use shared::deployment::{Deployment, Need};
-use shared::models::event::{DeliveryState, Event};
-use shared::models::stored::Stored;
-use shared::models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
-use shared::models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
-use shared::origin::{Origin, Tenant};
-use shared::ports::{JobSubject, delivery_schedule};
-use shared::store::access::Rows;
-use shared::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
-use shared::webhooks::attempt::{self, DeliveryOutcome};
-use shared::webhooks::signature;
-use shared::{App, Error, Id, Kind};
+use table::access::Rows;
+use web::deployment::{Deployment, Need};
 
 use crate::function::Function;
 use crate::job::Job;

@@ -1,12 +1,13 @@
 //! The deliveries of events: which endpoints an event is delivered to, and the messages for the attempts.
 
+use crate::App;
+use kernel::error::Result;
+use kernel::origin::{Origin, Tenant};
+use kernel::{Id, Kind};
+use models::event::{Delivery, DeliveryState, Event};
 use serde_dynamo::Item;
-use shared::error::Result;
-use shared::models::event::{Delivery, DeliveryState, Event};
-use shared::origin::{Origin, Tenant};
-use shared::store::deliveries::{Deliveries, delivery_of};
-use shared::store::row::decode;
-use shared::{App, Id, Kind};
+use table::deliveries::{Deliveries, delivery_of};
+use table::row::decode;
 
 use super::deliver::DeliverWebhook;
 use crate::job::Job as _;

@@ -145,7 +145,7 @@ impl Charge {
             "ACTIVE"
         };
         let mut session = json!({
-            "country_code": crate::COUNTRY_CODE, "party_id": crate::PARTY_ID, "id": self.id,
+            "country_code": crate::party::COUNTRY_CODE, "party_id": crate::party::PARTY_ID, "id": self.id,
             "start_date_time": text(self.began), "kwh": kwh(self.energy()),
             "cdr_token": authorization.token, "auth_method": authorization.method,
             "location_id": self.location, "evse_uid": self.evse, "connector_id": self.connector,
@@ -184,7 +184,7 @@ impl Charge {
             .copied()
             .collect();
         let mut cdr = json!({
-            "country_code": crate::COUNTRY_CODE, "party_id": crate::PARTY_ID, "id": format!("CDR-{}", self.id),
+            "country_code": crate::party::COUNTRY_CODE, "party_id": crate::party::PARTY_ID, "id": format!("CDR-{}", self.id),
             "start_date_time": text(self.began), "end_date_time": text(ended), "session_id": self.id,
             "cdr_token": self.authorization.token, "auth_method": self.authorization.method,
             "cdr_location": place, "currency": self.tariff["currency"], "tariffs": [self.tariff],

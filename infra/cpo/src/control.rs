@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::charge::{Authorization, Vehicle};
 use crate::network::Network;
+use crate::party::{COUNTRY_CODE, NAME, PARTY_ID};
 use crate::script::Behaviour;
 use crate::state::{State, Tap, cdr_token};
 use crate::time::text;
-use crate::{COUNTRY_CODE, NAME, PARTY_ID};
 
 /// The hosts under which the operations may be called: a web page with a host name of its own cannot use them.
 const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];

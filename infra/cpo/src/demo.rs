@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::party::{COUNTRY_CODE, PARTY_ID};
 use crate::time::text;
-use crate::{COUNTRY_CODE, PARTY_ID};
 
 /// Prices without tax, in pounds; VAT is 20 %.
 pub fn tariffs(now: jiff::Timestamp) -> Vec<Value> {
@@ -148,7 +148,7 @@ pub fn locations(now: jiff::Timestamp) -> Vec<Value> {
         json!({"country_code": COUNTRY_CODE, "party_id": PARTY_ID, "id": site.id, "publish": true, "name": site.name,
             "address": site.address, "city": "London", "postal_code": site.postal_code, "country": "GBR",
             "coordinates": {"latitude": latitude, "longitude": longitude}, "parking_type": "ON_STREET", "evses": evses,
-            "operator": {"name": crate::NAME}, "time_zone": "Europe/London",
+            "operator": {"name": crate::party::NAME}, "time_zone": "Europe/London",
             "opening_times": {"twentyfourseven": true}, "charging_when_closed": true, "last_updated": now})
     });
     sites.collect()

@@ -17,6 +17,7 @@ mod demo;
 mod network;
 mod ocpi;
 mod partner;
+mod party;
 mod script;
 mod state;
 mod tariff;
@@ -36,18 +37,12 @@ use tokio::task::JoinHandle;
 
 use crate::network::Network;
 pub use crate::network::Report;
+use crate::party::random;
+pub use crate::party::{COUNTRY_CODE, NAME, PARTY_ID};
 pub use crate::script::{Behaviour, Generated, Received, Script};
 pub use crate::state::Line;
 use crate::state::State;
 use crate::time::Clock;
-
-/// The party.
-pub const COUNTRY_CODE: &str = "GB";
-pub const PARTY_ID: &str = "NET";
-pub const NAME: &str = "Demo Network";
-
-/// The version of OCPI.
-const VERSION: &str = "2.2.1";
 
 /// How often due work is looked for.
 const REST: Duration = Duration::from_millis(200);
@@ -301,13 +296,4 @@ pub fn http() -> Result<reqwest::Client, String> {
     let http = reqwest::Client::builder().user_agent("cpo").no_proxy();
     let http = http.redirect(reqwest::redirect::Policy::none()).build();
     http.map_err(|error| error.to_string())
-}
-
-/// So many random bytes in hexadecimal.
-fn random(bytes: usize) -> String {
-    let mut buffer = vec![0; bytes];
-    match getrandom::fill(&mut buffer) {
-        Ok(()) => hex::encode(buffer),
-        Err(error) => panic!("the system has no random numbers: {error}"),
-    }
 }

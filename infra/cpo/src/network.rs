@@ -9,13 +9,15 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::partner;
-use crate::random;
+use crate::party::random;
 use crate::script::Script;
 use crate::state::{Line, Outgoing, Partner, State};
 use crate::time::{Clock, text};
 
 /// Receives each line of the log.
 pub type Report = Arc<dyn Fn(&Line) + Send + Sync>;
+
+pub type Net = axum::extract::State<Arc<Network>>;
 
 pub struct Network {
     state: Mutex<State>,
@@ -129,7 +131,7 @@ impl Network {
             let url = partner.endpoint(module, "RECEIVER").map(str::to_owned);
             url.ok_or_else(|| format!("it has no {module} receiver"))
         };
-        let own = format!("{}/{}", crate::COUNTRY_CODE, crate::PARTY_ID);
+        let own = format!("{}/{}", crate::party::COUNTRY_CODE, crate::party::PARTY_ID);
         let send = async |method: Method, url: String, body: &Value| {
             let response = partner::request(
                 &self.http,

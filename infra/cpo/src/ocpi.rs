@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{OriginalUri, Path, Query, Request, State as Shared};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -25,11 +25,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::charge::Authorization;
-use crate::network::Network;
+use crate::network::{Net, Network};
+use crate::partner;
+use crate::party::{VERSION, random};
 use crate::script::{self, Behaviour, Generated};
 use crate::state::{Command, Received, State, cdr_token, is_ours, same};
 use crate::time::text;
-use crate::{VERSION, partner, random};
 
 /// How long the eMSP may wait for the result of a command, in seconds.
 const COMMAND_TIMEOUT: u32 = 30;
@@ -45,7 +46,7 @@ pub fn router(network: &Arc<Network>) -> Router {
     }
     router
         .layer(from_fn_with_state(network.clone(), authenticate))
-        .layer(from_fn_with_state(network.clone(), script::follow))
+        .layer(from_fn_with_state(network.clone(), follow))
         .with_state(network.clone())
 }
 
@@ -68,8 +69,6 @@ fn modules() -> Router<Arc<Network>> {
         )
         .route("/commands/{command}", post(command))
 }
-
-pub type Net = Shared<Arc<Network>>;
 
 /// A response in OCPI's envelope.
 struct Reply {
@@ -131,6 +130,20 @@ impl Reply {
             }
         }
         response
+    }
+}
+
+/// The most bytes of a request.
+const BODY: usize = 1 << 20;
+
+/// Records a request, and answers it with a failure where the script has one.
+async fn follow(Shared(network): Net, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, BODY).await.unwrap_or_default();
+    let failure = network.script().receive(&parts, &body);
+    match failure {
+        Some(failure) => failure,
+        None => next.run(Request::from_parts(parts, Body::from(body))).await,
     }
 }
 

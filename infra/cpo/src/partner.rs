@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::party::{COUNTRY_CODE, PARTY_ID, VERSION, random};
 use crate::state::Partner;
-use crate::{COUNTRY_CODE, PARTY_ID, VERSION, random};
 
 /// How long a request may take.
 const TIME_OUT: Duration = Duration::from_secs(10);

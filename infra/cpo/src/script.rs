@@ -2,19 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State as Shared};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
-use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::ocpi::Net;
-use crate::{COUNTRY_CODE, NAME, PARTY_ID, VERSION};
-
-/// The most bytes of a request.
-const BODY: usize = 1 << 20;
+use crate::party::{COUNTRY_CODE, NAME, PARTY_ID, VERSION};
 
 /// What the next command meets instead of an obedient charge point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -152,7 +145,7 @@ impl Script {
     }
 
     /// Records a request. Returns the failure that it is answered with, if there is one.
-    fn receive(&mut self, parts: &Parts, body: &[u8]) -> Option<Response> {
+    pub fn receive(&mut self, parts: &Parts, body: &[u8]) -> Option<Response> {
         if let Some(requests) = &mut self.requests {
             let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
             requests.push(Received {
@@ -182,15 +175,4 @@ fn role(country_code: &str, party_id: &str, name: &str) -> Value {
 pub fn status(code: u16) -> Response {
     let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     status.into_response()
-}
-
-/// Records a request, and answers it with a failure where the script has one.
-pub async fn follow(Shared(network): Net, request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
-    let body = to_bytes(body, BODY).await.unwrap_or_default();
-    let failure = network.script().receive(&parts, &body);
-    match failure {
-        Some(failure) => failure,
-        None => next.run(Request::from_parts(parts, Body::from(body))).await,
-    }
 }

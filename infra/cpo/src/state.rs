@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::charge::{Authorization, Charge, Vehicle};
+use crate::demo;
+use crate::party::{COUNTRY_CODE, PARTY_ID};
 use crate::script::Behaviour;
 use crate::time::{plus_millis, text};
-use crate::{COUNTRY_CODE, PARTY_ID, demo};
 
 /// How long a charge point takes to respond to a command, and a session to begin after that, in milliseconds.
 const RESPONSE: i64 = 1_000;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use shared::function_scope::{EVERY_CHANGE, EVERY_REQUEST};
+use kernel::function_scope::{EVERY_CHANGE, EVERY_REQUEST};
 use tests::access;
 
 /// Writes the OpenAPI document, the deployment's template and the capacity table, and what functions may call of the table.

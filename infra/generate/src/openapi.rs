@@ -6,20 +6,22 @@ mod errors;
 mod events;
 mod examples;
 mod names;
+mod parts;
 mod schemas;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
+use kernel::Kind;
+use kernel::version;
+use models::event::EventType;
+use models::schema::Named;
 use serde_json::{Map, Value, json};
-use shared::error::Code;
-use shared::http::{Conditional, Route, expand};
-use shared::models::event::EventType;
-use shared::models::schema::Named;
-use shared::store::shown::Shows;
-use shared::version;
+use table::shown::Shows;
+use web::{Conditional, Route, expand};
 
-use self::names::capital;
+use self::names::{capital, pascal};
+use self::parts::{header, headers_of_every_response, is_warned, quoted, reference};
 use self::schemas::Components;
 use crate::root;
 
@@ -56,12 +58,7 @@ fn document() -> Value {
     }
     let webhooks: Map<_, _> = EventType::ALL
         .iter()
-        .map(|kind| {
-            (
-                kind.as_str().to_owned(),
-                events::webhook(*kind, &mut components),
-            )
-        })
+        .map(|kind| (kind.as_str().to_owned(), webhook(*kind, &mut components)))
         .collect();
     let errors = std::mem::take(&mut components.errors);
     let examples = std::mem::take(&mut components.examples);
@@ -269,16 +266,6 @@ fn success(route: &Route, components: &mut Components) -> Value {
         "content": {"application/json": {"schema": schema, "examples": {"sample": example}}}})
 }
 
-/// Whether the object in the response to the operation is shown with the warnings of policies.
-fn is_warned(route: &Route) -> bool {
-    matches!(route.shows, Shows::Object(_)) && route.refuses.contains(&Code::PolicyBlocked)
-}
-
-/// A word of the interface in a description.
-fn quoted(word: &str) -> String {
-    format!("`{word}`")
-}
-
 fn operation_parameters(endpoint: &Endpoint) -> Vec<Value> {
     let route = &endpoint.route;
     let mut list = Vec::new();
@@ -386,18 +373,21 @@ fn headers() -> Value {
     })
 }
 
-fn header(name: &str) -> (String, Value) {
-    let shared = json!({"$ref": format!("#/components/headers/{name}")});
-    (name.to_owned(), shared)
-}
-
-fn headers_of_every_response() -> Map<String, Value> {
-    let names = [
-        "RateLimit-Limit",
-        "RateLimit-Remaining",
-        "RateLimit-Reset",
-        "Service-Request-Id",
-        "Service-Version",
-    ];
-    names.into_iter().map(header).collect()
+/// The delivery of an event to a webhook endpoint.
+fn webhook(kind: EventType, components: &mut Components) -> Value {
+    components.object(Kind::Event);
+    if kind != EventType::Ping {
+        components.object(kind.subject());
+    }
+    let kind_name = kind.as_str();
+    json!({"post": {
+        "operationId": format!("on{}", pascal(kind_name)),
+        "summary": kind_name,
+        "description": format!("Sent to the endpoints that subscribed to {}. Answer 200, 201, 202 or 204; any other status is retried.", quoted(kind_name)),
+        "tags": ["events"],
+        "security": [],
+        "requestBody": {"required": true, "content": {"application/json": {
+            "schema": reference(&events::name(kind)), "example": examples::event(kind)}}},
+        "responses": {"200": {"description": "Received."}, "4XX": {"description": "Retried; 410 disables the endpoint."}},
+    }})
 }

@@ -11,13 +11,14 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use functions::App;
 use functions::job::Job as _;
 use functions::reports::generate::GenerateReport;
+use kernel::time::seconds;
+use kernel::{Id, Kind, Mode, Tenant, Timestamp};
 use local::{Options, Running};
 use serde_json::{Value, json};
-use shared::store::{Store, client};
-use shared::time::seconds;
-use shared::{App, Id, Kind, Mode, Tenant, Timestamp};
+use table::{Store, client};
 
 const SESSIONS: u64 = 1_000_000;
 const VEHICLES: u64 = 1_000;
@@ -68,7 +69,7 @@ async fn start() -> Running {
         rate: 1_000_000,
         reservation_fee: 0,
         json: false,
-        table: shared::app::TABLE.to_owned(),
+        table: functions::app::TABLE.to_owned(),
         payments: Default::default(),
         versions: Default::default(),
         client_limits: Default::default(),
@@ -98,7 +99,7 @@ async fn in_front_of(running: &Running, sessions: u64) -> App {
     };
     let router = Router::new().fallback(answer).with_state(table);
     tokio::spawn(async move { axum::serve(listener, router).await });
-    let mut settings = client::tuned(&shared::aws::config(), 1);
+    let mut settings = client::tuned(&functions::aws::config(), 1);
     settings.set_endpoint_url(Some(url));
     let store = Store::new(Client::from_conf(settings.build()), running.table.clone());
     let parts = &running.app;

@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
+use kernel::time::{DAY, hours};
 use local::{Options, Running};
 use serde_json::{Value, json};
-use shared::time::{DAY, hours};
 
 const SAMPLES: usize = 2_000;
 const CLIENTS: usize = 16;
@@ -58,7 +58,7 @@ async fn start(memory: bool) -> Running {
         rate: 1_000_000,
         reservation_fee: 0,
         json: false,
-        table: shared::app::TABLE.to_owned(),
+        table: functions::app::TABLE.to_owned(),
         payments: Default::default(),
         versions: Default::default(),
         client_limits: Default::default(),

@@ -13,21 +13,20 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
 use axum::{Json, Router};
+use functions::App;
 use functions::accounts::erase::{self, Erase, Erased, ErasureStatus};
 use functions::accounts::export::{self, Exported};
 use functions::accounts::set_status;
 use functions::secrets::reencrypt::{self, ReencryptionProgress};
+use kernel::error::Error;
+use models::account::Account;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use shared::App;
-use shared::error::Error;
-use shared::models::account::Account;
-use shared::store::erasure::Accounts;
+use table::erasure::Accounts;
 
-use crate::check_json;
 use crate::engine::Engine;
 use crate::files::{self, Folder};
-use crate::guard::refused;
+use crate::guard::{check_json, refused};
 use crate::inbox::Inbox;
 
 /// The answer to `POST /_local/account_export`: what the function answers, with links to the files that there are so far.
@@ -145,5 +144,5 @@ async fn reencrypt_secrets(
 
 fn read<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Result<T, Error> {
     check_json(headers)?;
-    shared::http::body::read(body, None)
+    web::body::read(body, None)
 }

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use shared::Timestamp;
-use shared::aws::SystemClock;
-use shared::error::Result;
-use shared::ports::Clock;
-use shared::time::{millis, whole_millis};
+use functions::aws::SystemClock;
+use kernel::Timestamp;
+use kernel::error::Result;
+use kernel::time::{millis, whole_millis};
+use models::ports::Clock;
 
 use crate::files::{self, Folder};
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shared::{Id, Kind};
+use kernel::{Id, Kind};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 

@@ -2,23 +2,24 @@
 //! transaction and a policy, under the ids the samples name. It exists on embedded tables only, so its well-known key opens
 //! nothing else.
 
-use serde_json::json;
-use shared::error::{Error, Result};
-use shared::models::account::Account;
-use shared::models::api_key::{ApiKey, ApiKeyInternal, Scope, Secret};
-use shared::models::driver::Driver;
-use shared::models::fleet::Fleet;
-use shared::models::payment_method::PaymentMethod;
-use shared::models::policy::Policy;
-use shared::models::transaction::{
+use kernel::error::{Error, Result};
+use kernel::money::Money;
+use kernel::origin::Origin;
+use models::account::Account;
+use models::api_key::{ApiKey, ApiKeyInternal, Scope, Secret};
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::payment_method::PaymentMethod;
+use models::policy::Policy;
+use models::transaction::{
     Movement, Transaction, TransactionInternal, TransactionStatus, TransactionType,
 };
-use shared::models::vehicle::Vehicle;
-use shared::money::Money;
-use shared::origin::Origin;
+use models::vehicle::Vehicle;
+use serde_json::json;
 
-use shared::models::stored::Stored;
-use shared::{App, Id, Kind};
+use functions::App;
+use kernel::{Id, Kind};
+use models::stored::Stored;
 
 const KEY: &str =
     "sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9";

@@ -9,13 +9,13 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use cpo::{Cpo, Line, NAME};
+use functions::App;
 use functions::networks::manage::{self, Manage, Managed};
-use shared::App;
-use shared::error::{Error, Result};
-use shared::ocpi::network::NetworkStatus;
-use shared::ocpi::versions::OwnUrls;
-use shared::origin::Mode;
-use shared::ports::Clock;
+use kernel::error::{Error, Result};
+use kernel::origin::Mode;
+use models::ports::Clock;
+use ocpi::network::NetworkStatus;
+use ocpi::versions::OwnUrls;
 
 use crate::clock::LocalClock;
 use crate::files::{self, Folder};

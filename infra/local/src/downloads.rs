@@ -11,11 +11,11 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::future::BoxFuture;
 use hmac::{Hmac, Mac as _};
+use kernel::error::{Error, Result};
+use models::ports::Clock;
+use models::ports::files::{Files, LINK};
 use serde::Deserialize;
 use sha2::Sha256;
-use shared::error::{Error, Result};
-use shared::ports::Clock;
-use shared::ports::files::{Files, LINK};
 
 use crate::clock::LocalClock;
 use crate::files;

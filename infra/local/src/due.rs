@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use kernel::{Id, Timestamp};
+use models::ports::{JobSubject, Message};
 use serde::Serialize;
-use shared::ports::{JobSubject, Message};
-use shared::{Id, Timestamp};
 
 use crate::engine::Engine;
 

@@ -23,11 +23,11 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use dynoxide::{Database, DynoxideError};
+use kernel::error::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
-use shared::error::{Error, Result};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 

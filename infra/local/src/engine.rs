@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use functions::App;
 use functions::jobs;
 use functions::stream::{relay, sweep};
+use kernel::Timestamp;
+use kernel::error::{Error, Result};
+use kernel::time::{SignedDuration, seconds};
+use models::ports::{Clock as _, Message};
 use serde::Serialize;
-use shared::error::{Error, Result};
-use shared::ports::{Clock as _, Message};
-use shared::store::erasure::Accounts;
-use shared::time::{SignedDuration, seconds};
-use shared::{App, Timestamp};
+use table::erasure::Accounts;
 use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::time::Instant;
 

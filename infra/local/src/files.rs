@@ -11,12 +11,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use functions::aws::SystemClock;
+use kernel::error::{Error, Result};
+use models::ports::Clock as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use shared::aws::SystemClock;
-use shared::error::{Error, Result};
-use shared::ports::Clock as _;
-use shared::store::layout;
+use table::layout;
 
 /// The account of the folder and its key.
 pub const CREDENTIALS: &str = "credentials.json";

@@ -11,10 +11,10 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use shared::error::{ClientError, Error, ErrorClass, ErrorType};
-use shared::http::errors;
-use shared::ports::Clock;
-use shared::{Id, Kind};
+use kernel::error::{ClientError, Error, ErrorClass, ErrorType};
+use kernel::{Id, Kind};
+use models::ports::Clock;
+use web::errors;
 
 /// The hosts under which a local port may be addressed.
 const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
@@ -116,6 +116,15 @@ pub fn refused(clock: &dyn Clock, error: &Error) -> Response {
             .insert(header::WWW_AUTHENTICATE, scheme);
     }
     response
+}
+
+/// A page of another origin can send other content types without asking first.
+pub fn check_json(headers: &HeaderMap) -> Result<(), Error> {
+    if web::body::is_json(headers) {
+        return Ok(());
+    }
+    let message = "The body must have the content type application/json.";
+    Err(Error::malformed(message))
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use kernel::{Id, Timestamp};
+use models::ports::Clock;
 use serde::Serialize;
-use shared::http::body::is_json;
-use shared::ports::Clock;
-use shared::store::erasure::Accounts;
-use shared::{Id, Timestamp};
+use table::erasure::Accounts;
+use web::body::is_json;
 
 pub const ROUTE: &str = "/_local/inbox";
 

@@ -40,23 +40,24 @@ use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use cpo::Cpo;
 use functions::accounts::bootstrap::{self, Bootstrap};
+use functions::app::{App, TABLE};
+use functions::aws;
 use functions::networks::import_stations::Imported;
+use kernel::Id;
+use kernel::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
+use kernel::error::{Error, Result};
+use kernel::origin::{Mode, Tenant};
+use kernel::targets::Targets;
+use kernel::version::Versions;
+use models::account;
+use models::api_key::Secret;
+use models::ports::payments::Providers;
 use serde::{Deserialize, Serialize};
-use shared::app::{App, TABLE};
-use shared::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
-use shared::error::{Error, Result};
-use shared::metrics::Metrics;
-use shared::models::account;
-use shared::models::api_key::Secret;
-use shared::origin::{Mode, Tenant};
-use shared::ports::payments::Providers;
-use shared::settings::{NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIED};
-use shared::store::Store;
-use shared::targets::Targets;
-use shared::version::Versions;
-use shared::{Id, aws};
+use table::Store;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use web::metrics::Metrics;
+use web::settings::{NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIED};
 
 use crate::accounts::Remains;
 use crate::clock::LocalClock;
@@ -167,7 +168,7 @@ pub struct Options {
     pub encryption_keys: Option<String>,
     /// For tests: what the clock shows at the start, if it is later than the machine's time.
     #[arg(skip)]
-    pub starts_at: Option<shared::Timestamp>,
+    pub starts_at: Option<kernel::Timestamp>,
     /// For tests: the connections of the service to its table. None: those of [`aws::config`].
     #[arg(skip)]
     pub table_http: Option<SharedHttpClient>,
@@ -213,7 +214,7 @@ struct Account {
 /// The response of `GET /_local/clock`.
 #[derive(Debug, Serialize)]
 struct Time {
-    now: shared::Timestamp,
+    now: kernel::Timestamp,
 }
 
 /// The body of `POST /_local/clock`.
@@ -302,7 +303,7 @@ impl Running {
                 (Some(embedded), url)
             }
         };
-        let mut settings = shared::store::client::tuned(&config, options.slack);
+        let mut settings = table::client::tuned(&config, options.slack);
         settings.set_endpoint_url(Some(store_url.clone()));
         if let Some(http) = &options.table_http {
             settings.set_http_client(Some(http.clone()));
@@ -352,12 +353,12 @@ impl Running {
             },
             network_rate: NETWORK_RATE,
             own_party: OwnParty::new(
-                shared::environment::variable("OCPI_COUNTRY_CODE").as_deref(),
-                shared::environment::variable("OCPI_PARTY_ID").as_deref(),
-                shared::environment::variable("OCPI_NAME"),
+                kernel::environment::variable("OCPI_COUNTRY_CODE").as_deref(),
+                kernel::environment::variable("OCPI_PARTY_ID").as_deref(),
+                kernel::environment::variable("OCPI_NAME"),
             )?,
             reservation_fee: options.reservation_fee,
-            plausibility: shared::settings::plausibility()?,
+            plausibility: web::settings::plausibility()?,
             targets: Targets::PublicAndLoopback,
             quotas: options.quotas,
             slack: options.slack,
@@ -724,21 +725,11 @@ async fn load_stations(
     body: axum::body::Bytes,
 ) -> Result<Json<Imported>, Response> {
     let loaded = async {
-        check_json(&headers)?;
-        stations::load(&app, shared::http::body::read(&body, None)?).await
+        guard::check_json(&headers)?;
+        stations::load(&app, web::body::read(&body, None)?).await
     };
     let loaded = loaded.await.map(Json);
     loaded.map_err(|error| guard::refused(&*app.clock, &error))
-}
-
-/// A page of another origin can send other content types without asking first.
-fn check_json(headers: &HeaderMap) -> Result<()> {
-    match shared::http::body::is_json(headers) {
-        true => Ok(()),
-        false => Err(Error::malformed(
-            "The body must have the content type application/json.",
-        )),
-    }
 }
 
 /// `GET /_local/clock`: the time of everything in the process.
@@ -754,8 +745,8 @@ async fn advance(
     body: axum::body::Bytes,
 ) -> Result<Json<Moved>, Response> {
     let moved = async {
-        check_json(&headers)?;
-        let Advance { advance_seconds } = shared::http::body::read(&body, None)?;
+        guard::check_json(&headers)?;
+        let Advance { advance_seconds } = web::body::read(&body, None)?;
         engine.advance(advance_seconds).await
     };
     let moved = moved.await.map(Json);

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use functions::app::payment_providers;
 use local::{Options, Running, SECRET_KEY};
-use shared::app::payment_providers;
 
 fn main() -> ExitCode {
     let options = Options {

@@ -4,13 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
+use functions::App;
 use functions::networks::manage::{self, Manage, Managed};
-use shared::App;
-use shared::error::Result;
-use shared::http::edge::base_url;
-use shared::origin::Mode;
+use kernel::error::Result;
+use kernel::origin::Mode;
+use web::edge::base_url;
 
-use crate::check_json;
+use crate::guard::check_json;
 use crate::guard::refused;
 
 /// Where the runner takes them.
@@ -24,7 +24,7 @@ pub async fn manage(
 ) -> Result<Json<Managed>, Response> {
     let managed = async {
         check_json(&headers)?;
-        let manage: Manage = shared::http::body::read(&body, None)?;
+        let manage: Manage = web::body::read(&body, None)?;
         manage::handle(&app, manage, Some(&base_url(&app.settings, &headers))).await
     };
     managed

@@ -11,10 +11,10 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use kernel::Timestamp;
+use kernel::error::Error;
+use models::ports::Clock;
 use serde::{Deserialize, Serialize};
-use shared::Timestamp;
-use shared::error::Error;
-use shared::ports::Clock;
 use tokio::time::Instant;
 
 use crate::guard::refused;
@@ -149,7 +149,7 @@ pub async fn list(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::aws::SystemClock;
+    use functions::aws::SystemClock;
 
     fn entry(path: String) -> Entry {
         Entry {

@@ -26,12 +26,12 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use shared::http::source::Source;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 use tower::ServiceExt as _;
+use web::source::Source;
 
 /// How long clients may take to send their requests.
 #[derive(Debug, Clone, Copy)]

@@ -7,8 +7,8 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use kernel::Id;
 use serde::Serialize;
-use shared::Id;
 
 const ROUTE: &str = "/_local/session";
 

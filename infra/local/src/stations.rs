@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
+use functions::App;
 use functions::networks::import_stations::{self, Imported};
+use kernel::error::{Error, Result};
+use kernel::money::Currency;
+use kernel::origin::Mode;
+use models::charging_station::{Price, PriceType, Tax};
+use ocpi::{ImportedStation, Location};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use shared::App;
-use shared::error::{Error, Result};
-use shared::models::charging_station::{Price, PriceType, Tax};
-use shared::money::Currency;
-use shared::ocpi::{ImportedStation, Location};
-use shared::origin::Mode;
 
 use crate::files::{self, Folder};
 
@@ -306,7 +306,7 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ImportedStation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::models::charging_station::{ChargingStation, ConnectorStatus};
+    use models::charging_station::{ChargingStation, ConnectorStatus};
     use std::collections::HashSet;
 
     #[test]

@@ -9,8 +9,8 @@ use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::error::DisplayErrorContext;
 use aws_sdk_dynamodbstreams::types::{Record, ShardIteratorType};
 use functions::stream::relay::StreamRecord;
+use kernel::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use shared::error::{Error, Result};
 
 use crate::embedded::Upkeep;
 use crate::files::{self, Folder};

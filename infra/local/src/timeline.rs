@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::future::BoxFuture;
-use shared::Timestamp;
-use shared::error::{Error, Result};
-use shared::ports::{Clock, FailedChange, Message, Queue, Schedules};
-use shared::store::erasure::Accounts;
-use shared::time::millis;
+use kernel::Timestamp;
+use kernel::error::{Error, Result};
+use kernel::time::millis;
+use models::ports::{Clock, FailedChange, Message, Queue, Schedules};
+use table::erasure::Accounts;
 use tokio::sync::Notify;
 
 use crate::clock::LocalClock;

@@ -20,10 +20,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hmac::{Hmac, Mac as _};
+use kernel::error::Error;
+use models::ports::Clock;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use shared::error::Error;
-use shared::ports::Clock;
 
 use crate::guard::{LocalPort, forbidden, refused};
 
@@ -152,7 +152,7 @@ pub async fn sign_in(State(access): State<Access>, request: Request, next: Next)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::aws::SystemClock;
+    use functions::aws::SystemClock;
 
     fn access() -> Access {
         Access {

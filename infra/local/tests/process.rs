@@ -13,10 +13,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use clap::Parser as _;
+use kernel::Timestamp;
+use kernel::time::{MINUTE, hours};
 use local::{Options, Running};
 use serde_json::{Value, json};
-use shared::Timestamp;
-use shared::time::{MINUTE, hours};
 use tests::tls::TlsPort;
 use tests::{Client, Crew, Receiver, fleet, verify};
 

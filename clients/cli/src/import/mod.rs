@@ -451,17 +451,3 @@ impl Bar {
     }
 }
 
-/// Whether a value is an object that has the key's content, in any order of members: the text that is hashed.
-fn canonical(value: &Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let sorted: BTreeMap<&String, Value> = members
-                .iter()
-                .map(|(name, member)| (name, canonical(member)))
-                .collect();
-            json!(sorted)
-        }
-        Value::Array(elements) => elements.iter().map(canonical).collect(),
-        other => other.clone(),
-    }
-}

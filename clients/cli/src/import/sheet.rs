@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::canonical;
 use crate::catalog::{Body, Field, Kind, Operation, Presence};
 use crate::failure::Failure;
 use crate::request::{at, joined, set};
@@ -409,6 +408,21 @@ fn what_is_wrong(error: &csv::Error) -> String {
         }
         csv::ErrorKind::Utf8 { .. } => "is not UTF-8".into(),
         _ => error.to_string(),
+    }
+}
+
+/// Whether a value is an object that has the key's content, in any order of members: the text that is hashed.
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let sorted: BTreeMap<&String, Value> = members
+                .iter()
+                .map(|(name, member)| (name, canonical(member)))
+                .collect();
+            json!(sorted)
+        }
+        Value::Array(elements) => elements.iter().map(canonical).collect(),
+        other => other.clone(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::errors;
-use super::schemas::{reachable, reference};
+use super::parts::{reachable, reference};
 
 /// Turns a document of OpenAPI 3.1 into one of 3.0.
 pub fn document(mut document: Value) -> Value {

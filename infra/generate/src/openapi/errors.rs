@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
+use kernel::Kind;
+use kernel::error::Code;
 use serde_json::{Map, Value, json};
-use shared::Kind;
-use shared::error::Code;
-use shared::http::{Route, expand};
-use shared::store::shown::Shows;
+use table::shown::Shows;
+use web::{Route, expand};
 
+use super::examples;
 use super::names::{self, pascal};
-use super::schemas::{Components, reference};
-use super::{examples, header, headers_of_every_response, quoted};
+use super::parts::{header, headers_of_every_response, quoted, reference};
+use super::schemas::Components;
 
 /// Codes of one response; none stands for an error without a code.
 type Codes = BTreeSet<Option<&'static str>>;
@@ -54,7 +55,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     }
     for code in codes {
         refusals
-            .entry(shared::http::errors::status(code.class()))
+            .entry(web::errors::status(code.class()))
             .or_default()
             .insert(Some(code.as_str()));
     }

@@ -1,18 +1,15 @@
-//! Events: one schema for each kind of object that they are about, chosen by the event's type, and the webhooks that deliver
-//! them.
+//! The schemas of events: one for each kind of object that they are about, chosen by the event's type.
 
 use std::collections::BTreeMap;
 
+use models::event::EventType;
 use serde_json::{Map, Value, json};
-use shared::Kind;
-use shared::models::event::EventType;
 
 use super::names::pascal;
-use super::schemas::{Components, object_schemas, reference};
-use super::{examples, quoted};
+use super::parts::{object_schemas, reference};
 
 /// `ReservationEvent`: the schema of the events whose types begin with the same word.
-fn name(kind: EventType) -> String {
+pub fn name(kind: EventType) -> String {
     let subject = kind.as_str().split('.').next().unwrap_or_default();
     pascal(subject) + "Event"
 }
@@ -61,23 +58,4 @@ pub fn schemas(event: &Value, data: &Value) -> BTreeMap<String, Value> {
         schemas.insert(name, schema);
     }
     schemas
-}
-
-/// The delivery of an event to a webhook endpoint.
-pub fn webhook(kind: EventType, components: &mut Components) -> Value {
-    components.object(Kind::Event);
-    if kind != EventType::Ping {
-        components.object(kind.subject());
-    }
-    let kind_name = kind.as_str();
-    json!({"post": {
-        "operationId": format!("on{}", pascal(kind_name)),
-        "summary": kind_name,
-        "description": format!("Sent to the endpoints that subscribed to {}. Answer 200, 201, 202 or 204; any other status is retried.", quoted(kind_name)),
-        "tags": ["events"],
-        "security": [],
-        "requestBody": {"required": true, "content": {"application/json": {
-            "schema": reference(&name(kind)), "example": examples::event(kind)}}},
-        "responses": {"200": {"description": "Received."}, "4XX": {"description": "Retried; 410 disables the endpoint."}},
-    }})
 }

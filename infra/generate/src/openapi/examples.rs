@@ -1,12 +1,13 @@
 //! Examples: the bodies of the sample events in `events`, and the objects in `infra/generate/examples`.
 
+use kernel::Kind;
+use models::event::EventType;
 use serde_json::{Value, json};
-use shared::Kind;
-use shared::http::Route;
-use shared::models::event::EventType;
-use shared::store::shown::Shows;
+use table::shown::Shows;
+use web::Route;
 
-use super::{is_warned, root};
+use super::parts::is_warned;
+use crate::root;
 
 fn sample(name: &str) -> Value {
     let path = root().join(format!("events/{name}.json"));

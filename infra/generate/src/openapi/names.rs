@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use shared::http::{Method, Route};
-use shared::store::shown::Shows;
+use table::shown::Shows;
+use web::{Method, Route};
 
-use super::schemas::{reference, references_mut};
+use super::parts::{reference, references_mut};
 
 /// The first letter as a capital: `Reservation`.
 pub fn capital(word: &str) -> String {

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::request_spec::{BodyType, Schemas};
+use kernel::Kind;
+use models::schema::named;
 use serde_json::{Map, Value, json};
-use shared::Kind;
-use shared::http::{Route, expand};
-use shared::models::schema::named;
-use shared::store::row::schemas;
+use web::{Route, expand};
 
-use super::{events, names};
+use super::parts::{object_schemas, reachable, reference};
+use super::{events, names, parts};
 
 /// Members of responses that are left out when there is nothing to say; every other member is always there.
 const SOMETIMES: &[(&str, &str)] = &[
@@ -93,7 +93,7 @@ impl Components {
 
     /// A reference to an object together with what policies in suggestion mode have against it.
     pub fn object_with_warnings(&mut self, kind: Kind) -> Value {
-        let (name, schemas) = named::<shared::charging::policies::Breach>();
+        let (name, schemas) = named::<models::charging::policies::Breach>();
         self.add_all(schemas);
         self.responses.insert(name);
         let name = self.object_name(kind);
@@ -115,7 +115,7 @@ impl Components {
 
     /// A reference to the candidates of a match.
     pub fn candidates(&mut self) -> Value {
-        let (name, schemas) = named::<shared::charging::candidates::ReservationCandidates>();
+        let (name, schemas) = named::<models::charging::candidates::ReservationCandidates>();
         self.add_all(schemas);
         self.responses.insert(name.clone());
         reference(&name)
@@ -229,70 +229,6 @@ impl Components {
 /// The name of an object's schema with the warnings of policies.
 fn with_warnings(name: &str) -> String {
     format!("{name}WithWarnings")
-}
-
-/// A reference to a schema.
-pub fn reference(name: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{name}")})
-}
-
-/// The name of the schema that is referred to.
-fn target(schema: &Value) -> Option<&str> {
-    schema["$ref"].as_str()?.rsplit('/').next()
-}
-
-/// Calls a function with every reference in a schema, which may change it.
-pub fn references_mut(schema: &mut Value, with: &mut impl FnMut(&mut String)) {
-    match schema {
-        Value::Object(members) => {
-            if let Some(Value::String(path)) = members.get_mut("$ref") {
-                with(path);
-            }
-            let mapping = members
-                .get_mut("discriminator")
-                .and_then(|discriminator| discriminator.get_mut("mapping"))
-                .and_then(Value::as_object_mut);
-            for path in mapping.into_iter().flat_map(Map::values_mut) {
-                if let Value::String(path) = path {
-                    with(path);
-                }
-            }
-            members
-                .values_mut()
-                .for_each(|member| references_mut(member, with));
-        }
-        Value::Array(entries) => entries
-            .iter_mut()
-            .for_each(|entry| references_mut(entry, with)),
-        _ => {}
-    }
-}
-
-fn references(schema: &Value, found: &mut Vec<String>) {
-    match schema {
-        Value::Object(members) => {
-            found.extend(target(schema).map(str::to_owned));
-            members
-                .values()
-                .for_each(|member| references(member, found));
-        }
-        Value::Array(entries) => entries.iter().for_each(|entry| references(entry, found)),
-        _ => {}
-    }
-}
-
-/// Everything that some of the schemas refer to, and those.
-pub fn reachable(schemas: &BTreeMap<String, Value>, from: &BTreeSet<String>) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut open: Vec<String> = from.iter().cloned().collect();
-    while let Some(name) = open.pop() {
-        if found.insert(name.clone())
-            && let Some(schema) = schemas.get(&name)
-        {
-            references(schema, &mut open);
-        }
-    }
-    found
 }
 
 fn require_all(name: &str, schema: &mut Value) {
@@ -409,7 +345,7 @@ fn expandable(shown: &mut BTreeMap<String, Value>, name: &str, member: &str, tar
     let (owner, member) = match member.split_once('.') {
         None => (name.to_owned(), member),
         Some((outer, inner)) => {
-            let owner = self::target(&shown[name]["properties"][outer]).unwrap_or(name);
+            let owner = parts::target(&shown[name]["properties"][outer]).unwrap_or(name);
             (owner.to_owned(), inner)
         }
     };
@@ -437,9 +373,4 @@ fn expandable(shown: &mut BTreeMap<String, Value>, name: &str, member: &str, tar
     if let Some(description) = description {
         place["description"] = description;
     }
-}
-
-/// The schema of a kind of object as the code derives it: its name, and it and those that it refers to.
-pub fn object_schemas(kind: Kind) -> (String, Schemas) {
-    schemas(kind).unwrap_or_else(|| panic!("no schema of {kind:?}"))
 }

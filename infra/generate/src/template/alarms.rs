@@ -1,6 +1,6 @@
 //! Alarms: of the functions of a nested stack, and of the queues and indexes of the root stack.
 
-use shared::store::schema::INDEXES;
+use table::schema::INDEXES;
 
 use super::{Function, Stack, pascal};
 

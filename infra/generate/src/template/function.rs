@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use functions::function::Trigger;
 use functions::stream::relay::filters;
 use serde_json::Value;
-use shared::deployment::Need;
 use tests::access::{self, Recorded};
+use web::deployment::Need;
 
 use super::{Function, indented, pascal, policy};
 

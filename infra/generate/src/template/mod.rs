@@ -19,10 +19,10 @@ mod stack;
 use std::collections::BTreeMap;
 
 use functions::function::Trigger;
-use shared::deployment::{Deployment, Need};
-use shared::http::Route;
-use shared::store::access::Rows;
-use shared::store::shown::Shows;
+use table::access::Rows;
+use table::shown::Shows;
+use web::Route;
+use web::deployment::{Deployment, Need};
 
 /// A nested stack: its name, and what it is about.
 struct Stack {

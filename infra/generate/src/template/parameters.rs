@@ -1,7 +1,7 @@
 //! The parameters of a nested stack, and what the root stack sets them to.
 
 use functions::function::Trigger;
-use shared::deployment::Need;
+use web::deployment::Need;
 
 use super::{Function, pascal};
 

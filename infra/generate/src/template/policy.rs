@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use functions::function::Trigger;
-use shared::deployment::Need;
-use shared::store::access::Rows;
+use table::access::Rows;
 use tests::access::{Access, Place, Recorded, granted};
+use web::deployment::Need;
 
 use super::{Function, indented, pascal};
 
@@ -117,7 +117,7 @@ fn wide_table_access(one: &Function) -> String {
         out += &statement(&["dynamodb:Scan"], "!Ref TableArn");
     }
     if matches!(one.trigger(), None | Some(Trigger::Otherwise)) {
-        let counted = [Rows::Of(shared::Kind::ApiKey), Rows::Rates];
+        let counted = [Rows::Of(kernel::Kind::ApiKey), Rows::Rates];
         let patterns = counted.iter().flat_map(|rows| rows.patterns()).collect();
         out += &keyed_statement(&["UpdateItem"], &Place::Table, &patterns);
     }

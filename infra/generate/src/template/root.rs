@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use shared::store::schema::INDEXES;
+use table::schema::INDEXES;
 
 use super::{Function, Stack, alarms, indented, parameters, pascal};
 

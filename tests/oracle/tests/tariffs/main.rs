@@ -16,10 +16,10 @@ use proptest::prelude::*;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::{Value, json};
-use shared::Timestamp;
-use shared::charging::tariff::{Cost, Course, Usage, cost};
-use shared::models::charging_station::{Price, PriceType};
-use shared::money::Currency;
+use kernel::Timestamp;
+use models::charging::tariff::{Cost, Course, Usage, cost};
+use models::charging_station::{Price, PriceType};
+use kernel::money::Currency;
 
 fn decimal(value: &Value) -> Decimal {
     let text = value
@@ -152,7 +152,7 @@ fn sum(
     cost: &Cost,
     kind: Option<PriceType>,
     exponent: u8,
-    part: fn(&shared::charging::tariff::Line) -> i64,
+    part: fn(&models::charging::tariff::Line) -> i64,
 ) -> Decimal {
     let lines = cost.lines.iter();
     let sum = lines
@@ -236,7 +236,7 @@ fn every_run_file_agrees() {
                 for (tax, part) in [
                     (
                         "excl_vat",
-                        (|line| line.net) as fn(&shared::charging::tariff::Line) -> i64,
+                        (|line| line.net) as fn(&models::charging::tariff::Line) -> i64,
                     ),
                     ("incl_vat", |line| line.gross),
                 ] {

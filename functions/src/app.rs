@@ -1,0 +1,167 @@
+//! What every function is given: the table, the ports, and the settings.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+
+use crate::aws;
+use crate::stripe::Stripe;
+use kernel::cache::TtlCache;
+use kernel::environment::variable;
+use kernel::error::Result;
+use kernel::id::Id;
+use kernel::origin::Tenant;
+use kernel::outbound::Outbound;
+use kernel::time::{SignedDuration, Timestamp, seconds};
+use models::network::PartyId;
+use models::ports::files::Files;
+use models::ports::payments::{Payments, Providers, Simulated};
+use models::ports::{Clock, Message, Queue, Schedules, send_at};
+use models::stored::Stored;
+use models::webhook_endpoint::WebhookEndpoint;
+use ocpi::client::Platform;
+use ocpi::credentials::CredentialsToken;
+use table::Store;
+use table::networks::KnownNetworks;
+use web::deployment::CONNECTIONS;
+use web::edge::Edge;
+use web::rate_limit::RateLimiter;
+use web::settings::{self, Rates, Settings};
+
+/// Shared by all requests of a process. Cloning it is cheap.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+pub struct Parts {
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    pub queue: Arc<dyn Queue>,
+    pub schedules: Arc<dyn Schedules>,
+    pub payments: Providers,
+    pub files: Arc<dyn Files>,
+    pub settings: Arc<Settings>,
+    /// What runs around every request of the API.
+    pub edge: Arc<Edge>,
+    /// The rates of requests of charging networks.
+    pub network_rates: RateLimiter,
+    pub networks: KnownNetworks,
+    /// Webhook endpoints as they were read for deliveries.
+    pub webhook_endpoints: TtlCache<(Tenant, Id), Stored<WebhookEndpoint>>,
+    pub outbound: Outbound,
+}
+
+/// How long a webhook endpoint is used as it was read, and how many are kept.
+const ENDPOINT_TTL: SignedDuration = seconds(5);
+const MAX_ENDPOINTS: usize = 10_000;
+
+/// The name of the table where none is configured.
+pub const TABLE: &str = "fleet-charging";
+
+impl App {
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        queue: Arc<dyn Queue>,
+        schedules: Arc<dyn Schedules>,
+        payments: Providers,
+        files: Arc<dyn Files>,
+        settings: impl Into<Arc<Settings>>,
+    ) -> Self {
+        let settings = settings.into();
+        let store = store.with_encryption_keys(settings.encryption_keys.clone());
+        let edge = Edge::new(store.clone(), clock.clone(), settings.clone());
+        let network_rates = RateLimiter::new(Rates {
+            test: settings.network_rate,
+            live: settings.network_rate,
+        });
+        let outbound = Outbound::new(settings.targets);
+        Self(Arc::new(Parts {
+            store,
+            clock,
+            queue,
+            schedules,
+            payments,
+            files,
+            settings,
+            edge: Arc::new(edge),
+            network_rates,
+            networks: KnownNetworks::default(),
+            webhook_endpoints: TtlCache::new(ENDPOINT_TTL, MAX_ENDPOINTS),
+            outbound,
+        }))
+    }
+
+    /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment.
+    /// So many connections to the table are open already: at its start a function has a whole processor, later the share of
+    /// its memory.
+    ///
+    /// # Errors
+    /// A setting that is missing or malformed, or no AWS credentials.
+    pub async fn from_env(connections: usize) -> Result<Self> {
+        let endpoint = aws::endpoint();
+        let slack = settings::slack(endpoint.as_deref());
+        let http = aws::Http::new(slack);
+        let config = aws::load(&http, endpoint.as_deref()).await?;
+        aws::connect(&http, &config, connections).await;
+        let calls = http.with_calls_at_once(CONNECTIONS);
+        let of_table = config.to_builder().http_client(calls).build();
+        let table = variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
+        let store = Store::new(aws::dynamodb(&of_table, slack), table);
+        let queue = Arc::new(aws::Sqs::from_env(&config));
+        let schedules = Arc::new(aws::Scheduler::from_env(&config));
+        Ok(Self::new(
+            store,
+            Arc::new(aws::SystemClock),
+            queue,
+            schedules,
+            payment_providers(),
+            Arc::new(aws::S3::from_env(http, &config)),
+            Settings::from_env(endpoint.as_deref())?,
+        ))
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The platform of another party, and as whom it is called: see [`Platform`].
+    pub fn platform(&self, token: CredentialsToken, to: Option<PartyId>) -> Platform<'_> {
+        Platform {
+            outbound: &self.outbound,
+            targets: self.settings.targets,
+            own_party: &self.settings.own_party.id,
+            clock: &*self.clock,
+            token,
+            to,
+        }
+    }
+
+    /// Sends a message at a moment.
+    ///
+    /// # Errors
+    /// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
+    pub async fn send_at(&self, at: Timestamp, message: &Message) -> Result<()> {
+        send_at(&*self.queue, &*self.schedules, self.now(), at, message).await
+    }
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl FromRef<App> for Arc<Edge> {
+    fn from_ref(app: &App) -> Self {
+        app.edge.clone()
+    }
+}
+
+/// The payment providers: simulated in test mode, and in live mode Stripe if the environment has its key.
+pub fn payment_providers() -> Providers {
+    let live = Stripe::from_env().map(|stripe| Arc::new(stripe) as Arc<dyn Payments>);
+    Providers::new(Arc::new(Simulated), live)
+}

@@ -1,0 +1,356 @@
+//! S3: the bucket `REPORTS_BUCKET`. Five signed requests, which are all that is wanted of it: the SDK's client for S3 would
+//! be a tenth of the executable.
+
+use std::time::{Duration, SystemTime};
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
+use aws_sdk_dynamodb::error::DisplayErrorContext;
+use aws_sigv4::http_request::{
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SignatureLocation,
+    SigningSettings, UriPathNormalizationMode, sign,
+};
+use aws_sigv4::sign::v4;
+use aws_smithy_types::body::SdkBody;
+use aws_types::SdkConfig;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{Method, Request, header};
+use futures::future::BoxFuture;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::Event;
+use tokio::time::timeout;
+
+use super::{Http, SystemClock, domain, region_of, stand_in};
+use kernel::backoff::Backoff;
+use kernel::environment::variable;
+use kernel::error::{Error, Result};
+use kernel::time::Timestamp;
+use models::ports::Clock;
+use models::ports::files::{Files, LINK};
+
+/// How long a file may take on its way.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a request is sent that fails in a way that passes.
+const TRIES: u32 = 3;
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), 4, Duration::from_millis(400));
+
+#[derive(Debug, Clone)]
+pub struct S3 {
+    http: Http,
+    region: String,
+    credentials: SharedCredentialsProvider,
+    /// The address that keys are appended to.
+    bucket: Option<String>,
+}
+
+impl S3 {
+    /// `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL` names another endpoint than AWS's own. Its buckets have no host names.
+    pub fn from_env(http: Http, config: &SdkConfig) -> Self {
+        let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
+        let endpoint = endpoint.or_else(|| config.endpoint_url().map(str::to_owned));
+        let region = region_of(config);
+        let address = |bucket: String| match &endpoint {
+            Some(endpoint) => format!("{}/{bucket}", endpoint.trim_end_matches('/')),
+            None => {
+                format!("https://{bucket}.s3.{region}.{}", domain(&region))
+            }
+        };
+        let bucket = variable("REPORTS_BUCKET").map(address);
+        Self {
+            http,
+            region,
+            credentials: config
+                .credentials_provider()
+                .unwrap_or_else(|| SharedCredentialsProvider::new(stand_in())),
+            bucket,
+        }
+    }
+
+    /// The bucket at an address.
+    #[cfg(test)]
+    pub(super) fn at(http: Http, config: &SdkConfig, bucket: String) -> Self {
+        Self {
+            bucket: Some(bucket),
+            ..Self::from_env(http, config)
+        }
+    }
+
+    /// The address of a file.
+    fn address(&self, key: &str) -> Result<String> {
+        let bucket = self
+            .bucket
+            .as_deref()
+            .ok_or_else(|| Error::internal("REPORTS_BUCKET is not set"))?;
+        Ok(format!("{bucket}/{}", escaped(key)))
+    }
+
+    async fn credentials(&self) -> Result<Credentials> {
+        let found = self.credentials.provide_credentials().await;
+        found.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))
+    }
+
+    /// Signs a request: by its headers, or by its address for whoever has that until it expires.
+    fn signed<B>(
+        &self,
+        credentials: Credentials,
+        mut request: Request<B>,
+        body: SignableBody<'_>,
+        expires_in: Option<Duration>,
+        now: Timestamp,
+    ) -> Result<Request<B>> {
+        let mut settings = SigningSettings::default();
+        settings.percent_encoding_mode = PercentEncodingMode::Single;
+        settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
+        if expires_in.is_some() {
+            settings.signature_location = SignatureLocation::QueryParams;
+            settings.expires_in = expires_in;
+        } else {
+            settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
+        }
+        let identity = credentials.into();
+        let parameters = v4::SigningParams::builder()
+            .identity(&identity)
+            .region(&self.region)
+            .name("s3")
+            .time(SystemTime::UNIX_EPOCH + Duration::from_millis(now.unix_millis().unsigned_abs()))
+            .settings(settings)
+            .build()
+            .map_err(Error::internal)?
+            .into();
+        let uri = request.uri().to_string();
+        let headers = request
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default()));
+        let signable = SignableRequest::new(request.method().as_str(), uri, headers, body)
+            .map_err(Error::internal)?;
+        let (signature, _) = sign(signable, &parameters)
+            .map_err(Error::internal)?
+            .into_parts();
+        signature.apply_to_request_http1x(&mut request);
+        Ok(request)
+    }
+
+    /// Sends a request as often as it takes, and gives the body of the answer.
+    async fn send(
+        &self,
+        method: Method,
+        key: &str,
+        content_type: Option<&'static str>,
+        content: Bytes,
+    ) -> Result<Bytes> {
+        self.send_to(method, &self.address(key)?, content_type, content)
+            .await
+    }
+
+    async fn send_to(
+        &self,
+        method: Method,
+        address: &str,
+        content_type: Option<&'static str>,
+        content: Bytes,
+    ) -> Result<Bytes> {
+        for attempt in 0.. {
+            let mut request = Request::builder().method(method.clone()).uri(address);
+            if let Some(content_type) = content_type {
+                request = request.header(header::CONTENT_TYPE, content_type);
+            }
+            let request = request
+                .body(SdkBody::from(content.clone()))
+                .map_err(Error::internal)?;
+            let body = SignableBody::Bytes(&content);
+            let credentials = self.credentials().await?;
+            let request = self.signed(credentials, request, body, None, SystemClock.now())?;
+            let sent = timeout(PATIENCE, self.exchange(request)).await;
+            match sent.unwrap_or_else(|_| Err(Error::unavailable("the file took too long"))) {
+                Err(Error::Unavailable(_)) if attempt + 1 < TRIES => BACKOFF.pause(attempt).await,
+                answered => return answered,
+            }
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    async fn exchange(&self, request: Request<SdkBody>) -> Result<Bytes> {
+        let answer = self.http.send(request).await.map_err(Error::unavailable)?;
+        let status = answer.status();
+        let body = to_bytes(Body::new(answer.into_body()), usize::MAX)
+            .await
+            .map_err(Error::unavailable)?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        let text = format!("S3 answered {status}: {}", String::from_utf8_lossy(&body));
+        Err(if status.is_server_error() {
+            Error::unavailable(text)
+        } else {
+            Error::internal(text)
+        })
+    }
+
+    async fn signed_link(&self, key: &str, now: Timestamp) -> Result<String> {
+        let credentials = self.credentials().await?;
+        let request = Request::get(self.address(key)?).body(());
+        let request = request.map_err(Error::internal)?;
+        let body = SignableBody::UnsignedPayload;
+        let signed = self.signed(credentials, request, body, Some(LINK), now)?;
+        Ok(signed.uri().to_string())
+    }
+}
+
+impl Files for S3 {
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        content_type: &'static str,
+        content: Vec<u8>,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let sent = self.send(Method::PUT, key, Some(content_type), content.into());
+            sent.await.map(drop)
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async move {
+            let found = self.send(Method::GET, key, None, Bytes::new()).await?;
+            Ok(found.to_vec())
+        })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(async move {
+            let bucket = self.address("")?;
+            let address = format!(
+                "{bucket}?list-type=2&prefix={}",
+                escaped(prefix).replace('/', "%2F")
+            );
+            let listed = self
+                .send_to(Method::GET, &address, None, Bytes::new())
+                .await?;
+            keys_of(&listed)
+        })
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let sent = self.send(Method::DELETE, key, None, Bytes::new());
+            sent.await.map(drop)
+        })
+    }
+
+    fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
+        Box::pin(self.signed_link(key, SystemClock.now()))
+    }
+}
+
+/// The keys in an answer to `ListObjectsV2`.
+///
+/// # Errors
+/// `Internal` if the answer is no such XML.
+fn keys_of(listed: &[u8]) -> Result<Vec<String>> {
+    let mut reader = Reader::from_reader(listed);
+    let (mut keys, mut key) = (Vec::new(), None);
+    loop {
+        match reader.read_event().map_err(Error::internal)? {
+            Event::Start(tag) if tag.local_name().as_ref() == b"Key" => key = Some(String::new()),
+            Event::Text(text) => {
+                if let Some(key) = &mut key {
+                    key.push_str(&text.decode().map_err(Error::internal)?);
+                }
+            }
+            Event::GeneralRef(reference) => {
+                if let Some(key) = &mut key {
+                    let name = reference.decode().map_err(Error::internal)?;
+                    let character = reference.resolve_char_ref().map_err(Error::internal)?;
+                    match (character, resolve_predefined_entity(&name)) {
+                        (Some(character), _) => key.push(character),
+                        (None, Some(text)) => key.push_str(text),
+                        (None, None) => {
+                            return Err(Error::internal(format!("&{name}; in a list of keys")));
+                        }
+                    }
+                }
+            }
+            Event::End(tag) if tag.local_name().as_ref() == b"Key" => keys.extend(key.take()),
+            Event::Eof => return Ok(keys),
+            _ => {}
+        }
+    }
+}
+
+/// What S3 reads as written in the path of an address; every other byte is escaped.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
+
+/// A key as it is written in an address.
+fn escaped(key: &str) -> String {
+    utf8_percent_encode(key, ESCAPED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of AWS's "Authenticating Requests: Using Query Parameters".
+    #[test]
+    fn a_link_is_signed_as_the_documentation_of_s3_shows() {
+        let credentials = Credentials::from_keys(
+            "AKIAIOSFODNN7EXAMPLE",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            None,
+        );
+        let s3 = S3 {
+            http: Http::default(),
+            region: "us-east-1".into(),
+            credentials: SharedCredentialsProvider::new(credentials.clone()),
+            bucket: Some("https://examplebucket.s3.amazonaws.com".into()),
+        };
+        let now = Timestamp::parse("2013-05-24T00:00:00Z").unwrap();
+        let request = Request::get(s3.address("test.txt").unwrap())
+            .body(())
+            .unwrap();
+        let day = Some(Duration::from_secs(86_400));
+        let signed = s3.signed(
+            credentials,
+            request,
+            SignableBody::UnsignedPayload,
+            day,
+            now,
+        );
+        let signed = signed.unwrap().uri().to_string();
+        assert!(signed.starts_with("https://examplebucket.s3.amazonaws.com/test.txt?"));
+        let signature = "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404";
+        assert!(
+            signed.contains(&format!("X-Amz-Signature={signature}")),
+            "{signed}"
+        );
+    }
+
+    #[test]
+    fn the_keys_of_a_list_are_read_with_their_entities() {
+        let listed = b"<?xml version=\"1.0\"?><ListBucketResult><Name>b</Name><Prefix>a/</Prefix><Contents><Key>a/1.csv</Key>\
+            <Size>3</Size></Contents><Contents><Key>a/x&amp;y&#39;s.json</Key></Contents></ListBucketResult>";
+        assert_eq!(keys_of(listed).unwrap(), ["a/1.csv", "a/x&y's.json"]);
+        assert!(
+            keys_of(b"<ListBucketResult></ListBucketResult>")
+                .unwrap()
+                .is_empty()
+        );
+        assert!(keys_of(b"<ListBucketResult><Contents></Wrong>").is_err());
+    }
+
+    #[test]
+    fn keys_are_escaped_but_for_their_slashes() {
+        assert_eq!(
+            escaped("stations/São Paulo+1.json"),
+            "stations/S%C3%A3o%20Paulo%2B1.json"
+        );
+    }
+}

@@ -1,0 +1,220 @@
+//! The adapters against a server on this machine that responds as the test has laid down.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::*;
+use kernel::{Id, Kind, Mode, Tenant};
+use models::ports::JobSubject;
+use models::ports::files::Files as _;
+
+/// A response: its status, the type of its error if it is one, and its body.
+type Scripted = (u16, &'static str, &'static str);
+
+/// A server that gives these responses one after the other, and then the last one again. Its address, and the requests that it
+/// received: method and path, and the body.
+async fn server(script: &'static [Scripted]) -> (String, Arc<Mutex<Vec<(String, String)>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let received = requests.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let received = received.clone();
+            tokio::spawn(async move {
+                while let Some((line, body)) = read_request(&mut stream).await {
+                    let number = {
+                        let mut received = received.lock().unwrap();
+                        received.push((line, body));
+                        received.len()
+                    };
+                    let (status, error, body) = script[number.min(script.len()) - 1];
+                    let response = format!(
+                        "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\nx-amzn-errortype: {error}\r\n\
+                         content-length: {}\r\n\r\n{body}",
+                        body.len()
+                    );
+                    stream.write_all(response.as_bytes()).await.unwrap();
+                }
+            });
+        }
+    });
+    (address, requests)
+}
+
+/// The next request of a connection: its method and path, and its body.
+async fn read_request(stream: &mut tokio::net::TcpStream) -> Option<(String, String)> {
+    let mut bytes = Vec::new();
+    let head = loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        let mut more = [0; 4096];
+        let read = stream.read(&mut more).await.ok().filter(|read| *read > 0)?;
+        bytes.extend_from_slice(&more[..read]);
+    };
+    let text = String::from_utf8_lossy(&bytes[..head]).to_lowercase();
+    let length = text
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize = length.map_or(0, |length| length.trim().parse().unwrap());
+    while bytes.len() < head + length {
+        let mut more = [0; 4096];
+        let read = stream.read(&mut more).await.ok().filter(|read| *read > 0)?;
+        bytes.extend_from_slice(&more[..read]);
+    }
+    let first = String::from_utf8_lossy(&bytes[..head]);
+    let mut words = first.split(' ');
+    let line = format!("{} {}", words.next()?, words.next()?);
+    let body = String::from_utf8_lossy(&bytes[head..head + length]).into_owned();
+    Some((line, body))
+}
+
+fn message() -> Message {
+    let tenant = Tenant {
+        account: Id::from_number(Kind::Account, 1),
+        mode: Mode::Test,
+    };
+    let session = Id::from_number(Kind::ChargingSession, 1);
+    Message {
+        function: "stop-session",
+        job: "stop-session",
+        subject: JobSubject::of(&tenant, &session),
+        schedule: session.to_string(),
+        body: r#"{"job":"stop-session"}"#.into(),
+    }
+}
+
+fn urls(url: &str) -> HashMap<String, String> {
+    HashMap::from([("stop-session".to_owned(), url.to_owned())])
+}
+
+fn sqs(address: &str) -> Sqs {
+    let config = config().into_builder().endpoint_url(address).build();
+    Sqs {
+        client: OnceLock::from(aws_sdk_sqs::Client::new(&config)),
+        config,
+        urls: urls(&format!("{address}/123456789012/stop-session")),
+    }
+}
+
+fn scheduler(address: &str) -> Scheduler {
+    let config = config().into_builder().endpoint_url(address).build();
+    Scheduler {
+        client: OnceLock::from(aws_sdk_scheduler::Client::new(&config)),
+        config,
+        urls: urls("https://sqs.eu-west-1.amazonaws.com/123456789012/stop-session"),
+        region: "eu-west-1".into(),
+        role: Some("arn:aws:iam::123456789012:role/scheduler".into()),
+        group: Some("fleet".into()),
+    }
+}
+
+fn s3(address: &str) -> S3 {
+    S3::at(Http::default(), &config(), format!("{address}/reports"))
+}
+
+const UNAVAILABLE: Scripted = (503, "ServiceUnavailable", "{}");
+
+#[tokio::test]
+async fn a_message_is_sent_again_when_sqs_is_unavailable() {
+    let (address, requests) = server(&[UNAVAILABLE, (200, "", r#"{"MessageId":"1"}"#)]).await;
+    sqs(&address).send(&message(), 30).await.unwrap();
+    let requests = requests.lock().unwrap();
+    assert_eq!(requests.len(), 2);
+    for (_, body) in requests.iter() {
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["DelaySeconds"], 30);
+        assert_eq!(body["MessageBody"], message().body);
+    }
+}
+
+#[tokio::test]
+async fn sqs_that_stays_unavailable_or_refuses_is_an_error() {
+    let (address, requests) = server(&[UNAVAILABLE]).await;
+    let error = sqs(&address).send(&message(), 0).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    assert_eq!(requests.lock().unwrap().len(), 3);
+    let (address, requests) = server(&[(400, "QueueDoesNotExist", "{}")]).await;
+    assert!(sqs(&address).send(&message(), 0).await.is_err());
+    assert_eq!(requests.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_schedule_that_exists_is_moved() {
+    const CREATED: Scripted = (
+        200,
+        "",
+        r#"{"ScheduleArn":"arn:aws:scheduler:::schedule/fleet/one"}"#,
+    );
+    let (address, requests) = server(&[(409, "ConflictException", "{}"), CREATED]).await;
+    let at = Timestamp::parse("2026-03-01T09:30:00.500Z").unwrap();
+    let name = message().schedule;
+    scheduler(&address)
+        .set(&name, at, &message())
+        .await
+        .unwrap();
+    let requests = requests.lock().unwrap();
+    let lines: Vec<_> = requests.iter().map(|(line, _)| line.clone()).collect();
+    let path = format!("/schedules/{name}");
+    assert_eq!(lines, [format!("POST {path}"), format!("PUT {path}")]);
+    for (_, body) in requests.iter() {
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["ScheduleExpression"], "at(2026-03-01T09:30:00)");
+        assert_eq!(body["ActionAfterCompletion"], "DELETE");
+        assert_eq!(body["GroupName"], "fleet");
+        let target = "arn:aws:sqs:eu-west-1:123456789012:stop-session";
+        assert_eq!(body["Target"]["Arn"], target);
+        assert_eq!(body["Target"]["Input"], message().body);
+    }
+}
+
+#[tokio::test]
+async fn a_schedule_that_can_be_neither_created_nor_moved_is_an_error() {
+    let (address, requests) = server(&[
+        (409, "ConflictException", "{}"),
+        (404, "ResourceNotFoundException", "{}"),
+    ])
+    .await;
+    let at = Timestamp::parse("2026-03-01T09:30:00Z").unwrap();
+    let set = async |name: &str| scheduler(&address).set(name, at, &message()).await;
+    assert!(matches!(set("one").await, Err(Error::Unavailable(_))));
+    assert_eq!(requests.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_file_is_written_again_when_s3_is_unavailable() {
+    let (address, requests) = server(&[UNAVAILABLE, (200, "", "")]).await;
+    let s3 = s3(&address);
+    s3.put("a/1.csv", "text/csv", b"x".to_vec()).await.unwrap();
+    let put = ("PUT /reports/a/1.csv".to_owned(), "x".to_owned());
+    assert_eq!(*requests.lock().unwrap(), [put.clone(), put]);
+}
+
+#[tokio::test]
+async fn s3_that_stays_unavailable_or_refuses_is_an_error() {
+    let (address, requests) = server(&[UNAVAILABLE]).await;
+    let error = s3(&address).get("a/1.csv").await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    assert_eq!(requests.lock().unwrap().len(), 3);
+    let (address, requests) = server(&[(403, "AccessDenied", "")]).await;
+    let error = s3(&address).get("a/1.csv").await.unwrap_err();
+    assert!(matches!(error, Error::Internal(_)), "{error}");
+    assert_eq!(requests.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn the_arn_of_a_queue_follows_from_its_url_the_region_and_the_partition_of_the_role() {
+    let arn = |url| queue_arn(url, "eu-west-1", "arn:aws-cn:iam::123456789012:role/r");
+    for url in [
+        "https://sqs.eu-west-1.amazonaws.com/123456789012/fleet-StopSessionQueue-1",
+        "http://127.0.0.1:4566/123456789012/fleet-StopSessionQueue-1",
+    ] {
+        let expected = "arn:aws-cn:sqs:eu-west-1:123456789012:fleet-StopSessionQueue-1";
+        assert_eq!(arn(url).as_deref(), Some(expected));
+    }
+    assert_eq!(arn("https://sqs.eu-west-1.amazonaws.com/queue"), None);
+    assert_eq!(arn(""), None);
+}

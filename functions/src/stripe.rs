@@ -1,0 +1,431 @@
+//! Taking money in live mode: Stripe's PaymentIntents.
+//!
+//! A charge is one call that makes and confirms a PaymentIntent, under an idempotency key that follows from ours: asking
+//! again gets the result of the first call. Stripe forgets keys after a day at the earliest: a charge that may be older is
+//! searched for by the key in its metadata before a new one is made. What is no clear answer — no connection, a time-out, a 409, 429 or 5xx — is an error and
+//! not a refusal: whether money moved is unknown until the same charge is asked for again.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use reqwest::StatusCode;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use url::form_urlencoded::Serializer;
+
+use kernel::environment::variable;
+use kernel::error::{Error, Result};
+use kernel::fields::card::Card;
+use kernel::money::Money;
+use models::payment_method::ProviderMethod;
+use models::ports::payments::{Charge, ChargeResult, Payments, Refund};
+use models::transaction::PaymentOutcome;
+
+const API: &str = "https://api.stripe.com";
+/// The version of Stripe's interface that this was written for.
+const VERSION: &str = "2024-06-20";
+const CONNECT: Duration = Duration::from_secs(2);
+/// Longer than a card network usually takes, shorter than a request may.
+pub const TOTAL: Duration = Duration::from_secs(20);
+
+/// The currencies that Stripe counts in whole units although they have two digits after the point.
+const WHOLE: &[&str] = &["mga"];
+/// The currencies that Stripe counts in hundredths although they have no digits after the point.
+const HUNDREDTHS: &[&str] = &["isk", "ugx"];
+
+/// Stripe, with one account's key.
+pub struct Stripe {
+    base: String,
+    secret: String,
+    timeout: Duration,
+    client: OnceLock<reqwest::Client>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Intent {
+    id: String,
+    status: String,
+    #[serde(default)]
+    last_payment_error: Option<Fault>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    data: Vec<Intent>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Given {
+    status: String,
+    #[serde(default)]
+    failure_reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StripeMethod {
+    #[serde(default)]
+    card: Option<CardShown>,
+    #[serde(default)]
+    customer: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CardShown {
+    brand: String,
+    exp_month: u8,
+    exp_year: u16,
+    #[serde(default)]
+    fingerprint: Option<String>,
+    last4: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct ErrorBody {
+    error: Fault,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Fault {
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+    #[serde(default)]
+    code: Option<String>,
+    #[serde(default)]
+    decline_code: Option<String>,
+}
+
+impl Fault {
+    fn is(&self, code: &str) -> bool {
+        self.code.as_deref() == Some(code)
+    }
+
+    /// The provider's word for why, the more exact one where there are two.
+    fn reason(self) -> Option<String> {
+        self.decline_code.or(self.code)
+    }
+}
+
+/// What Stripe answered: what was asked for, or why not.
+enum ProviderAnswer<T> {
+    Done(T),
+    Refused(StatusCode, Fault),
+}
+
+impl Stripe {
+    pub fn new(base: impl Into<String>, secret: impl Into<String>) -> Self {
+        Self {
+            base: base.into(),
+            secret: secret.into(),
+            timeout: TOTAL,
+            client: OnceLock::new(),
+        }
+    }
+
+    /// Stripe as the environment says: `STRIPE_SECRET_KEY`, and `STRIPE_API_BASE` for another address than Stripe's own. None
+    /// without a key.
+    pub fn from_env() -> Option<Self> {
+        let base = variable("STRIPE_API_BASE").unwrap_or_else(|| API.to_owned());
+        variable("STRIPE_SECRET_KEY").map(|secret| Self::new(base.trim_end_matches('/'), secret))
+    }
+
+    /// The same, with less patience.
+    #[must_use]
+    pub fn within(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// Made at the first call, so that no other function pays for it.
+    fn client(&self) -> Result<&reqwest::Client> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        // A second installation fails and changes nothing.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            .timeout(self.timeout)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .user_agent("fleet-charging-service")
+            .build()
+            .map_err(Error::internal)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// The object at this path; none if Stripe has none.
+    async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<Option<T>> {
+        let mut url = format!("{}{path}", self.base);
+        if !query.is_empty() {
+            url = format!("{url}?{}", form(query));
+        }
+        match self.send(self.client()?.get(url)).await? {
+            ProviderAnswer::Done(found) => Ok(Some(found)),
+            ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
+                Err(unclear(status, fault))
+            }
+            ProviderAnswer::Refused(..) => Ok(None),
+        }
+    }
+
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        key: &str,
+        body: &[(&str, &str)],
+    ) -> Result<ProviderAnswer<T>> {
+        let request = self.client()?.post(format!("{}{path}", self.base));
+        let request = request
+            .header("idempotency-key", key)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(form(body));
+        self.send(request).await
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        request: reqwest::RequestBuilder,
+    ) -> Result<ProviderAnswer<T>> {
+        let request = request
+            .bearer_auth(&self.secret)
+            .header("stripe-version", VERSION);
+        // The address may hold a token; the cause is enough.
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| Error::unavailable(error.without_url()))?;
+        let status = answer.status();
+        let body = answer
+            .bytes()
+            .await
+            .map_err(|error| Error::unavailable(error.without_url()))?;
+        if status.is_success() {
+            return serde_json::from_slice(&body)
+                .map(ProviderAnswer::Done)
+                .map_err(Error::unavailable);
+        }
+        let fault = serde_json::from_slice::<ErrorBody>(&body).map(|refusal| refusal.error);
+        let fault = fault.unwrap_or_default();
+        match status {
+            StatusCode::PAYMENT_REQUIRED | StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST
+                if fault.kind.as_deref() != Some("idempotency_error") =>
+            {
+                Ok(ProviderAnswer::Refused(status, fault))
+            }
+            StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS => Err(unclear(status, fault)),
+            status if status.is_server_error() => Ok(ProviderAnswer::Refused(status, fault)),
+            status => {
+                let why = format!("Stripe answered {status}: {:?}", fault.reason());
+                Err(Error::internal(why))
+            }
+        }
+    }
+
+    /// The customer a payment method belongs to, which Stripe requires.
+    async fn customer(&self, token: &str) -> Result<Option<String>> {
+        let method = self.get::<StripeMethod>(&method_path(token), &[]).await?;
+        // Where there is none, the charge will say why.
+        Ok(method.and_then(|method| method.customer))
+    }
+
+    async fn take(&self, charge: &Charge) -> Result<ChargeResult> {
+        let Some(amount) = minor_units(charge.amount) else {
+            return Ok(ChargeResult::declined("amount_too_small"));
+        };
+        if charge.key_expired
+            && let Some(intent) = self.find(&charge.key).await?
+        {
+            return self.outcome(intent).await;
+        }
+        let customer = match &charge.customer {
+            Some(customer) => Some(customer.clone()),
+            None => self.customer(&charge.token).await?,
+        };
+        let amount = amount.to_string();
+        let mut body = vec![
+            ("amount", amount.as_str()),
+            ("currency", charge.amount.currency.as_str()),
+            ("payment_method", charge.token.as_str()),
+            ("confirm", "true"),
+            ("off_session", "true"),
+            ("metadata[charge_key]", charge.key.as_str()),
+            ("metadata[description]", charge.description.as_str()),
+        ];
+        if let Some(customer) = &customer {
+            body.push(("customer", customer));
+        }
+        match self.post("/v1/payment_intents", &charge.key, &body).await? {
+            ProviderAnswer::Done(intent) => self.outcome(intent).await,
+            // Stripe repeats such an answer under the same key. What it did shows where its charges are.
+            ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
+                match self.find(&charge.key).await? {
+                    Some(intent) => self.outcome(intent).await,
+                    None => Err(unclear(status, fault)),
+                }
+            }
+            ProviderAnswer::Refused(status, fault) => Ok(ChargeResult {
+                outcome: refused(status, fault)?,
+                reference: None,
+            }),
+        }
+    }
+
+    /// The PaymentIntent made under our key. Searches lag behind by up to a minute.
+    async fn find(&self, key: &str) -> Result<Option<Intent>> {
+        let query = format!("metadata['charge_key']:'{key}'");
+        let path = "/v1/payment_intents/search";
+        let page = self.get::<Page>(path, &[("query", &query)]).await?;
+        Ok(page.and_then(|page| page.data.into_iter().next()))
+    }
+
+    /// What became of a PaymentIntent. The answer to a repeated call is that of the first, so one that was not over then is
+    /// looked at again.
+    async fn outcome(&self, intent: Intent) -> Result<ChargeResult> {
+        let reference = Some(intent.id.clone());
+        let outcome = self.end(intent).await?;
+        Ok(ChargeResult { outcome, reference })
+    }
+
+    async fn end(&self, intent: Intent) -> Result<PaymentOutcome> {
+        let over = |intent: &Intent| intent.status != "processing";
+        let intent = if over(&intent) {
+            intent
+        } else {
+            let path = format!("/v1/payment_intents/{}", intent.id);
+            let now = self.get::<Intent>(&path, &[]).await?;
+            now.ok_or_else(|| Error::unavailable("Stripe does not find the charge again"))?
+        };
+        match intent.status.as_str() {
+            "succeeded" => Ok(PaymentOutcome::Succeeded),
+            // Nobody is there to prove who they are. The intent is given up, or they could still.
+            "requires_action" => {
+                let path = format!("/v1/payment_intents/{}/cancel", intent.id);
+                let key = format!("cancel-{}", intent.id);
+                match self.post::<Intent>(&path, &key, &[]).await? {
+                    ProviderAnswer::Done(_) => Ok(PaymentOutcome::Declined(
+                        "authentication_required".to_owned(),
+                    )),
+                    ProviderAnswer::Refused(status, fault) => Err(unclear(status, fault)),
+                }
+            }
+            "requires_payment_method" | "canceled" => {
+                let reason = intent.last_payment_error.and_then(Fault::reason);
+                Ok(PaymentOutcome::Declined(
+                    reason.unwrap_or_else(|| "card_declined".to_owned()),
+                ))
+            }
+            status => Err(Error::unavailable(format!("the charge is {status}"))),
+        }
+    }
+
+    async fn send_refund(&self, refund: &Refund) -> Result<PaymentOutcome> {
+        let intent = match &refund.reference {
+            Some(id) => id.clone(),
+            None => match self.find(&refund.charge).await? {
+                Some(intent) => intent.id,
+                None => return Err(Error::unavailable("Stripe does not find the charge yet")),
+            },
+        };
+        let body = [("payment_intent", intent.as_str())];
+        match self
+            .post::<Given>("/v1/refunds", &refund.key, &body)
+            .await?
+        {
+            ProviderAnswer::Done(given) => Ok(match given.status.as_str() {
+                "failed" | "canceled" => PaymentOutcome::Declined(
+                    given
+                        .failure_reason
+                        .unwrap_or_else(|| "refund_failed".to_owned()),
+                ),
+                // A pending refund has left our balance already.
+                _ => PaymentOutcome::Succeeded,
+            }),
+            // Each charge is refunded once and whole, so that was ours.
+            ProviderAnswer::Refused(_, fault) if fault.is("charge_already_refunded") => {
+                Ok(PaymentOutcome::Succeeded)
+            }
+            ProviderAnswer::Refused(status, fault) => refused(status, fault),
+        }
+    }
+
+    async fn show(&self, token: &str) -> Result<Option<ProviderMethod>> {
+        let method = self.get::<StripeMethod>(&method_path(token), &[]).await?;
+        Ok(method.map(|method| ProviderMethod {
+            card: method.card.map(|card| Card {
+                brand: card.brand,
+                exp_month: card.exp_month,
+                exp_year: card.exp_year,
+                fingerprint: card.fingerprint.unwrap_or_default(),
+                last4: card.last4,
+            }),
+            exclusive: method
+                .customer
+                .iter()
+                .cloned()
+                .chain([token.to_owned()])
+                .collect(),
+            customer: method.customer,
+        }))
+    }
+}
+
+impl Payments for Stripe {
+    fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>> {
+        Box::pin(self.take(charge))
+    }
+
+    fn refund<'a>(&'a self, refund: &'a Refund) -> BoxFuture<'a, Result<PaymentOutcome>> {
+        Box::pin(self.send_refund(refund))
+    }
+
+    /// Stripe's tokens of single use, `tok_…`, stand for no card that can be charged again.
+    fn method<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<ProviderMethod>>> {
+        Box::pin(self.show(token))
+    }
+}
+
+fn method_path(token: &str) -> String {
+    let token: String = url::form_urlencoded::byte_serialize(token.as_bytes()).collect();
+    format!("/v1/payment_methods/{token}")
+}
+
+fn form(pairs: &[(&str, &str)]) -> String {
+    Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+/// What a refusal means: money is not to be had this way. The key of Stripe being wrong is not the payer's fault.
+fn refused(status: StatusCode, fault: Fault) -> Result<PaymentOutcome> {
+    if status.is_server_error() {
+        return Err(unclear(status, fault));
+    }
+    let declined = status == StatusCode::PAYMENT_REQUIRED;
+    match fault.reason() {
+        Some(reason) => Ok(PaymentOutcome::Declined(reason)),
+        None if declined => Ok(PaymentOutcome::Declined("card_declined".to_owned())),
+        None => Err(Error::internal(format!(
+            "Stripe answered {status} without a code"
+        ))),
+    }
+}
+
+fn unclear(status: StatusCode, fault: Fault) -> Error {
+    Error::unavailable(format!("Stripe answered {status}: {:?}", fault.reason()))
+}
+
+/// An amount as Stripe counts it; none where that is nothing. With three digits after the point the last is a zero, as Stripe
+/// demands: the nearest amount is charged, half a hundredth more or less at most.
+fn minor_units(money: Money) -> Option<i64> {
+    let (minor, currency) = (money.amount, money.currency);
+    let nearest = |unit: i64| (minor + unit / 2) / unit;
+    let amount = match (currency.as_str(), currency.exponent()) {
+        (code, _) if WHOLE.contains(&code) => nearest(100),
+        (code, _) if HUNDREDTHS.contains(&code) => minor.checked_mul(100)?,
+        (_, 3) => nearest(10) * 10,
+        _ => minor,
+    };
+    (amount > 0).then_some(amount)
+}

@@ -1,0 +1,106 @@
+//! Pieces that every part of the document uses: references, and the words and headers that appear everywhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use functions::request_spec::Schemas;
+use kernel::Kind;
+use kernel::error::Code;
+use serde_json::{Map, Value, json};
+use table::row::schemas;
+use table::shown::Shows;
+use web::Route;
+
+/// A reference to a schema.
+pub fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// The name of the schema that is referred to.
+pub fn target(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str()?.rsplit('/').next()
+}
+
+/// Calls a function with every reference in a schema, which may change it.
+pub fn references_mut(schema: &mut Value, with: &mut impl FnMut(&mut String)) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::String(path)) = members.get_mut("$ref") {
+                with(path);
+            }
+            let mapping = members
+                .get_mut("discriminator")
+                .and_then(|discriminator| discriminator.get_mut("mapping"))
+                .and_then(Value::as_object_mut);
+            for path in mapping.into_iter().flat_map(Map::values_mut) {
+                if let Value::String(path) = path {
+                    with(path);
+                }
+            }
+            members
+                .values_mut()
+                .for_each(|member| references_mut(member, with));
+        }
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| references_mut(entry, with)),
+        _ => {}
+    }
+}
+
+fn references(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(members) => {
+            found.extend(target(schema).map(str::to_owned));
+            members
+                .values()
+                .for_each(|member| references(member, found));
+        }
+        Value::Array(entries) => entries.iter().for_each(|entry| references(entry, found)),
+        _ => {}
+    }
+}
+
+/// Everything that some of the schemas refer to, and those.
+pub fn reachable(schemas: &BTreeMap<String, Value>, from: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<String> = from.iter().cloned().collect();
+    while let Some(name) = open.pop() {
+        if found.insert(name.clone())
+            && let Some(schema) = schemas.get(&name)
+        {
+            references(schema, &mut open);
+        }
+    }
+    found
+}
+
+/// The schema of a kind of object as the code derives it: its name, and it and those that it refers to.
+pub fn object_schemas(kind: Kind) -> (String, Schemas) {
+    schemas(kind).unwrap_or_else(|| panic!("no schema of {kind:?}"))
+}
+
+/// Whether the object in the response to the operation is shown with the warnings of policies.
+pub fn is_warned(route: &Route) -> bool {
+    matches!(route.shows, Shows::Object(_)) && route.refuses.contains(&Code::PolicyBlocked)
+}
+
+/// A word of the interface in a description.
+pub fn quoted(word: &str) -> String {
+    format!("`{word}`")
+}
+
+pub fn header(name: &str) -> (String, Value) {
+    let shared = json!({"$ref": format!("#/components/headers/{name}")});
+    (name.to_owned(), shared)
+}
+
+pub fn headers_of_every_response() -> Map<String, Value> {
+    let names = [
+        "RateLimit-Limit",
+        "RateLimit-Remaining",
+        "RateLimit-Reset",
+        "Service-Request-Id",
+        "Service-Version",
+    ];
+    names.into_iter().map(header).collect()
+}

@@ -1,0 +1,114 @@
+//! How types with rules of their own look in the interface's document. Everything else derives its schema.
+
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{
+    AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat,
+    SchemaType, Type,
+};
+// What the derive macro itself builds on; lists and generics take nothing less.
+use utoipa::__dev::ComposeSchema;
+use utoipa::{PartialSchema, ToSchema};
+
+use super::address::Country;
+use super::metadata::{Metadata, MetadataChange};
+use super::patch::{Change, Patch};
+use super::text::{Email, Memo, Text, WebUrl, ZoneName};
+use crate::id::{Id, Kind, Resource};
+use crate::money::Currency;
+use crate::scope::Scope;
+use crate::time::Timestamp;
+
+pub fn string() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::Type(Type::String))
+}
+
+/// Gives types a schema each, which is written out wherever the type is used.
+#[macro_export]
+macro_rules! schemas {
+    ($($([$max:ident: $size:ty])? ($type:ty) $name:expr, $schema:expr;)*) => {
+        $(
+            impl $(<const $max: $size>)? utoipa::__dev::ComposeSchema for $type {
+                fn compose(
+                    _: Vec<utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>>,
+                ) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                    $schema.into()
+                }
+            }
+
+            impl $(<const $max: $size>)? utoipa::ToSchema for $type {
+                fn name() -> std::borrow::Cow<'static, str> {
+                    $name.into()
+                }
+            }
+        )*
+    };
+}
+
+schemas! {
+    (Id) "Id", string();
+    (Kind) "Kind", string();
+    (Timestamp) "Timestamp", string().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+    (Currency) "Currency", string().pattern(Some("^[a-z]{3}$")).description(Some("Lowercase ISO 4217 code."));
+    [MAX: usize] (Text<MAX>) format!("Text{MAX}"), string().min_length(Some(1)).max_length(Some(MAX)).pattern(Some(r"\S"));
+    [MAX: usize] (Memo<MAX>) format!("Memo{MAX}"), string().max_length(Some(MAX));
+    (Email) "Email", string().max_length(Some(254)).pattern(Some("^[!-?A-~]{1,64}@[0-9A-Za-z]([0-9A-Za-z.-]{0,187}[0-9A-Za-z])?$"));
+    (ZoneName) "ZoneName", string().description(Some("IANA time zone, such as `Europe/London`."));
+    (WebUrl) "WebUrl", string().max_length(Some(2048)).description(Some("Absolute `https` URL without user information."));
+    (Country) "Country", string().pattern(Some("^[A-Z]{2}$")).description(Some("Two-letter ISO 3166-1 code."));
+    (Metadata) "Metadata", ObjectBuilder::new()
+        .additional_properties(Some(AdditionalProperties::RefOr(RefOr::T(Schema::Object(string().max_length(Some(500)).build())))))
+        .description(Some("Key-value pairs that belong to the client; empty when unset."));
+    (Scope) "Scope", string()
+        .enum_values(Some(Scope::every().map(|scope| scope.to_string())))
+        .description(Some("`*` is everything; `<resource>:write` includes reading."));
+    (Resource) "Resource", string().enum_values(Some(Resource::ALL.iter().map(|resource| resource.as_str())));
+}
+
+fn nullable(schema: RefOr<Schema>) -> RefOr<Schema> {
+    let null = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Null));
+    OneOfBuilder::new().item(null).item(schema).into()
+}
+
+impl ComposeSchema for MetadataChange {
+    fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        let value = nullable(string().max_length(Some(500)).into());
+        let names = string().min_length(Some(1)).max_length(Some(40));
+        let pairs = ObjectBuilder::new()
+            .property_names(Some(names))
+            .max_properties(Some(50))
+            .additional_properties(Some(AdditionalProperties::RefOr(value)))
+            .description(Some("Pairs to set; a null or empty value removes its key."));
+        nullable(pairs.into())
+    }
+}
+
+impl ToSchema for MetadataChange {}
+
+/// The schema of a type parameter.
+pub fn first(generics: Vec<RefOr<Schema>>, otherwise: fn() -> RefOr<Schema>) -> RefOr<Schema> {
+    generics.into_iter().next().unwrap_or_else(otherwise)
+}
+
+impl<T: PartialSchema> ComposeSchema for Change<T> {
+    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        first(generics, T::schema)
+    }
+}
+
+impl<T: PartialSchema> ComposeSchema for Patch<T> {
+    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        nullable(first(generics, T::schema))
+    }
+}
+
+impl<T: ToSchema> ToSchema for Change<T> {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(schemas);
+    }
+}
+
+impl<T: ToSchema> ToSchema for Patch<T> {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(schemas);
+    }
+}

@@ -1,0 +1,289 @@
+//! Candidates of a match: the connectors that a reservation could get, and why other stations are refused, before it is made.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::effective_price::{ChargingVehicle, EffectivePrice};
+use super::estimate::SimulatedCharge;
+use super::geo::distance_meters;
+use super::matching::best_first::Match;
+use super::matching::score::{CandidatePoints, Merits};
+use super::policies::Breach;
+use super::{simulation, tariff};
+use crate::body::RequestBody;
+use crate::charging_station::{ChargingStation, Connector, Point};
+use crate::reservation::{Area, MatchFilter, MatchSummary, NewReservation};
+use crate::vehicle::{ConnectorType, Vehicle};
+use kernel::error::{Code, Result};
+use kernel::fields::metadata::MetadataChange;
+use kernel::id::Id;
+use kernel::money::Currency;
+use kernel::time::Timestamp;
+
+/// How many candidates are shown, by default and at most.
+const LIMIT: (u32, u32) = (10, 50);
+
+/// How many refused stations are named at most.
+pub const NAMED: usize = 100;
+
+/// The most energy that can be asked for, in Wh.
+const MOST_ENERGY: u32 = 10_000_000;
+
+/// The body of `POST /v1/reservations/candidates`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateSearch {
+    pub driver: Id,
+    pub vehicle: Id,
+    /// In the future, at most 90 days ahead.
+    pub ideal_start: Timestamp,
+    /// 15 minutes to 24 hours after `ideal_start`.
+    pub ideal_end: Timestamp,
+    pub connector_type: Vec<ConnectorType>,
+    pub location: Area,
+    /// At or before `ideal_start`.
+    #[serde(default)]
+    pub earliest_start: Option<Timestamp>,
+    /// At or after `ideal_end`, at most 7 days after it.
+    #[serde(default)]
+    pub latest_end: Option<Timestamp>,
+    /// How many Wh are to be charged, for the estimated cost: at most 10,000,000. Default: what fills the battery from its last
+    /// level, or from 20 % if that is unknown or older than 24 hours.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 10_000_000)]
+    pub energy: Option<u32>,
+    /// How many candidates are shown, at most 50.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 50, default = 10)]
+    pub limit: Option<u32>,
+}
+
+impl RequestBody for CandidateSearch {
+    const INVALID: Option<Code> = Some(Code::ReservationInvalidInput);
+}
+
+impl CandidateSearch {
+    /// Checks the rules that depend on the body alone.
+    ///
+    /// # Errors
+    /// `reservation_invalid_input` with the field at fault.
+    pub fn check(&self, now: Timestamp) -> Result<()> {
+        self.reservation().check(now)?;
+        let invalid = |param, message: &'static str| {
+            Err(Code::ReservationInvalidInput.because(message).at(param))
+        };
+        if !(1..=LIMIT.1).contains(&self.limit()) {
+            return invalid("limit", "must be a whole number from 1 to 50");
+        }
+        if self
+            .energy
+            .is_some_and(|energy| !(1..=MOST_ENERGY).contains(&energy))
+        {
+            return invalid("energy", "must be a whole number from 1 to 10000000");
+        }
+        Ok(())
+    }
+
+    /// The reservation whose candidates are asked for.
+    pub fn reservation(&self) -> NewReservation {
+        NewReservation {
+            driver: self.driver.clone(),
+            vehicle: self.vehicle.clone(),
+            ideal_start: self.ideal_start,
+            ideal_end: self.ideal_end,
+            connector_type: self.connector_type.clone(),
+            location: self.location,
+            payment_method: None,
+            earliest_start: self.earliest_start,
+            latest_end: self.latest_end,
+            metadata: MetadataChange::default(),
+        }
+    }
+
+    /// How many candidates are shown.
+    pub fn limit(&self) -> u32 {
+        self.limit.unwrap_or(LIMIT.0)
+    }
+}
+
+/// What an attempt to confirm a reservation would find now, by the reservations made so far.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ReservationCandidates {
+    /// The best candidates, each of another connector, the best first. Empty if nothing can be booked.
+    pub candidates: Vec<ReservationCandidate>,
+    /// How many stations there are, and how many of them each filter refuses. The search ends when the best candidates are known:
+    /// the stations that could not be among them are `not_considered`.
+    pub match_summary: MatchSummary,
+    /// What policies in suggestion mode have against the area and the times; empty when nothing speaks against it.
+    pub policy_warnings: Vec<Breach>,
+    /// The stations that `match_summary` counts in `refused`, without those that were not considered, the nearest first: at most
+    /// 100.
+    pub refused_stations: Vec<RefusedStation>,
+}
+
+/// A connector that can be booked, in its best window.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ReservationCandidate {
+    pub charging_station: Id,
+    /// The connector within the station.
+    #[schema(example = "1")]
+    pub connector: String,
+    /// The currency of the prices and costs: that in which a session at the connector is billed.
+    pub currency: Currency,
+    /// Metres from the centre of `location`.
+    pub distance_meters: u64,
+    /// Seconds of charging `estimated_energy`. Null if the connector has no power.
+    pub estimated_duration: Option<i64>,
+    /// The Wh that are charged from `start` until `end`: `energy`, or less if the window is too short.
+    pub estimated_energy: u32,
+    /// What charging `estimated_energy` from `start` on costs by the connector's tariff, in minor units of `currency`, with
+    /// tax. Null if the prices are unknown or the connector has no power.
+    pub estimated_total_cost: Option<i64>,
+    /// The EVSE of the connector.
+    #[schema(example = "1")]
+    pub evse: String,
+    pub location: Point,
+    pub merits: CandidateMerits,
+    /// The name of the station.
+    pub name: String,
+    pub points: CandidatePoints,
+    /// What policies in suggestion mode have against it; empty when nothing speaks against it.
+    pub policy_warnings: Vec<Breach>,
+    /// kW
+    pub power: f64,
+    /// The effective price from `start` to `end`, in minor units of `currency` with tax: what charging until the battery is full
+    /// or the window is over costs, at least 1 kWh, divided by its energy. The start fee and the charging time count, parking
+    /// does not. Null if it is unknown.
+    pub price_per_kwh: Option<i64>,
+    /// The lower the better; the first candidate has the lowest. It is the sum of `points`.
+    pub score: i64,
+    /// The beginning of the window that would be reserved.
+    pub start: Timestamp,
+    /// The end of the window that would be reserved.
+    pub end: Timestamp,
+}
+
+/// What the score of a candidate consists of, besides the distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct CandidateMerits {
+    /// Whether the EVSE is occupied now.
+    pub occupied_now: bool,
+    /// Whether the driver prefers the station's operator.
+    pub preferred_network: bool,
+    /// Whether the driver prefers the station.
+    pub preferred_station: bool,
+    /// Minutes between the window and the ideal one.
+    pub shift: i64,
+    /// Whether the connector is of another speed class than the driver prefers.
+    pub speed_missed: bool,
+    /// Minor units by which the effective price is above that of the cheapest candidate, in any window, that is priced in the
+    /// same currency.
+    pub surcharge: i64,
+}
+
+/// A station that a filter refuses.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct RefusedStation {
+    pub charging_station: Id,
+    /// Metres from the centre of `location`.
+    pub distance_meters: u64,
+    pub location: Point,
+    pub name: String,
+    /// The rule of a policy that refuses the station, where `reason` is `policy`.
+    pub policy_breach: Option<Breach>,
+    /// The filter: the member of `match_summary.refused` that counts the station.
+    pub reason: MatchFilter,
+}
+
+/// The vehicle of a search for candidates, and what it is to charge.
+#[derive(Debug, Clone, Copy)]
+pub struct ExpectedCharge<'a> {
+    pub vehicle: &'a Vehicle,
+    pub charging: ChargingVehicle,
+    /// The Wh that the search asks for.
+    pub energy: Option<u32>,
+}
+
+impl From<Merits> for CandidateMerits {
+    fn from(merits: Merits) -> Self {
+        Self {
+            occupied_now: merits.occupied_now,
+            preferred_network: merits.preferred_network,
+            preferred_station: merits.preferred_station,
+            shift: merits.shift,
+            speed_missed: merits.speed_missed,
+            surcharge: merits.surcharge,
+        }
+    }
+}
+
+impl ReservationCandidate {
+    /// A candidate for a vehicle that is to charge so many Wh, or until its battery is full. `preferred` is the currency in which
+    /// the driver is billed where the connector has prices in it. `price` is the effective price.
+    pub fn new(
+        best: &Match,
+        station: &ChargingStation,
+        connector: &Connector,
+        vehicle: &ExpectedCharge<'_>,
+        preferred: Currency,
+        price: Option<EffectivePrice>,
+        policy_warnings: Vec<Breach>,
+    ) -> Self {
+        let window = best.assignment.window;
+        let length = window.until.since(window.from);
+        let power = simulation::power(connector, vehicle.vehicle);
+        let energy = match vehicle.energy {
+            Some(energy) => energy.min(simulation::energy_within(power, length)),
+            None => vehicle.charging.energy_within(power, length),
+        };
+        let currency = tariff::currency(&connector.pricing, preferred, window.from);
+        let charge = SimulatedCharge::expected(
+            station,
+            connector,
+            vehicle.vehicle,
+            energy,
+            window.from,
+            currency,
+        );
+        let is_priced = tariff::is_known(&connector.pricing, currency, window.from);
+        Self {
+            charging_station: station.id.clone(),
+            connector: connector.id.clone(),
+            currency,
+            distance_meters: best.merits.meters.unsigned_abs(),
+            estimated_duration: charge.as_ref().map(|charge| charge.seconds),
+            estimated_energy: energy,
+            estimated_total_cost: charge.filter(|_| is_priced).map(|charge| charge.cost.gross),
+            evse: connector.evse.clone(),
+            location: station.location,
+            merits: best.merits.into(),
+            name: station.name.clone(),
+            points: best.merits.points(),
+            policy_warnings,
+            power: connector.power,
+            price_per_kwh: price.map(|price| price.per_kwh.minor_units),
+            score: best.merits.score(),
+            start: window.from,
+            end: window.until,
+        }
+    }
+}
+
+impl RefusedStation {
+    /// A refused station at its distance from the centre of the search.
+    pub fn new(
+        station: &ChargingStation,
+        reason: MatchFilter,
+        center: Point,
+        policy_breach: Option<Breach>,
+    ) -> Self {
+        Self {
+            charging_station: station.id.clone(),
+            distance_meters: distance_meters(center, station.location) as u64,
+            location: station.location,
+            name: station.name.clone(),
+            policy_breach,
+            reason,
+        }
+    }
+}

@@ -1,0 +1,546 @@
+//! The effective price: what a charge costs per kWh, with tax and with everything that its price list asks for.
+//!
+//! It is the cost of the charge that is expected in a window at a connector, divided by the energy of that charge. The start fee, the
+//! charging time and the hours of the window count; parking after the charge does not. The charge begins with the window and
+//! ends when the battery is full or the window is over, but is priced for 1 kWh at least. So it is comparable between price lists of
+//! any kind, and price caps, the score of matching, candidates, estimates and searches all use this one figure.
+//!
+//! Amounts are exact: lines are not rounded to minor units before a price is compared with a cap. The price of a connector is
+//! unknown where none of its prices holds for a session that begins with the window, or where no power flows. A connector of unknown
+//! price passes a price cap in test mode only.
+//!
+//! A [`CostBound`] is a lower bound of what a charge costs by a price list, short enough for the index of stations by place.
+
+use rust_decimal::prelude::ToPrimitive as _;
+use rust_decimal::{Decimal, RoundingStrategy};
+
+use super::simulation;
+use super::tariff::{self, Course, MILLIS_PER_HOUR, Usage, WH_PER_KWH};
+use crate::charging_station::{ChargingStation, Connector, Price, PriceType, Restrictions};
+use crate::vehicle::{ConnectorType, Vehicle};
+use crate::vehicle_telemetry::VehicleTelemetry;
+use kernel::money::Currency;
+use kernel::origin::Mode;
+use kernel::time::{DAY, SignedDuration, Timestamp, whole_millis};
+use kernel::window::Window;
+
+/// The least energy that a price is computed for, in Wh.
+const LEAST_ENERGY: u32 = 1_000;
+
+/// How long the level of a battery counts after it was read. An older one counts as unknown.
+const LEVEL_AGE: SignedDuration = DAY;
+
+/// To how many digits after the point a cost in minor units is exact. Quotients of hours and of energies have no end, and a cap
+/// is met or not.
+const COST_DIGITS: u32 = 9;
+
+/// The power in W that any vehicle is assumed to take of alternating and of direct current.
+const ANY_VEHICLE: (u32, u32) = (22_000, 50_000);
+
+/// The vehicle whose charge is priced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChargingVehicle {
+    Known {
+        /// Wh
+        capacity: u32,
+        /// The Wh that it charges at most.
+        energy: u32,
+    },
+    /// Any vehicle: it takes 22 kW of alternating current or 50 kW of direct current for the whole window.
+    Any,
+}
+
+impl ChargingVehicle {
+    /// A vehicle that charges until its battery is full. A level that is unknown, or was read more than 24 hours ago, counts as
+    /// 20 %.
+    pub fn new(vehicle: &Vehicle, telemetry: Option<&VehicleTelemetry>, now: Timestamp) -> Self {
+        let battery = telemetry.and_then(|telemetry| telemetry.battery.as_ref());
+        let level = battery
+            .filter(|battery| now.since(battery.updated) <= LEVEL_AGE)
+            .map(|battery| battery.level);
+        let capacity = vehicle.battery_capacity;
+        Self::Known {
+            capacity,
+            energy: simulation::energy_between(capacity, level, 100.0),
+        }
+    }
+
+    /// The same, charging at most so many Wh.
+    #[must_use]
+    pub fn limited_to(self, limit: u32) -> Self {
+        match self {
+            Self::Known { capacity, energy } => Self::Known {
+                capacity,
+                energy: energy.min(limit),
+            },
+            Self::Any => Self::Any,
+        }
+    }
+
+    /// The power in W at a connector that offers so much.
+    fn power(self, offered: u32, plug: Option<ConnectorType>) -> u32 {
+        match (self, plug) {
+            (Self::Known { capacity, .. }, _) => simulation::agreed_power(offered, plug, capacity),
+            (Self::Any, Some(ConnectorType::Ccs | ConnectorType::Chademo)) => {
+                offered.min(ANY_VEHICLE.1)
+            }
+            (Self::Any, _) => offered.min(ANY_VEHICLE.0),
+        }
+    }
+
+    /// The Wh that it charges in so long a window at a power in W.
+    pub fn energy_within(self, power: u32, length: SignedDuration) -> u32 {
+        let energy = simulation::energy_within(power, length);
+        match self {
+            Self::Known { energy: most, .. } => energy.min(most),
+            Self::Any => energy,
+        }
+    }
+}
+
+/// A price per kWh, tax included, in whole minor units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PricePerKwh {
+    pub currency: Currency,
+    pub minor_units: i64,
+}
+
+/// What a charge costs per kWh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EffectivePrice {
+    /// The cost of the charge in minor units, tax included.
+    cost: Decimal,
+    /// The energy of the charge in Wh.
+    energy: u32,
+    /// The price in whole minor units, half away from zero.
+    pub per_kwh: PricePerKwh,
+}
+
+impl EffectivePrice {
+    /// The effective price of a connector for a vehicle in a window. `preferred` is the currency in which the driver is billed where the
+    /// connector has prices in it. None if the price is unknown.
+    pub fn in_window(
+        station: &ChargingStation,
+        connector: &Connector,
+        vehicle: ChargingVehicle,
+        window: &Window,
+        preferred: Currency,
+    ) -> Option<Self> {
+        let power = vehicle.power(simulation::offered(connector), connector.connector_type());
+        let energy = vehicle.energy_within(power, window.until.since(window.from));
+        let currency = tariff::currency(&connector.pricing, preferred, window.from);
+        Self::of_charge(station, connector, power, energy, window.from, currency)
+    }
+
+    /// The price per kWh of charging so many Wh, at least 1 kWh, at a power in W, by the connector's prices in a currency. None if
+    /// the price is unknown.
+    pub fn of_charge(
+        station: &ChargingStation,
+        connector: &Connector,
+        power: u32,
+        energy: u32,
+        start: Timestamp,
+        currency: Currency,
+    ) -> Option<Self> {
+        if !tariff::is_known(&connector.pricing, currency, start) {
+            return None;
+        }
+        let energy = energy.max(LEAST_ENERGY);
+        let duration = simulation::time_until(power, energy)?;
+        let course = Course {
+            began: start,
+            zone: &station.timezone.rules(),
+            usage: Usage {
+                energy: energy.into(),
+                charging: whole_millis(duration).unsigned_abs(),
+                parking: 0,
+            },
+        };
+        let cost = tariff::exact_cost(&connector.pricing, currency, course);
+        Some(Self::new(cost, energy, currency))
+    }
+
+    fn new(cost: Decimal, energy: u32, currency: Currency) -> Self {
+        let cost = cost.round_dp(COST_DIGITS);
+        let per_kwh = cost
+            .checked_mul(WH_PER_KWH)
+            .unwrap_or(Decimal::MAX)
+            .checked_div(energy.into())
+            .unwrap_or(Decimal::MAX)
+            .round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
+        Self {
+            cost,
+            energy,
+            per_kwh: PricePerKwh {
+                currency,
+                minor_units: per_kwh.to_i64().unwrap_or(i64::MAX),
+            },
+        }
+    }
+
+    /// Whether the exact price is above so many minor units per kWh, or in another currency than the cap's.
+    fn is_above(&self, cap: PriceCap) -> bool {
+        // cost / energy > cap, without the quotient.
+        let cost = self.cost.checked_mul(WH_PER_KWH).unwrap_or(Decimal::MAX);
+        let energy = Decimal::from(self.energy);
+        let allowed = cap.minor_units.checked_mul(energy);
+        self.per_kwh.currency != cap.currency || cost > allowed.unwrap_or(Decimal::MAX)
+    }
+}
+
+/// The highest effective price that a driver, a policy or a search allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PriceCap {
+    /// Per kWh, tax included.
+    pub minor_units: Decimal,
+    pub currency: Currency,
+}
+
+impl PriceCap {
+    /// Whether the cap allows a price. A price in another currency cannot be compared and is not allowed, and an unknown one is
+    /// allowed in test mode only.
+    pub fn allows(self, price: Option<&EffectivePrice>, mode: Mode) -> bool {
+        match price {
+            Some(price) => !price.is_above(self),
+            None => mode == Mode::Test,
+        }
+    }
+}
+
+/// Whether the price of a charge depends on when it begins.
+pub fn depends_on_start(pricing: &[Price]) -> bool {
+    let mut restrictions = pricing
+        .iter()
+        .filter_map(|price| price.restrictions.as_ref());
+    restrictions.any(|restrictions| {
+        let Restrictions {
+            start_time,
+            end_time,
+            start_date,
+            end_date,
+            day_of_week,
+            min_duration: _,
+            max_duration: _,
+            min_energy: _,
+            max_energy: _,
+            min_power: _,
+            max_power: _,
+            min_current: _,
+            max_current: _,
+            start_date_time,
+            end_date_time,
+            reservation: _,
+        } = restrictions;
+        start_time.is_some()
+            || end_time.is_some()
+            || start_date.is_some()
+            || end_date.is_some()
+            || !day_of_week.is_empty()
+            || start_date_time.is_some()
+            || end_date_time.is_some()
+    })
+}
+
+/// A lower bound of what charges cost by the prices of a list in one currency, whenever they begin. The amounts are thousandths of minor
+/// units, tax included, rounded down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CostBound {
+    pub currency: Currency,
+    /// For each charge.
+    pub start: i64,
+    pub per_kwh: i64,
+    /// For each hour of charging.
+    pub per_hour: i64,
+    /// What no charge costs more than, if there is such a price. A charge may cost that although the other amounts add up to more.
+    pub most: Option<i64>,
+}
+
+impl CostBound {
+    /// The bounds of a list's prices in each of its currencies. None among them if the price of a charge may be unknown.
+    pub fn of(pricing: &[Price]) -> Vec<Option<Self>> {
+        let for_sessions = || pricing.iter().filter(|price| !price.is_for_reservation());
+        let mut currencies: Vec<Currency> = for_sessions().map(|price| price.currency).collect();
+        currencies.sort();
+        currencies.dedup();
+        let always_holds = |price: &&Price| {
+            let restrictions = price.restrictions.as_ref();
+            restrictions.is_none_or(|one| *one == Restrictions::default())
+        };
+        let is_always_known = for_sessions().any(|price| {
+            let restrictions = price.restrictions.as_ref();
+            restrictions
+                .is_none_or(|one| one.start_date_time.is_none() && one.end_date_time.is_none())
+        });
+        let thousandths = |price: &Price| {
+            let gross = price.gross().max(Decimal::ZERO);
+            let thousandths = gross.checked_mul(Decimal::ONE_THOUSAND);
+            let thousandths = thousandths.unwrap_or(Decimal::MAX).floor();
+            thousandths.to_i64().unwrap_or(i64::MAX)
+        };
+        let bounds = currencies.into_iter().map(|currency| {
+            let of_kind = |kind: PriceType| {
+                for_sessions().filter(move |price| price.currency == currency && price.kind == kind)
+            };
+            let least = |kind: PriceType| of_kind(kind).map(thousandths).min();
+            // Where no price of the kind is sure to hold, a part of the charge may cost nothing.
+            let sure = |kind: PriceType| {
+                let is_sure = of_kind(kind).any(|price| always_holds(&price));
+                least(kind).filter(|_| is_sure).unwrap_or_default()
+            };
+            Self {
+                currency,
+                start: sure(PriceType::Flat),
+                per_kwh: sure(PriceType::Energy),
+                per_hour: sure(PriceType::Time),
+                most: least(PriceType::MaxPrice),
+            }
+        });
+        let unknown = (!is_always_known).then_some(None);
+        bounds.map(Some).chain(unknown).collect()
+    }
+
+    /// A lower bound of the effective price of a connector that offers so much power in W, in any window of that length. None if no
+    /// power flows: then the price is unknown.
+    pub fn price_per_kwh(
+        &self,
+        vehicle: ChargingVehicle,
+        offered: u32,
+        plug: ConnectorType,
+        length: SignedDuration,
+    ) -> Option<PricePerKwh> {
+        let power = vehicle.power(offered, Some(plug));
+        let energy = vehicle.energy_within(power, length).max(LEAST_ENERGY);
+        let millis = whole_millis(simulation::time_until(power, energy)?);
+        let part = |amount: i64, quantity: Decimal, unit: Decimal| {
+            let product = Decimal::from(amount).checked_mul(quantity);
+            product.unwrap_or(Decimal::MAX) / unit
+        };
+        let parts = [
+            Decimal::from(self.start),
+            part(self.per_kwh, energy.into(), WH_PER_KWH),
+            part(self.per_hour, millis.into(), MILLIS_PER_HOUR),
+        ];
+        let sum = parts
+            .into_iter()
+            .try_fold(Decimal::ZERO, Decimal::checked_add);
+        let sum = sum.unwrap_or(Decimal::MAX);
+        let least = self.most.map_or(sum, |most| sum.min(most.into()));
+        let cost = least / Decimal::ONE_THOUSAND;
+        Some(EffectivePrice::new(cost, energy, self.currency).per_kwh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging_station::Plug;
+    use kernel::id::{Id, Kind};
+    use kernel::time::{hours, minutes};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn price(kind: &str, price: i64, restrictions: &Value) -> Price {
+        let price = json!({"currency": "usd", "price": price, "step_size": 1, "tax": "vat", "tax_included": true,
+            "tax_percent": "20", "type": kind, "restrictions": restrictions});
+        serde_json::from_value(price).unwrap()
+    }
+
+    fn connector(kilowatts: f64, pricing: &[Price]) -> Connector {
+        Connector {
+            power: kilowatts,
+            plug: Plug::Matched(ConnectorType::Ccs),
+            pricing: pricing.to_vec(),
+            ..crate::fixtures::connector("1")
+        }
+    }
+
+    /// The effective price for a battery of 60 kWh into which so many Wh fit.
+    fn effective(
+        pricing: &[Price],
+        energy: u32,
+        from: &str,
+        until: &str,
+    ) -> Option<EffectivePrice> {
+        let vehicle = ChargingVehicle::Known {
+            capacity: 60_000,
+            energy,
+        };
+        let window = Window {
+            from: at(from),
+            until: at(until),
+        };
+        let mut station = crate::fixtures::station();
+        station.timezone = "UTC".to_owned().try_into().unwrap();
+        let connector = connector(20.0, pricing);
+        EffectivePrice::in_window(&station, &connector, vehicle, &window, Currency::USD)
+    }
+
+    fn whole(price: Option<EffectivePrice>) -> Option<i64> {
+        price.map(|price| price.per_kwh.minor_units)
+    }
+
+    #[test]
+    fn the_charge_of_the_window_is_priced_with_all_its_parts() {
+        let none = Value::Null;
+        let list = [
+            price("ENERGY", 20, &none),
+            price("TIME", 1200, &none),
+            price("FLAT", 100, &none),
+            price("PARKING_TIME", 90_000, &none),
+        ];
+        let in_window =
+            |energy, until| whole(effective(&list, energy, "2026-03-02T10:00:00Z", until));
+        // 20 kWh in an hour: 400 + 1200 + 100 cents.
+        assert_eq!(in_window(48_000, "2026-03-02T11:00:00Z"), Some(85));
+        // 10 kWh fill the battery: 200 + 600 + 100 cents, and parking is not priced.
+        assert_eq!(in_window(10_000, "2026-03-02T11:00:00Z"), Some(90));
+        // 1 kWh at least, also of a full battery: 20 + 60 + 100 cents.
+        assert_eq!(in_window(0, "2026-03-02T11:00:00Z"), Some(180));
+    }
+
+    #[test]
+    fn the_hours_of_the_window_count() {
+        let night = json!({"start_time": "22:00", "end_time": "06:00"});
+        let list = [
+            price("ENERGY", 20, &night),
+            price("ENERGY", 60, &Value::Null),
+        ];
+        let in_window = |from, until| whole(effective(&list, 48_000, from, until));
+        assert_eq!(
+            in_window("2026-03-02T22:00:00Z", "2026-03-02T23:00:00Z"),
+            Some(20)
+        );
+        assert_eq!(
+            in_window("2026-03-02T12:00:00Z", "2026-03-02T13:00:00Z"),
+            Some(60)
+        );
+        // A quarter of the hour is cheap.
+        assert_eq!(
+            in_window("2026-03-02T05:45:00Z", "2026-03-02T06:45:00Z"),
+            Some(50)
+        );
+    }
+
+    #[test]
+    fn a_cap_is_compared_with_the_exact_price() {
+        let (from, until) = ("2026-03-02T10:00:00Z", "2026-03-02T11:00:00Z");
+        let cap = |minor_units: &str, price: Option<EffectivePrice>| {
+            let cap = PriceCap {
+                minor_units: minor_units.parse().unwrap(),
+                currency: Currency::USD,
+            };
+            cap.allows(price.as_ref(), Mode::Live)
+        };
+        // 1,050 Wh at 30 cents are 31.5 cents, which a line rounds to 32.
+        let energy = [price("ENERGY", 30, &Value::Null)];
+        let price_of_energy = effective(&energy, 1_050, from, until);
+        assert!(cap("30", price_of_energy) && !cap("29.99", price_of_energy));
+        // A third of an hour at 30 cents, for 7 kWh.
+        let time = [price("TIME", 30, &Value::Null)];
+        let price_of_time = effective(&time, 7_000, from, until);
+        assert!(cap("1.5", price_of_time) && !cap("1.49", price_of_time));
+        let euros = PriceCap {
+            minor_units: Decimal::ONE_HUNDRED,
+            currency: Currency::from_code("eur").unwrap(),
+        };
+        assert!(!euros.allows(price_of_time.as_ref(), Mode::Test));
+    }
+
+    #[test]
+    fn a_price_that_does_not_hold_or_power_that_does_not_flow_is_unknown() {
+        let (from, until) = ("2026-03-02T10:00:00Z", "2026-03-02T11:00:00Z");
+        let ended = json!({"end_date_time": from});
+        let reservation = json!({"reservation": "RESERVATION"});
+        for list in [
+            vec![],
+            vec![price("ENERGY", 20, &ended)],
+            vec![price("ENERGY", 20, &reservation)],
+        ] {
+            assert_eq!(effective(&list, 48_000, from, until), None, "{list:?}");
+        }
+        let station = crate::fixtures::station();
+        let dead = connector(0.0, &[price("ENERGY", 20, &Value::Null)]);
+        let hour = Window {
+            from: at(from),
+            until: at(until),
+        };
+        let (any, usd) = (ChargingVehicle::Any, Currency::USD);
+        assert_eq!(
+            EffectivePrice::in_window(&station, &dead, any, &hour, usd),
+            None
+        );
+    }
+
+    #[test]
+    fn a_battery_level_counts_for_24_hours() {
+        let now = at("2026-03-02T10:00:00Z");
+        let body = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
+            "battery_capacity": 60_000, "charging_standard": "CCS"});
+        let vehicle = Vehicle::new(serde_json::from_value(body).unwrap(), now);
+        let vehicle = vehicle.unwrap().object;
+        let read = |updated: Timestamp| {
+            let telemetry = json!({"id": vehicle.telemetry, "object": "vehicle_telemetry", "created": now,
+                "battery": {"capacity": 60_000, "level": 50.0, "range": null, "status": "idle", "temperature": null,
+                    "updated": updated},
+                "firmware_version": null, "location": null, "odometer": null, "updated": updated, "vehicle": vehicle.id});
+            let telemetry: VehicleTelemetry = serde_json::from_value(telemetry).unwrap();
+            ChargingVehicle::new(&vehicle, Some(&telemetry), now)
+        };
+        let with = |energy| ChargingVehicle::Known {
+            capacity: 60_000,
+            energy,
+        };
+        assert_eq!(read(now.plus(hours(-24))), with(30_000));
+        assert_eq!(read(now.plus(hours(-24) - minutes(1))), with(48_000));
+        assert_eq!(ChargingVehicle::new(&vehicle, None, now), with(48_000));
+        assert_eq!(with(48_000).limited_to(5_000), with(5_000));
+    }
+
+    proptest! {
+        #[test]
+        fn a_bound_is_never_above_the_price(
+            amounts in prop::collection::vec((0usize..6, 0i64..5_000, 0usize..6, 1u32..3_000, any::<bool>()), 0..6),
+            quarters in 0i64..400,
+            length in 15i64..600,
+            energy in 0u32..100_000,
+            kilowatts in 1u32..3_000,
+        ) {
+            let kinds = ["ENERGY", "ENERGY", "TIME", "FLAT", "MIN_PRICE", "MAX_PRICE"];
+            let restrictions = [
+                Value::Null,
+                Value::Null,
+                json!({"start_time": "22:00", "end_time": "06:00"}),
+                json!({"day_of_week": ["mon", "sat"]}),
+                json!({"min_duration": 1800}),
+                json!({"end_date_time": "2026-03-03T10:00:00Z"}),
+            ];
+            let list = amounts.iter().map(|(kind, amount, when, step, included)| Price {
+                price_decimal: Some(format!("{}.{:03}", amount / 7, amount % 1000)),
+                step_size: *step,
+                tax_included: *included,
+                ..price(kinds[*kind], 0, &restrictions[*when])
+            });
+            let connector = connector(f64::from(kilowatts) / 10.0, &list.collect::<Vec<_>>());
+            let from = at("2026-03-02T00:00:00Z").plus(minutes(15 * quarters));
+            let window = Window { from, until: from.plus(minutes(length)) };
+            let vehicle = ChargingVehicle::Known { capacity: 100_000, energy };
+            let station = crate::fixtures::station();
+            let (length, offered) = (minutes(length), simulation::offered(&connector));
+            let bounds = CostBound::of(&connector.pricing);
+            let real = EffectivePrice::in_window(&station, &connector, vehicle, &window, Currency::USD);
+            let found = bounds.iter().any(|bound| match (bound, real) {
+                (Some(bound), Some(real)) => {
+                    let least = bound.price_per_kwh(vehicle, offered, ConnectorType::Ccs, length);
+                    least.is_some_and(|least| least <= real.per_kwh)
+                }
+                (None, None) => true,
+                _ => false,
+            });
+            prop_assert!(found, "{real:?} {bounds:?}");
+        }
+    }
+}

@@ -1,0 +1,664 @@
+//! The search for the pairs with the lowest scores, which reads as few stations and calendars as possible.
+//!
+//! Terms. A station of the radius is *unread* while only its entry in the index is known. A candidate is *open* while the
+//! calendar of its EVSE is not known. The *base* of a pair is its score without the surcharge. The *price* of a pair is the
+//! effective price of its connector in its window; that of an unread station is a lower bound by its outline.
+//!
+//! How it works. [`BestFirst::next`] names what has to be read next; the caller reads it and passes it to
+//! [`BestFirst::add_stations`] or [`BestFirst::add_calendar`], until nothing is left to read. What is read next is what can
+//! have the lowest score: stations nearest first, unless the outline in the index shows that another may have a better price, is
+//! preferred, or is of the preferred speed class. The base of an unread station is bounded from below by its distance and its
+//! outline, the score of an open candidate by its best window in which the vehicle is free.
+//!
+//! The windows of a candidate may differ in price. Whatever the cheapest price is, the best of those priced in one currency has
+//! the lowest sum of base and price, and the best of those whose price is unknown the smallest shift. So a candidate has one
+//! pair for each of these that can be its best, and almost always only one.
+//!
+//! When it ends. The surcharge of a pair depends on the cheapest pair in the same currency that can be booked, which may
+//! be unread. So a known pair has a highest possible score, with the lowest price that is still possible, and an unread
+//! station or open candidate a lowest possible score, with the lowest price that is known. Between two with the same currency
+//! the cheapest price makes no difference, and the sums of base and price are compared. The search ends when
+//! 1. nothing that is unread or open can come before one of the pairs wanted, and
+//! 2. the order of those pairs is the same for every cheapest price that is still possible. Where it is not, the cheapest
+//!    of what is unread or open is read next.
+//!
+//! So the result is the one that all stations and calendars of the radius would have, for any number of stations. A property
+//! test compares it with a matcher that reads everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::outline::{ConnectorKind, Outline, operator_checksum};
+use super::prices::PriceLists;
+use super::score::{Merits, POINTS_PER_MINOR_UNIT, SpeedClass};
+use super::{Candidate, MatchRequest};
+use crate::charging::calendar::CalendarOwner;
+use crate::charging::effective_price::PricePerKwh;
+use crate::charging::geo::distance_meters;
+use crate::charging_station::{ChargingStation, Point};
+use crate::reservation::{Assignment, MatchFilter, MatchSummary};
+use kernel::id::Id;
+use kernel::money::Currency;
+use kernel::window::Window;
+
+/// How many stations are read at first, and at most at a time. In between, each time as many as have been read.
+const STATIONS: (usize, usize) = (20, 200);
+
+/// How many calendars are read at first, and at most at a time.
+const CALENDARS: (usize, usize) = (10, 100);
+
+/// A station of the radius as the index shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexedStation {
+    pub id: Id,
+    pub location: Point,
+    /// None if the index has no readable outline; then the station is read first.
+    pub outline: Option<Outline>,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Read these stations, and pass them to [`BestFirst::add_stations`].
+    ReadStations(Vec<Id>),
+    /// Read the calendars of these owners for the days of the request's windows, and pass each to
+    /// [`BestFirst::add_calendar`].
+    ReadCalendars(Vec<CalendarOwner>),
+    /// Nothing: the pairs wanted are known. [`BestFirst::ranking`] returns them.
+    Stop,
+}
+
+/// A pair, and what its score consists of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    pub assignment: Assignment,
+    pub merits: Merits,
+}
+
+/// A search that has read some of the stations and calendars.
+#[derive(Debug)]
+pub struct BestFirst<'a> {
+    request: &'a MatchRequest<'a>,
+    /// How many pairs are wanted: the best ones, each of another connector.
+    wanted: usize,
+    /// Whether policies allow each window of the request.
+    allowed: Vec<bool>,
+    unread: Vec<Unread>,
+    stations_read: usize,
+    candidates: Vec<Candidate>,
+    price_lists: PriceLists,
+    calendars: BTreeMap<CalendarOwner, Vec<Window>>,
+    /// The counts of the filters that were applied to the stations read.
+    summary: MatchSummary,
+    /// The stations that were read and refused, each with the filter.
+    refused: Vec<(Id, MatchFilter)>,
+}
+
+/// A station that was not read.
+#[derive(Debug)]
+struct Unread {
+    id: Id,
+    /// The lowest base and price of each kind of connector that fits the vehicle. None if nothing is known.
+    kinds: Option<Vec<Prospect>>,
+}
+
+/// A base, and the price on which the surcharge depends.
+#[derive(Debug, Clone, Copy)]
+struct Prospect {
+    base: i64,
+    price: Option<PricePerKwh>,
+    /// The lowest price of a pair of the same connector, which may be in another window.
+    lowest: Option<PricePerKwh>,
+}
+
+/// A candidate in the best of its windows that are priced in one currency, or whose price is unknown.
+#[derive(Debug, Clone, Copy)]
+struct Pair<'a> {
+    /// The candidate's place among the candidates.
+    place: usize,
+    candidate: &'a Candidate,
+    window: &'a Window,
+    merits: Merits,
+    price: Option<PricePerKwh>,
+    /// The lowest price in the same currency of the candidate in a free window.
+    lowest: Option<PricePerKwh>,
+}
+
+/// What can be read next.
+#[derive(Debug, Clone, Copy)]
+enum Open<'a> {
+    Station(&'a Unread),
+    Candidate(&'a Candidate),
+}
+
+/// What is known of a search at one moment.
+struct State<'a> {
+    pairs: Vec<Pair<'a>>,
+    open: Vec<(Open<'a>, Prospect)>,
+    prices: Prices,
+}
+
+/// The bounds of the lowest price of a pair, in each currency.
+#[derive(Debug, Default)]
+struct Prices {
+    /// The lowest of the known pairs: the final one is at most that.
+    known: BTreeMap<Currency, i64>,
+    /// The lowest of all that may become pairs: the final one is at least that.
+    possible: BTreeMap<Currency, i64>,
+}
+
+/// The stations that a search reads first. Policies do not change which these are, so both can be read at the same time, for a
+/// request that has no limits yet.
+pub fn first_stations(request: &MatchRequest<'_>, stations: &[IndexedStation]) -> Vec<Id> {
+    match BestFirst::new(request, stations, 1).next() {
+        Step::ReadStations(ids) => ids,
+        Step::ReadCalendars(_) | Step::Stop => Vec::new(),
+    }
+}
+
+impl Unread {
+    fn of(station: &IndexedStation, request: &MatchRequest<'_>) -> Self {
+        let preferences = request.preferences;
+        let center = request.reservation.location.center();
+        let kinds = station.outline.as_ref().map(|outline| {
+            let prefers = |operator: &str| operator_checksum(operator) == outline.operator;
+            let mut networks = preferences.preferred_cpos.iter();
+            let merits = Merits {
+                meters: distance_meters(center, station.location) as i64,
+                preferred_station: preferences
+                    .preferred_charging_stations
+                    .contains(&station.id),
+                preferred_network: networks.any(|operator| prefers(operator.as_str())),
+                ..Merits::default()
+            };
+            let window = request.windows.first();
+            let length = window.map(|window| window.until.since(window.from));
+            let prospect = |kind: &ConnectorKind| {
+                let class = SpeedClass::of(kind.power);
+                let merits = Merits {
+                    speed_missed: class.misses(preferences.charging_speed),
+                    ..merits
+                };
+                let price = kind.cost.zip(length).and_then(|(cost, length)| {
+                    cost.price_per_kwh(request.vehicle, kind.power, kind.plug, length)
+                });
+                Prospect {
+                    base: merits.score(),
+                    price,
+                    lowest: price,
+                }
+            };
+            let fitting = outline.connectors.iter();
+            let fitting = fitting.filter(|kind| kind.plug == request.standard);
+            fitting.map(prospect).collect()
+        });
+        Self {
+            id: station.id.clone(),
+            kinds,
+        }
+    }
+}
+
+impl Prospect {
+    /// Points that order prospects of one currency, or without a price.
+    fn total(&self) -> i64 {
+        let price = self.price.map_or(0, |price| price.minor_units);
+        self.base
+            .saturating_add(price.saturating_mul(POINTS_PER_MINOR_UNIT))
+    }
+
+    fn currency(&self) -> Option<Currency> {
+        self.price.map(|price| price.currency)
+    }
+
+    /// The score if the cheapest price of the currency is this one or, being above, the prospect's own.
+    fn score(&self, cheapest: &BTreeMap<Currency, i64>) -> i64 {
+        let surcharge = self.price.map_or(0, |price| {
+            let cheapest = cheapest.get(&price.currency).copied();
+            let surcharge = price
+                .minor_units
+                .saturating_sub(cheapest.unwrap_or(price.minor_units));
+            surcharge.max(0)
+        });
+        self.base
+            .saturating_add(surcharge.saturating_mul(POINTS_PER_MINOR_UNIT))
+    }
+}
+
+/// The pairs of a candidate that can be its best, by the currency of their prices, and those of unknown price. Of each currency they are
+/// those of which none before, with a smaller shift, has so low a price. While the candidate's calendar is not known, each of them
+/// can be the best.
+struct BestPairs<'a>(BTreeMap<Option<Currency>, Vec<Pair<'a>>>);
+
+impl<'a> BestPairs<'a> {
+    /// Chooses among the pairs of a candidate, which are in the order of their shift.
+    fn of(candidate: &Candidate, pairs: impl Iterator<Item = Pair<'a>>) -> Self {
+        let mut best: BTreeMap<_, Vec<Pair<'a>>> = BTreeMap::new();
+        for pair in pairs {
+            let currency = pair.price.map(|price| price.currency);
+            let of_currency = best.entry(currency).or_default();
+            let before = of_currency.last();
+            if before.is_none_or(|before| pair.price < before.price) {
+                of_currency.push(pair);
+            }
+            if !candidate.prices.depend_on_window() {
+                break;
+            }
+        }
+        for of_currency in best.values_mut() {
+            let lowest = of_currency.last().and_then(|pair| pair.price);
+            for pair in of_currency {
+                pair.lowest = lowest;
+            }
+        }
+        Self(best)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Pair<'a>> {
+        self.0.values().flatten()
+    }
+
+    /// The best pair of each currency, and of unknown price.
+    fn best(&self) -> impl Iterator<Item = Pair<'a>> {
+        let by_currency = self.0.values();
+        by_currency.filter_map(|pairs| {
+            let best = pairs.iter().min_by_key(|pair| pair.prospect().total());
+            best.copied()
+        })
+    }
+}
+
+impl Prices {
+    fn lower(prices: &mut BTreeMap<Currency, i64>, price: Option<PricePerKwh>) {
+        if let Some(PricePerKwh {
+            currency,
+            minor_units,
+        }) = price
+        {
+            let lowest = prices.entry(currency).or_insert(minor_units);
+            *lowest = minor_units.min(*lowest);
+        }
+    }
+
+    /// Whether the cheapest price of a pair in this currency is not known yet.
+    fn is_open(&self, currency: Currency) -> bool {
+        self.known.get(&currency) != self.possible.get(&currency)
+    }
+}
+
+impl Pair<'_> {
+    fn prospect(&self) -> Prospect {
+        Prospect {
+            base: self.merits.score(),
+            price: self.price,
+            lowest: self.lowest,
+        }
+    }
+
+    /// What decides between pairs of equal score.
+    fn tie_break(&self) -> impl Ord + use<> {
+        (
+            self.merits.shift,
+            self.window.from,
+            self.candidate.station.clone(),
+            self.candidate.connector.clone(),
+        )
+    }
+}
+
+impl<'a> BestFirst<'a> {
+    /// A search for the best pairs, so many as are wanted, among the stations of the radius.
+    pub fn new(request: &'a MatchRequest<'a>, stations: &[IndexedStation], wanted: usize) -> Self {
+        let allowed = request.windows.iter();
+        let mut search = Self {
+            request,
+            wanted,
+            allowed: allowed
+                .map(|window| request.limits.allow_window(window))
+                .collect(),
+            unread: Vec::new(),
+            stations_read: 0,
+            candidates: Vec::new(),
+            price_lists: PriceLists::default(),
+            calendars: BTreeMap::new(),
+            summary: MatchSummary::default(),
+            refused: Vec::new(),
+        };
+        search.summary.stations_in_radius = count(stations.len());
+        search.unread = stations
+            .iter()
+            .map(|station| Unread::of(station, request))
+            .collect();
+        search
+    }
+
+    /// Adds stations that were read. `asked` are the ids that were asked for; those that are missing from `stations` no longer
+    /// exist or are not published, and do not count as stations in the radius.
+    pub fn add_stations(&mut self, asked: &[Id], stations: Vec<ChargingStation>) {
+        let asked: BTreeSet<&Id> = asked.iter().collect();
+        self.unread.retain(|station| !asked.contains(&station.id));
+        self.stations_read += asked.len();
+        let gone = asked.len().saturating_sub(stations.len());
+        self.summary.stations_in_radius =
+            self.summary.stations_in_radius.saturating_sub(count(gone));
+        for station in &stations {
+            let candidates =
+                super::candidates_of(station, &self.allowed, self.request, &mut self.price_lists);
+            match candidates {
+                Ok(candidates) => self.candidates.extend(candidates),
+                Err(filter) => {
+                    *filter.count_in(&mut self.summary.refused) += 1;
+                    self.refused.push((station.id.clone(), filter));
+                }
+            }
+        }
+    }
+
+    /// Adds a calendar: the windows in which its owner is reserved or charging for others than the reservation. A newer
+    /// reading replaces an older one.
+    pub fn add_calendar(&mut self, owner: CalendarOwner, taken: Vec<Window>) {
+        self.calendars.insert(owner, taken);
+    }
+
+    /// What has to be read next.
+    pub fn next(&self) -> Step {
+        // Without a window there is no pair, whatever the stations are.
+        if self.request.windows.is_empty() || self.wanted == 0 {
+            return Step::Stop;
+        }
+        let state = self.state();
+        let mut reading = state.can_come_first(self.wanted);
+        if reading.is_empty() {
+            reading = state.can_change_the_order(self.wanted);
+        }
+        let Some((first, _)) = reading.first() else {
+            // Where nothing can be booked, the summary says why of every station.
+            return match state.pairs.is_empty() && !self.unread.is_empty() {
+                true => Step::ReadStations(self.next_stations(&mut self.unread.iter())),
+                false => Step::Stop,
+            };
+        };
+        match first {
+            Open::Station(_) => {
+                let mut stations = reading.iter().filter_map(|(open, _)| match open {
+                    Open::Station(station) => Some(*station),
+                    Open::Candidate(_) => None,
+                });
+                Step::ReadStations(self.next_stations(&mut stations))
+            }
+            Open::Candidate(_) => {
+                let many = self.calendars.len().clamp(CALENDARS.0, CALENDARS.1);
+                let evses = reading.iter().filter_map(|(open, _)| match open {
+                    Open::Station(_) => None,
+                    Open::Candidate(candidate) => Some(candidate.evse()),
+                });
+                let evses: Vec<CalendarOwner> = evses.collect();
+                let mut owners = first_of(evses.iter(), many);
+                if !self.calendars.contains_key(&self.vehicle()) {
+                    owners.push(self.vehicle());
+                }
+                Step::ReadCalendars(owners)
+            }
+        }
+    }
+
+    fn next_stations(&self, stations: &mut dyn Iterator<Item = &Unread>) -> Vec<Id> {
+        let many = self.stations_read.clamp(STATIONS.0, STATIONS.1);
+        first_of(stations.map(|station| &station.id), many)
+    }
+
+    /// The best pairs by what was read, each of another connector, the best first. After [`Step::Stop`], these are the pairs
+    /// wanted. A surcharge counts from the cheapest pair of the connectors whose calendars were read.
+    pub fn ranking(&self) -> Vec<Match> {
+        let State { pairs, prices, .. } = self.state();
+        let mut ranked: Vec<(i64, Pair<'_>)> = pairs
+            .into_iter()
+            .map(|pair| (pair.prospect().score(&prices.known), pair))
+            .collect();
+        ranked.sort_by_cached_key(|(score, pair)| (*score, pair.tie_break()));
+        let mut seen = BTreeSet::new();
+        ranked.retain(|(_, pair)| seen.insert(pair.place));
+        ranked.truncate(self.wanted);
+        let with_surcharge = |(score, pair): (i64, Pair<'_>)| Match {
+            assignment: Assignment {
+                station: pair.candidate.station.clone(),
+                evse: pair.candidate.evse.clone(),
+                connector: pair.candidate.connector.clone(),
+                is_of_network: pair.candidate.is_of_network,
+                window: *pair.window,
+            },
+            merits: Merits {
+                surcharge: score.saturating_sub(pair.merits.score()) / POINTS_PER_MINOR_UNIT,
+                ..pair.merits
+            },
+        };
+        ranked.into_iter().map(with_surcharge).collect()
+    }
+
+    /// How many stations there are, and how many of them each filter refused, by what was read.
+    pub fn summary(&self) -> MatchSummary {
+        let state = self.state();
+        let (of_pairs, of_open) = (state.stations_of_pairs(), state.stations_left_open());
+        let mut summary = self.summary.clone();
+        let all = self.stations_of_candidates();
+        summary.refused.booked = count(all.len() - of_pairs.len() - of_open.len());
+        summary.refused.not_considered = count(self.unread.len() + of_open.len());
+        summary
+    }
+
+    /// The stations that each filter refused, by what was read: those that [`Self::summary`] counts, without those that were not
+    /// considered.
+    pub fn refusals(&self) -> Vec<(Id, MatchFilter)> {
+        let state = self.state();
+        let (of_pairs, of_open) = (state.stations_of_pairs(), state.stations_left_open());
+        let booked = self.stations_of_candidates().into_iter();
+        let booked = booked
+            .filter(|station| !of_pairs.contains(station) && !of_open.contains(station))
+            .map(|station| (station.clone(), MatchFilter::Booked));
+        self.refused.iter().cloned().chain(booked).collect()
+    }
+
+    /// The stations with a connector that passes every filter but the calendars.
+    fn stations_of_candidates(&self) -> BTreeSet<&Id> {
+        self.candidates.iter().map(|one| &one.station).collect()
+    }
+
+    /// Whether a station that was read has a connector that passes every filter but the calendars.
+    pub fn has_candidates(&self) -> bool {
+        !self.candidates.is_empty()
+    }
+
+    fn vehicle(&self) -> CalendarOwner {
+        CalendarOwner::Vehicle(self.request.reservation.vehicle.clone())
+    }
+
+    fn state(&self) -> State<'_> {
+        let windows = self.request.windows;
+        let vehicle = self.calendars.get(&self.vehicle());
+        let vehicle_is_free: Vec<bool> = windows
+            .iter()
+            .map(|window| vehicle.is_none_or(|taken| is_free(taken, window)))
+            .collect();
+        let preferred = super::preferred_window(self.request.reservation);
+        let (mut pairs, mut open) = (Vec::new(), Vec::new());
+        for (place, candidate) in self.candidates.iter().enumerate() {
+            let calendar = self
+                .calendars
+                .get(&candidate.evse())
+                .filter(|_| vehicle.is_some());
+            let free = candidate.windows.iter().copied().filter(|place| {
+                let is_open = |taken: &Vec<Window>| is_free(taken, &windows[*place]);
+                vehicle_is_free[*place] && calendar.is_none_or(is_open)
+            });
+            let of_window = |window: usize| Pair {
+                place,
+                candidate,
+                window: &windows[window],
+                merits: Merits {
+                    shift: super::shift(&windows[window], &preferred),
+                    ..candidate.merits
+                },
+                price: candidate.price(window),
+                lowest: None,
+            };
+            let best = BestPairs::of(candidate, free.map(of_window));
+            match calendar {
+                Some(_) => pairs.extend(best.best()),
+                None => {
+                    let prospects = best.all().map(|pair| pair.prospect());
+                    open.extend(prospects.map(|one| (Open::Candidate(candidate), one)));
+                }
+            }
+        }
+        let shift = (0..windows.len())
+            .find(|place| vehicle_is_free[*place] && self.allowed[*place])
+            .map_or(0, |place| super::shift(&windows[place], &preferred));
+        let shift = Merits {
+            shift,
+            ..Merits::default()
+        }
+        .score();
+        for station in &self.unread {
+            match &station.kinds {
+                Some(kinds) => open.extend(kinds.iter().map(|kind| {
+                    let base = kind.base.saturating_add(shift);
+                    (Open::Station(station), Prospect { base, ..*kind })
+                })),
+                None => open.push((
+                    Open::Station(station),
+                    Prospect {
+                        base: i64::MIN,
+                        price: None,
+                        lowest: None,
+                    },
+                )),
+            }
+        }
+        State::new(pairs, open)
+    }
+}
+
+impl<'a> State<'a> {
+    fn new(pairs: Vec<Pair<'a>>, open: Vec<(Open<'a>, Prospect)>) -> Self {
+        let mut prices = Prices::default();
+        for pair in &pairs {
+            Prices::lower(&mut prices.known, pair.lowest);
+            Prices::lower(&mut prices.possible, pair.lowest);
+        }
+        for (_, prospect) in &open {
+            Prices::lower(&mut prices.possible, prospect.lowest);
+        }
+        Self {
+            pairs,
+            open,
+            prices,
+        }
+    }
+
+    /// The stations that can be booked.
+    fn stations_of_pairs(&self) -> BTreeSet<&'a Id> {
+        let pairs = self.pairs.iter();
+        pairs.map(|pair| &pair.candidate.station).collect()
+    }
+
+    /// The stations that were read, and of which it is not known whether they can be booked.
+    fn stations_left_open(&self) -> BTreeSet<&'a Id> {
+        let of_pairs = self.stations_of_pairs();
+        let open = self.open.iter().filter_map(|(open, _)| match open {
+            Open::Station(_) => None,
+            Open::Candidate(candidate) => Some(&candidate.station),
+        });
+        open.filter(|station| !of_pairs.contains(station)).collect()
+    }
+
+    /// What can come before one of the best pairs, so many as are wanted: that with the lowest possible score first.
+    fn can_come_first(&self, wanted: usize) -> Vec<(Open<'a>, i64)> {
+        // Of the pairs of one connector the better one counts.
+        let mut highest: BTreeMap<usize, i64> = BTreeMap::new();
+        for pair in &self.pairs {
+            let score = pair.prospect().score(&self.prices.possible);
+            let best = highest.entry(pair.place).or_insert(score);
+            *best = score.min(*best);
+        }
+        let limit = lowest(highest.into_values().collect(), wanted);
+        // Against pairs of the same currency the sums of base and price decide, whatever the cheapest price is.
+        let mut totals: BTreeMap<Option<Currency>, Vec<i64>> = BTreeMap::new();
+        for pair in &self.pairs {
+            let prospect = pair.prospect();
+            let of_currency = totals.entry(prospect.currency()).or_default();
+            of_currency.push(prospect.total());
+        }
+        let limits: BTreeMap<Option<Currency>, Option<i64>> = totals
+            .into_iter()
+            .map(|(currency, totals)| (currency, lowest(totals, wanted)))
+            .collect();
+        let within = |limit: Option<i64>, points: i64| limit.is_none_or(|limit| points <= limit);
+        let open = self.open.iter().filter_map(|(open, prospect)| {
+            let points = prospect.score(&self.prices.known);
+            let of_currency = limits.get(&prospect.currency()).copied().flatten();
+            let can_win = within(limit, points) && within(of_currency, prospect.total());
+            can_win.then_some((*open, points))
+        });
+        sorted(open.collect())
+    }
+
+    /// The cheapest of what is unread or open in the currencies whose cheapest price decides which pairs are the best.
+    fn can_change_the_order(&self, wanted: usize) -> Vec<(Open<'a>, i64)> {
+        let pairs = self.pairs.iter();
+        let mut pairs: Vec<(usize, Prospect)> =
+            pairs.map(|pair| (pair.place, pair.prospect())).collect();
+        pairs.sort_by_key(|(_, pair)| pair.score(&self.prices.possible));
+        let mut connectors = BTreeSet::new();
+        let first = pairs.iter().take_while(|(connector, _)| {
+            connectors.insert(*connector);
+            connectors.len() <= wanted
+        });
+        let first = first.count();
+        let pairs: Vec<Prospect> = pairs.into_iter().map(|(_, pair)| pair).collect();
+        let mut undecided: BTreeSet<Currency> = BTreeSet::new();
+        for (place, pair) in pairs.iter().take(first).enumerate() {
+            let highest = pair.score(&self.prices.possible);
+            let others = pairs[place + 1..].iter();
+            for other in others.filter(|other| other.currency() != pair.currency()) {
+                if other.score(&self.prices.known) <= highest {
+                    undecided.extend([pair.currency(), other.currency()].into_iter().flatten());
+                }
+            }
+        }
+        undecided.retain(|currency| self.prices.is_open(*currency));
+        let open = self.open.iter().filter_map(|(open, prospect)| {
+            let price = prospect.lowest?;
+            let known = self.prices.known.get(&price.currency);
+            let is_cheaper = known.is_none_or(|known| price.minor_units < *known);
+            (undecided.contains(&price.currency) && is_cheaper)
+                .then_some((*open, price.minor_units))
+        });
+        sorted(open.collect())
+    }
+}
+
+fn sorted(mut open: Vec<(Open<'_>, i64)>) -> Vec<(Open<'_>, i64)> {
+    // Of two that are equal, a candidate is closer to a result than a station.
+    open.sort_by_key(|(open, points)| (*points, matches!(open, Open::Station(_))));
+    open
+}
+
+/// The lowest of these numbers, so many as are wanted: the highest of them. None if there are fewer.
+fn lowest(mut numbers: Vec<i64>, wanted: usize) -> Option<i64> {
+    numbers.sort_unstable();
+    numbers.get(wanted.checked_sub(1)?).copied()
+}
+
+/// The first of these values, so many at most, each once.
+fn first_of<'a, T: Clone + Ord + 'a>(values: impl Iterator<Item = &'a T>, many: usize) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    let values = values.filter(|value| seen.insert((*value).clone()));
+    values.take(many).cloned().collect()
+}
+
+fn is_free(taken: &[Window], window: &Window) -> bool {
+    !taken.iter().any(|one| one.overlaps(window))
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

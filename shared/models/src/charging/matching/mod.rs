@@ -1,0 +1,397 @@
+//! Matching: which connector a reservation gets, and for which window.
+//!
+//! Terms. A *candidate* is a connector that passes every filter but the calendars. A *pair* is a candidate and a window for
+//! which it can be booked. The *preferred window* is `ideal_start` to `ideal_end`, or for a confirmed reservation that is
+//! matched again the window that was confirmed, because the driver was notified of that one. The *shift* of a window is the
+//! number of minutes between its start and that of the preferred window.
+//!
+//! Life cycle. An attempt to confirm a reservation
+//! 1. lists its windows ([`windows`]): all in steps of five minutes that `earliest_start` and `latest_end` allow;
+//! 2. reads the index entries of the stations in the radius, and then stations and calendars in the order that
+//!    [`best_first`] asks for, until no other pair can have a lower score than the best one found;
+//! 3. books that pair. If a calendar has changed meanwhile, it is read again and step 2 continues.
+//!
+//! Filters, in this order: the station is active and the EVSE can be reserved; the connector is of the vehicle's type; it is
+//! in order; its effective price in the window ([`super::effective_price`]) is within the driver's cap; the station is open for
+//! the whole window; policies in enforcement allow it; the calendars of the EVSE and of the vehicle are free. A station counts in
+//! [`MatchRefusals`] at the first filter that none of its connectors passes in any window. A station that could not have been better
+//! than the chosen one may stay unread, or its calendars may; then it counts as not considered.
+//!
+//! Score. One number over all pairs, the lower the better. All its parts are integers ([`score::Merits`]). Pairs of equal
+//! score are ordered by shift, then the earlier window, then the ids of station and connector. So the result depends on
+//! nothing but the stations, the calendars and the request.
+//!
+//! Prices. Where a price list holds whenever a charge begins, a connector has one price for all windows. Otherwise each window that
+//! passes the filters before is priced once for all connectors of the same price list, power and time zone (`prices`).
+//!
+//! Invariants. Every window of a pair is as long as the preferred one, lies within `earliest_start` and `latest_end`, and
+//! begins at most one minute before the attempt. A chosen pair passes all filters by the data that was read.
+//!
+//! Crashes. Nothing here has side effects. An attempt that dies is repeated from the beginning (`calendars` in the crate `table`
+//! makes sure that it has not booked anything twice).
+
+pub mod best_first;
+pub mod outline;
+mod prices;
+pub mod score;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use self::prices::{ConnectorPrices, PriceLists};
+use self::score::{Merits, SpeedClass};
+use super::calendar::CalendarOwner;
+use super::effective_price::{ChargingVehicle, EffectivePrice, PriceCap, PricePerKwh};
+use super::geo::distance_meters;
+use super::opening_hours;
+use super::policies::{Breach, Limits, PricedStation};
+use super::simulation;
+use crate::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
+use crate::driver::DriverPreferences;
+use crate::reservation::outward::RefusedEvse;
+use crate::reservation::{LEAD, MatchFilter, MatchRefusals, Reservation, ReservationStatus};
+use crate::vehicle::ConnectorType;
+use kernel::id::Id;
+use kernel::origin::Mode;
+use kernel::time::{MINUTE, SignedDuration, Timestamp, millis, minutes, whole_millis};
+use kernel::window::Window;
+
+/// The steps in which a window may be shifted.
+const STEP: SignedDuration = minutes(5);
+
+/// How late an attempt that is due when a window begins may be made.
+const LATE: SignedDuration = MINUTE;
+
+/// What a reservation asks for, and the rules that apply to it.
+#[derive(Debug, Clone, Copy)]
+pub struct MatchRequest<'a> {
+    pub reservation: &'a Reservation,
+    /// The vehicle's `charging_standard`.
+    pub standard: ConnectorType,
+    /// The vehicle, for the prices of its charge.
+    pub vehicle: ChargingVehicle,
+    pub preferences: &'a DriverPreferences,
+    /// In the order of [`windows`].
+    pub windows: &'a [Window],
+    pub limits: &'a Limits<'a>,
+    pub mode: Mode,
+    /// The EVSEs that their networks have refused to keep free for the reservation.
+    pub refused_evses: &'a [RefusedEvse],
+}
+
+/// A connector that passes every filter but the calendars.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Candidate {
+    station: Id,
+    evse: String,
+    connector: String,
+    /// Whether a charging network operates the station.
+    is_of_network: bool,
+    /// The windows in which it passes the filters, as places in the request's windows, in their order.
+    windows: Arc<[usize]>,
+    prices: ConnectorPrices,
+    /// All but the shift and the surcharge.
+    merits: Merits,
+}
+
+impl Candidate {
+    /// The effective price in one of its windows, unless it is unknown.
+    fn price(&self, place: usize) -> Option<PricePerKwh> {
+        self.prices.at(place).map(|price| price.per_kwh)
+    }
+
+    /// The owner of the calendar that has to be free.
+    fn evse(&self) -> CalendarOwner {
+        CalendarOwner::Evse {
+            station: self.station.clone(),
+            evse: self.evse.clone(),
+        }
+    }
+}
+
+/// The window from which shifts are counted.
+fn preferred_window(reservation: &Reservation) -> Window {
+    let is_confirmed = reservation.status() == ReservationStatus::Confirmed;
+    let confirmed = reservation.window().filter(|_| is_confirmed);
+    confirmed.unwrap_or(Window {
+        from: reservation.ideal_start,
+        until: reservation.ideal_end,
+    })
+}
+
+/// The windows a reservation can have from now on: the ideal one, and all others of the same length in steps of five minutes
+/// that lie within `earliest_start` and `latest_end`. They are in the order of their shift, of two equal ones the earlier
+/// first. No window begins more than a minute before `now`, nor more than half an hour before the ideal one: attempts to
+/// confirm do not begin earlier.
+pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
+    let ideal = Window {
+        from: reservation.ideal_start,
+        until: reservation.ideal_end,
+    };
+    let earliest = reservation
+        .earliest_start
+        .unwrap_or(ideal.from)
+        .max(now.plus(-LATE))
+        .max(ideal.from.plus(-LEAD - LATE));
+    let latest = reservation.latest_end.unwrap_or(ideal.until);
+    // Both divisions round towards the ideal window.
+    let steps = |duration| whole_millis(duration).div_euclid(whole_millis(STEP));
+    let first = -steps(ideal.from.since(earliest));
+    let last = steps(latest.since(ideal.until));
+    let windows = (first..=last).map(|count| ideal.shifted(millis(count * whole_millis(STEP))));
+    let mut windows: Vec<_> = windows
+        .filter(|window| window.from >= earliest && window.until <= latest)
+        .collect();
+    let preferred = preferred_window(reservation);
+    windows.sort_by_key(|window| (shift(window, &preferred), window.from));
+    windows
+}
+
+/// Minutes between the starts of two windows.
+fn shift(window: &Window, preferred: &Window) -> i64 {
+    window.from.since(preferred.from).abs().as_mins()
+}
+
+/// Whether it is not too late for a window.
+pub fn can_begin(window: &Window, now: Timestamp) -> bool {
+    window.from >= now.plus(-LATE)
+}
+
+/// The connectors of a station that pass every filter but the calendars. `allowed` says of each window of the request whether
+/// policies allow it.
+///
+/// # Errors
+/// The first filter that no connector passes.
+fn candidates_of(
+    station: &ChargingStation,
+    allowed: &[bool],
+    request: &MatchRequest<'_>,
+    price_lists: &mut PriceLists,
+) -> Result<Vec<Candidate>, MatchFilter> {
+    let found = filter(station, allowed, request, price_lists)?;
+    let candidates = found.into_iter().map(|passing| {
+        for place in &passing.windows {
+            passing.price_in(station, *place, request);
+        }
+        Candidate {
+            station: station.id.clone(),
+            evse: passing.connector.evse.clone(),
+            connector: passing.connector.id.clone(),
+            is_of_network: station.network.is_some(),
+            merits: merits(station, passing.connector, request),
+            windows: passing.windows.into(),
+            prices: passing.prices,
+        }
+    });
+    Ok(candidates.collect())
+}
+
+impl MatchFilter {
+    /// The count of the stations that the filter refused.
+    fn count_in(self, refused: &mut MatchRefusals) -> &mut u32 {
+        match self {
+            Self::NotConnected => &mut refused.not_connected,
+            Self::NotReservable => &mut refused.not_reservable,
+            Self::ConnectorType => &mut refused.connector_type,
+            Self::OutOfOrder => &mut refused.out_of_order,
+            Self::Price => &mut refused.price,
+            Self::Closed => &mut refused.closed,
+            Self::Policy => &mut refused.policy,
+            Self::Booked => &mut refused.booked,
+        }
+    }
+}
+
+/// The rule of a policy for which [`MatchFilter::Policy`] refused a station. None for a station that policies do not refuse.
+pub fn breach(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<Breach> {
+    let connectors = station.connectors.iter().filter(|connector| {
+        connector.reservable
+            && connector.connector_type() == Some(request.standard)
+            && connector.is_in_order()
+    });
+    let windows = open_windows(station, request.windows);
+    let windows: Vec<Window> = windows
+        .into_iter()
+        .map(|place| request.windows[place])
+        .collect();
+    let pairs =
+        connectors.flat_map(|connector| windows.iter().map(move |window| (connector, window)));
+    let prices = pairs.map(|(connector, window)| PricedStation {
+        station,
+        price: price(station, connector, window, request),
+        mode: request.mode,
+    });
+    request.limits.breach(prices, &windows)
+}
+
+/// The effective price of a connector in a window, unless it is unknown.
+fn price(
+    station: &ChargingStation,
+    connector: &Connector,
+    window: &Window,
+    request: &MatchRequest<'_>,
+) -> Option<EffectivePrice> {
+    let currency = request.reservation.currency;
+    EffectivePrice::in_window(station, connector, request.vehicle, window, currency)
+}
+
+/// The windows for whose whole length a station is open, as places among them, in their order.
+fn open_windows(station: &ChargingStation, windows: &[Window]) -> Vec<usize> {
+    let (Some(from), Some(until)) = (
+        windows.iter().map(|window| window.from).min(),
+        windows.iter().map(|window| window.until).max(),
+    ) else {
+        return Vec::new();
+    };
+    let spans = opening_hours::open_spans(station, &Window { from, until });
+    let is_open = |window: &Window| {
+        let mut spans = spans.iter();
+        spans.any(|span| span.from <= window.from && window.until <= span.until)
+    };
+    (0..windows.len())
+        .filter(|place| is_open(&windows[*place]))
+        .collect()
+}
+
+/// A connector with the windows in which it passes the filters, and its prices there.
+struct PassingConnector<'a> {
+    connector: &'a Connector,
+    /// As places in the request's windows, in their order.
+    windows: Vec<usize>,
+    prices: ConnectorPrices,
+}
+
+/// The connectors of a station that pass the filters.
+fn filter<'a>(
+    station: &'a ChargingStation,
+    allowed: &[bool],
+    request: &MatchRequest<'_>,
+    price_lists: &mut PriceLists,
+) -> Result<Vec<PassingConnector<'a>>, MatchFilter> {
+    let mut left: Vec<&Connector> = station.connectors.iter().collect();
+    let mut keep = |passes: &dyn Fn(&Connector) -> bool, otherwise: MatchFilter| {
+        left.retain(|connector| passes(connector));
+        if left.is_empty() {
+            return Err(otherwise);
+        }
+        Ok(())
+    };
+    let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
+    let is_refused = |connector: &Connector| {
+        let mut refused = request.refused_evses.iter();
+        refused.any(|one| one.station == station.id && one.evse == connector.evse)
+    };
+    keep(
+        &|one| reservable && one.reservable && !is_refused(one),
+        MatchFilter::NotReservable,
+    )?;
+    let asked_for = request
+        .reservation
+        .connector_type
+        .contains(&request.standard);
+    keep(
+        &|one| asked_for && one.connector_type() == Some(request.standard),
+        MatchFilter::ConnectorType,
+    )?;
+    keep(&Connector::is_in_order, MatchFilter::OutOfOrder)?;
+    let mut passing: Vec<PassingConnector<'_>> = left
+        .into_iter()
+        .map(|connector| PassingConnector {
+            connector,
+            windows: (0..request.windows.len()).collect(),
+            prices: price_lists.of(station, connector, request.windows.len(), || {
+                let any = request.windows.first()?;
+                price(station, connector, any, request)
+            }),
+        })
+        .collect();
+    if let Some(cap) = request.preferences.max_price_per_kwh {
+        let cap = PriceCap {
+            minor_units: cap.into(),
+            currency: request.preferences.currency,
+        };
+        keep_windows(&mut passing, MatchFilter::Price, |connector, place| {
+            let price = connector.price_in(station, place, request);
+            cap.allows(price.as_ref(), request.mode)
+        })?;
+    }
+    let mut is_open = vec![false; request.windows.len()];
+    for place in open_windows(station, request.windows) {
+        is_open[place] = true;
+    }
+    keep_windows(&mut passing, MatchFilter::Closed, |_, place| is_open[place])?;
+    // Most windows have the price of the window before, and the same verdict.
+    let judged: Cell<Option<(Option<EffectivePrice>, bool)>> = Cell::new(None);
+    let allows = |price: Option<EffectivePrice>| match judged.get() {
+        Some((before, allowed)) if before == price => allowed,
+        _ => {
+            let allowed = request.limits.allow(&PricedStation {
+                station,
+                price,
+                mode: request.mode,
+            });
+            judged.set(Some((price, allowed)));
+            allowed
+        }
+    };
+    keep_windows(&mut passing, MatchFilter::Policy, |connector, place| {
+        allowed[place] && allows(connector.price_in(station, place, request))
+    })?;
+    Ok(passing)
+}
+
+/// Keeps the windows that pass a filter, and the connectors that have any.
+///
+/// # Errors
+/// The filter, if no connector is left.
+fn keep_windows(
+    connectors: &mut Vec<PassingConnector<'_>>,
+    filter: MatchFilter,
+    passes: impl Fn(&PassingConnector<'_>, usize) -> bool,
+) -> Result<(), MatchFilter> {
+    connectors.retain_mut(|connector| {
+        let mut windows = std::mem::take(&mut connector.windows);
+        windows.retain(|place| passes(connector, *place));
+        connector.windows = windows;
+        !connector.windows.is_empty()
+    });
+    if connectors.is_empty() {
+        return Err(filter);
+    }
+    Ok(())
+}
+
+impl PassingConnector<'_> {
+    /// The effective price in a window, unless it is unknown.
+    fn price_in(
+        &self,
+        station: &ChargingStation,
+        place: usize,
+        request: &MatchRequest<'_>,
+    ) -> Option<EffectivePrice> {
+        let price = || price(station, self.connector, &request.windows[place], request);
+        self.prices.get_or_compute(place, price)
+    }
+}
+
+/// What can be said for and against a connector, whatever the window and the other candidates.
+fn merits(station: &ChargingStation, connector: &Connector, request: &MatchRequest<'_>) -> Merits {
+    let preferences = request.preferences;
+    let center = request.reservation.location.center();
+    let networks = &preferences.preferred_cpos;
+    Merits {
+        shift: 0,
+        meters: distance_meters(center, station.location) as i64,
+        surcharge: 0,
+        preferred_station: preferences
+            .preferred_charging_stations
+            .contains(&station.id),
+        preferred_network: networks.iter().any(|one| one.as_str() == station.operator),
+        speed_missed: SpeedClass::of(simulation::offered(connector))
+            .misses(preferences.charging_speed),
+        occupied_now: connector.status == ConnectorStatus::Occupied,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,485 @@
+use super::best_first::{BestFirst, IndexedStation, Match, Step};
+use super::*;
+use crate::charging_station::PriceType;
+use crate::driver::{ChargingSpeed, Driver};
+use crate::reservation::{Assignment, MatchSummary};
+use kernel::money::Currency;
+use serde_json::json;
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+fn reservation(change: serde_json::Value) -> Reservation {
+    let mut json = json!({"id": "res_1",
+        "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800}, "connector_type": ["Type2"],
+        "created": "2026-03-02T08:00:00Z", "currency": "usd", "driver": "drv_1", "earliest_start": null,
+        "ideal_start": "2026-03-02T10:00:00Z", "ideal_end": "2026-03-02T11:00:00Z",
+        "latest_end": null, "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000}, "match_summary": null,
+        "metadata": {}, "payment_method": null, "reservation_fee": 0,
+        "state": {"status": "pending", "next_attempt": "2026-03-02T09:30:00Z"}, "updated": "2026-03-02T08:00:00Z", "vehicle": "veh_1"});
+    json.as_object_mut()
+        .unwrap()
+        .extend(change.as_object().unwrap().clone());
+    serde_json::from_value(json).unwrap()
+}
+
+fn preferences() -> DriverPreferences {
+    let account = json!({"email": "a@b.example", "name": "A", "type": "business"});
+    let account = crate::account::Account::new(
+        serde_json::from_value(account).unwrap(),
+        at("2026-03-02T08:00:00Z"),
+    );
+    let driver = json!({"name": "Ada", "email": "ada@b.example"});
+    let driver = Driver::new(
+        serde_json::from_value(driver).unwrap(),
+        &account.unwrap(),
+        at("2026-03-02T08:00:00Z"),
+    );
+    driver.unwrap().object.preferences
+}
+
+#[test]
+fn the_preferred_window_comes_first_then_the_smallest_shift() {
+    let flexible =
+        json!({"earliest_start": "2026-03-02T09:52:00Z", "latest_end": "2026-03-02T11:10:00Z"});
+    let starts: Vec<_> = windows(&reservation(flexible), at("2026-03-02T09:30:00Z"))
+        .iter()
+        .map(|window| window.from.to_string()[11..16].to_owned())
+        .collect();
+    assert_eq!(starts, ["10:00", "09:55", "10:05", "10:10"]);
+    assert_eq!(
+        windows(&reservation(json!({})), at("2026-03-02T09:30:00Z")).len(),
+        1
+    );
+    // All of the week that `latest_end` may follow `ideal_end`, and what precedes the first attempt never.
+    let week =
+        json!({"earliest_start": "2026-03-01T00:00:00Z", "latest_end": "2026-03-09T11:00:00Z"});
+    let all = windows(&reservation(week), at("2026-03-02T09:30:00Z"));
+    assert_eq!(all.len(), 6 + 1 + 7 * 288);
+    assert!(windows(&reservation(json!({})), at("2026-03-02T10:01:01Z")).is_empty());
+}
+
+/// Reads what the search asks for. The index has no outlines, so every station is read.
+fn ranking(
+    request: &MatchRequest<'_>,
+    stations: &[ChargingStation],
+    wanted: usize,
+    taken: impl Fn(&CalendarOwner) -> Vec<Window>,
+) -> (Vec<Match>, MatchSummary) {
+    let entries = stations.iter().map(|station| IndexedStation {
+        id: station.id.clone(),
+        location: station.location,
+        outline: None,
+    });
+    let mut search = BestFirst::new(request, &entries.collect::<Vec<_>>(), wanted);
+    loop {
+        match search.next() {
+            Step::ReadStations(ids) => {
+                let read = stations.iter().filter(|one| ids.contains(&one.id));
+                search.add_stations(&ids, read.cloned().collect());
+            }
+            Step::ReadCalendars(owners) => {
+                for owner in owners {
+                    let taken = taken(&owner);
+                    search.add_calendar(owner, taken);
+                }
+            }
+            Step::Stop => return (search.ranking(), search.summary()),
+        }
+    }
+}
+
+#[test]
+fn each_filter_counts_what_it_refuses() {
+    let base = crate::fixtures::station();
+    let with = |change: fn(&mut ChargingStation)| {
+        let mut station = base.clone();
+        change(&mut station);
+        station
+    };
+    let price = |price, currency: Currency| crate::charging_station::Price {
+        currency,
+        price,
+        price_decimal: None,
+        step_size: 1,
+        tax: crate::charging_station::Tax::Vat,
+        tax_included: true,
+        tax_percent: "20".into(),
+        kind: PriceType::Energy,
+        restrictions: None,
+    };
+    let mut dear = base.clone();
+    dear.set_pricing(vec![price(41, Currency::USD)]);
+    let mut foreign = base.clone();
+    foreign.set_pricing(vec![price(10, Currency::from_code("gbp").unwrap())]);
+    let stations = [
+        base.clone(),
+        with(|station| station.status = StationStatus::Maintenance),
+        with(|station| station.capabilities.reservable = false),
+        with(|station| {
+            station.connectors[0].plug = crate::charging_station::Plug::Matched(ConnectorType::Ccs)
+        }),
+        with(|station| {
+            station
+                .connectors
+                .iter_mut()
+                .for_each(|c| c.status = ConnectorStatus::Faulted)
+        }),
+        with(|station| station.capabilities.access_24_7 = false),
+        dear,
+        foreign,
+    ];
+    let mut preferences = preferences();
+    preferences.max_price_per_kwh = Some(40);
+    let reservation = reservation(json!({}));
+    let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
+    let mut closed = stations.to_vec();
+    closed[5].availability.opening_hours.clear();
+    let mut denied = base.clone();
+    denied.operator = "Denied".into();
+    closed.push(denied);
+    let body = json!({"name": "P", "rules": {"denied_operators": ["Denied"]}});
+    let policy = crate::policy::Policy::new(
+        serde_json::from_value(body).unwrap(),
+        at("2026-03-02T08:00:00Z"),
+    );
+    let policies = [policy.unwrap().object];
+    let plan = crate::charging::policies::PolicyContext {
+        station: None,
+        area: None,
+        windows: &windows,
+        currency: Currency::USD,
+        zone: &jiff::tz::TimeZone::UTC,
+    };
+    let request = MatchRequest {
+        reservation: &reservation,
+        standard: ConnectorType::Type2,
+        vehicle: ChargingVehicle::Any,
+        preferences: &preferences,
+        windows: &windows,
+        limits: &Limits::new(&policies, &plan),
+        mode: Mode::Test,
+        refused_evses: &[],
+    };
+    for (number, station) in (1..).zip(&mut closed) {
+        station.id = Id::from_number(kernel::Kind::ChargingStation, number);
+    }
+    let (found, summary) = ranking(&request, &closed, 1, |_| Vec::new());
+    assert_eq!(found.len(), 1);
+    let want = MatchRefusals {
+        not_connected: 0,
+        not_reservable: 2,
+        connector_type: 1,
+        out_of_order: 1,
+        price: 2,
+        closed: 1,
+        policy: 1,
+        booked: 0,
+        not_considered: 0,
+    };
+    assert_eq!(
+        summary,
+        MatchSummary {
+            stations_in_radius: 9,
+            refused: want
+        }
+    );
+}
+
+#[test]
+fn every_part_of_a_score_weighs_what_it_should() {
+    let base = crate::fixtures::station();
+    let with = |number: u128, change: &dyn Fn(&mut ChargingStation)| {
+        let mut station = base.clone();
+        station.id = Id::from_number(kernel::Kind::ChargingStation, number);
+        station.location = crate::charging_station::Point {
+            latitude: 51.5,
+            longitude: 0.0,
+        };
+        station.operator = "Plain".into();
+        station.capabilities.access_24_7 = true;
+        let mut connector = station.connectors[0].clone();
+        connector.plug = crate::charging_station::Plug::Matched(ConnectorType::Type2);
+        connector.status = ConnectorStatus::Available;
+        connector.power = 50.0;
+        connector.id = "1".into();
+        station.connectors = vec![connector];
+        let price = json!({"currency": "usd", "price": 30, "step_size": 1, "tax": "vat", "tax_included": true,
+            "tax_percent": "20", "type": "ENERGY"});
+        station.set_pricing(vec![serde_json::from_value(price).unwrap()]);
+        change(&mut station);
+        station
+    };
+    let stations = [
+        with(9, &|_| {}),
+        with(1, &|_| {}),
+        with(2, &|one| one.location.latitude = 51.509),
+        with(3, &|one| one.connectors[0].pricing[0].price = 40),
+        with(4, &|one| one.connectors[0].pricing[0].tax_included = false),
+        with(5, &|_| {}),
+        with(6, &|one| one.operator = "Liked".into()),
+        with(7, &|one| one.connectors[0].power = 22.0),
+        with(8, &|one| {
+            one.connectors[0].status = ConnectorStatus::Occupied
+        }),
+    ];
+    let mut preferences = preferences();
+    preferences.charging_speed = ChargingSpeed::Fast;
+    preferences.preferred_charging_stations = vec![stations[5].id.clone()];
+    preferences.preferred_cpos = vec!["Liked".to_owned().try_into().unwrap()];
+    let reservation = reservation(json!({}));
+    let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
+    let plan = crate::charging::policies::PolicyContext {
+        station: None,
+        area: None,
+        windows: &windows,
+        currency: Currency::USD,
+        zone: &jiff::tz::TimeZone::UTC,
+    };
+    let request = MatchRequest {
+        reservation: &reservation,
+        standard: ConnectorType::Type2,
+        vehicle: ChargingVehicle::Any,
+        preferences: &preferences,
+        windows: &windows,
+        limits: &Limits::new(&[], &plan),
+        mode: Mode::Test,
+        refused_evses: &[],
+    };
+    let (found, _) = ranking(&request, &stations, 9, |_| Vec::new());
+    let number = |one: &Match| {
+        let station = &one.assignment.station;
+        station.number(kernel::Kind::ChargingStation).unwrap()
+    };
+    let scores: Vec<_> = found
+        .iter()
+        .map(|one| (number(one), one.merits.score()))
+        .collect();
+    // Of two that are as good, the one with the lower id; 36 cents with tax are 6 above the cheapest.
+    let want = [
+        (5, -200),
+        (6, -100),
+        (1, 0),
+        (9, 0),
+        (2, 10),
+        (4, 30),
+        (3, 50),
+        (8, 50),
+        (7, 100),
+    ];
+    assert_eq!(scores, want);
+}
+
+/// A station at so many metres north of the location, with EVSEs `a` and `b` of one Type2 connector each.
+fn at_distance(number: u128, meters: f64) -> ChargingStation {
+    let mut station = crate::fixtures::station();
+    station.id = Id::from_number(kernel::Kind::ChargingStation, number);
+    station.location = crate::charging_station::Point {
+        latitude: 51.5 + meters / 111_195.0,
+        longitude: 0.0,
+    };
+    station.capabilities.access_24_7 = true;
+    let mut connector = station.connectors[0].clone();
+    connector.plug = crate::charging_station::Plug::Matched(ConnectorType::Type2);
+    connector.status = ConnectorStatus::Available;
+    connector.pricing = Vec::new();
+    station.connectors = ["a", "b"]
+        .map(|evse| Connector {
+            id: format!("{evse}-1"),
+            evse: evse.into(),
+            reservable: true,
+            ..connector.clone()
+        })
+        .into();
+    station
+}
+
+/// Matches a reservation that any window from 10:00 to 12:30 suits, when the EVSEs of these numbers are taken until 11:00.
+fn matched(
+    stations: &[ChargingStation],
+    reservation: &Reservation,
+    preferences: &DriverPreferences,
+    mode: Mode,
+    busy: &[u128],
+) -> (Option<Assignment>, MatchSummary) {
+    let windows = windows(reservation, at("2026-03-02T09:30:00Z"));
+    let plan = crate::charging::policies::PolicyContext {
+        station: None,
+        area: None,
+        windows: &windows,
+        currency: Currency::USD,
+        zone: &jiff::tz::TimeZone::UTC,
+    };
+    let request = MatchRequest {
+        reservation,
+        standard: ConnectorType::Type2,
+        vehicle: ChargingVehicle::Any,
+        preferences,
+        windows: &windows,
+        limits: &Limits::new(&[], &plan),
+        mode,
+        refused_evses: &[],
+    };
+    let taken = Window {
+        from: at("2026-03-02T09:00:00Z"),
+        until: at("2026-03-02T11:00:00Z"),
+    };
+    let busy: Vec<Id> = busy
+        .iter()
+        .map(|number| Id::from_number(kernel::Kind::ChargingStation, *number))
+        .collect();
+    let (found, summary) = ranking(&request, stations, 1, |owner| match owner {
+        CalendarOwner::Evse { station, .. } if busy.contains(station) => vec![taken],
+        _ => Vec::new(),
+    });
+    let best = found.into_iter().next();
+    (best.map(|best| best.assignment), summary)
+}
+
+#[test]
+fn an_hours_delay_nearby_beats_the_preferred_window_seventy_kilometres_away() {
+    let flexible = json!({"latest_end": "2026-03-02T12:30:00Z",
+        "location": {"latitude": 51.5, "longitude": 0.0, "radius": 100_000}});
+    let reservation = reservation(flexible);
+    let best = |meters: f64| {
+        let stations = [at_distance(1, 150.0), at_distance(2, meters)];
+        let (best, _) = matched(&stations, &reservation, &preferences(), Mode::Test, &[1]);
+        let best = best.unwrap();
+        let number = best.station.number(kernel::Kind::ChargingStation);
+        (
+            number.unwrap(),
+            best.window.from.to_string()[11..16].to_owned(),
+        )
+    };
+    // 60 minutes are 600 points; 150 metres are one, 70 kilometres 700 and 59 kilometres 590.
+    assert_eq!(best(70_000.0), (1, "11:00".into()));
+    assert_eq!(best(59_000.0), (2, "10:00".into()));
+    // Of 601 points each, the smaller shift wins.
+    assert_eq!(best(60_150.0), (2, "10:00".into()));
+    assert_eq!(best(60_250.0), (1, "11:00".into()));
+}
+
+#[test]
+fn a_confirmed_reservation_that_is_matched_again_keeps_to_the_confirmed_window() {
+    let confirmed = reservation(
+        json!({"latest_end": "2026-03-02T12:30:00Z", "state": {"status": "confirmed", "reserved": {"station": "chst_1",
+        "evse": "1", "connector": "1", "confirmed_at": "2026-03-02T09:30:00Z",
+        "window": [at("2026-03-02T10:30:00Z").unix_millis(), at("2026-03-02T11:30:00Z").unix_millis()]}}}),
+    );
+    let stations = [at_distance(1, 150.0)];
+    let (best, _) = matched(&stations, &confirmed, &preferences(), Mode::Test, &[]);
+    assert_eq!(best.unwrap().window.from, at("2026-03-02T10:30:00Z"));
+    let (best, _) = matched(&stations, &confirmed, &preferences(), Mode::Test, &[1]);
+    assert_eq!(best.unwrap().window.from, at("2026-03-02T11:00:00Z"));
+}
+
+#[test]
+fn only_the_reservable_evses_of_a_station_are_matched() {
+    let mut station = at_distance(1, 150.0);
+    station.connectors[0].reservable = false;
+    let reservation = reservation(json!({}));
+    let of = |station: &ChargingStation| {
+        let one = std::slice::from_ref(station);
+        matched(one, &reservation, &preferences(), Mode::Test, &[])
+    };
+    assert_eq!(of(&station).0.unwrap().connector, "b-1");
+    // A reservable EVSE with another plug does not help.
+    station.connectors[1].plug = crate::charging_station::Plug::Matched(ConnectorType::Ccs);
+    let (best, summary) = of(&station);
+    assert_eq!((best, summary.refused.connector_type), (None, 1));
+    station.connectors[1].reservable = false;
+    assert_eq!(of(&station).1.refused.not_reservable, 1);
+}
+
+#[test]
+fn an_unknown_price_passes_a_cap_in_test_mode_only() {
+    let stations = [at_distance(1, 150.0)];
+    let mut preferences = preferences();
+    let reservation = reservation(json!({}));
+    // What the operator asks for a reservation is not a price of charging.
+    let mut for_reservations = stations.clone();
+    let price = json!({"currency": "usd", "price": 90, "step_size": 1, "tax": "vat", "tax_included": true,
+        "tax_percent": "20", "type": "ENERGY", "restrictions": {"reservation": "RESERVATION"}});
+    for_reservations[0].set_pricing(vec![serde_json::from_value(price).unwrap()]);
+    for (cap, mode, refused) in [
+        (None, Mode::Live, 0),
+        (Some(40), Mode::Test, 0),
+        (Some(40), Mode::Live, 1),
+    ] {
+        preferences.max_price_per_kwh = cap;
+        for stations in [&stations, &for_reservations] {
+            let (best, summary) = matched(stations, &reservation, &preferences, mode, &[]);
+            assert_eq!(summary.refused.price, refused, "{cap:?} {mode}");
+            assert_eq!(best.is_none(), refused == 1, "{cap:?} {mode}");
+        }
+    }
+}
+
+#[test]
+fn prices_are_compared_with_the_cheapest_that_can_be_booked_in_the_same_currency() {
+    let with_price = |number, currency: &str, price| {
+        let mut station = at_distance(number, 150.0);
+        let price = json!({"currency": currency, "price": price, "step_size": 1, "tax": "vat", "tax_included": true,
+            "tax_percent": "20", "type": "ENERGY"});
+        station.set_pricing(vec![serde_json::from_value(price).unwrap()]);
+        station
+    };
+    let stations = [
+        with_price(1, "usd", 10),
+        with_price(2, "usd", 50),
+        with_price(3, "eur", 90),
+        with_price(4, "eur", 95),
+    ];
+    let reservation = reservation(json!({}));
+    let best = |busy: &[u128]| {
+        let (best, summary) = matched(&stations, &reservation, &preferences(), Mode::Test, busy);
+        assert_eq!(summary.refused.booked, busy.len() as u32);
+        assert_eq!(summary.stations_in_radius, 4);
+        best.unwrap().station.number(kernel::Kind::ChargingStation)
+    };
+    assert_eq!(best(&[]), Some(1));
+    // Without it, the other one in dollars is the cheapest of its currency.
+    assert_eq!(best(&[1]), Some(2));
+    assert_eq!(best(&[1, 2]), Some(3));
+}
+
+#[test]
+fn a_shared_price_list_is_priced_once_for_each_window() {
+    let night = json!({"currency": "usd", "price": 20, "step_size": 1, "tax": "vat", "tax_included": true,
+        "tax_percent": "20", "type": "ENERGY", "restrictions": {"start_time": "22:00", "end_time": "06:00"}});
+    let stations: Vec<ChargingStation> = (1..=50)
+        .map(|number| {
+            let mut station = at_distance(number, 150.0);
+            station.set_pricing(vec![serde_json::from_value(night.clone()).unwrap()]);
+            station
+        })
+        .collect();
+    let preferences = preferences();
+    let reservation = reservation(json!({"latest_end": "2026-03-02T12:30:00Z"}));
+    let windows = windows(&reservation, at("2026-03-02T09:30:00Z"));
+    let plan = crate::charging::policies::PolicyContext {
+        station: None,
+        area: None,
+        windows: &windows,
+        currency: Currency::USD,
+        zone: &jiff::tz::TimeZone::UTC,
+    };
+    let request = MatchRequest {
+        reservation: &reservation,
+        standard: ConnectorType::Type2,
+        vehicle: ChargingVehicle::Any,
+        preferences: &preferences,
+        windows: &windows,
+        limits: &Limits::new(&[], &plan),
+        mode: Mode::Test,
+        refused_evses: &[],
+    };
+    let mut price_lists = PriceLists::default();
+    let allowed = vec![true; windows.len()];
+    for station in &stations {
+        let found = candidates_of(station, &allowed, &request, &mut price_lists);
+        assert_eq!(found.map(|found| found.len()), Ok(2));
+    }
+    assert_eq!((windows.len(), price_lists.computed()), (19, 19));
+}

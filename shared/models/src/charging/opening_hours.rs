@@ -1,0 +1,308 @@
+//! Whether a station is open for the whole of a window.
+
+use jiff::ToSpan as _;
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
+
+use crate::charging_station::{ChargingStation, Range, Weekday};
+use kernel::time::Timestamp;
+use kernel::window::{Window, joined};
+
+/// Whether the station is open all the time from the window's start to its end.
+pub fn is_open(station: &ChargingStation, window: &Window) -> bool {
+    window.from >= window.until || open_spans(station, window).contains(window)
+}
+
+/// When a station that is open at a moment closes; none if it stays open until `latest`.
+pub fn closes(station: &ChargingStation, now: Timestamp, latest: Timestamp) -> Option<Timestamp> {
+    let window = Window {
+        from: now,
+        until: latest,
+    };
+    let spans = open_spans(station, &window);
+    let current = spans
+        .iter()
+        .find(|span| span.from <= now && now < span.until)?;
+    (current.until < latest).then_some(current.until)
+}
+
+/// When within the window the station is open: in order, none touching the next. What is closed for once is closed, whatever
+/// is said of that time besides.
+pub fn open_spans(station: &ChargingStation, window: &Window) -> Vec<Window> {
+    let open = match station.capabilities.access_24_7 {
+        true => vec![*window],
+        false => joined(
+            regular(station, window)
+                .chain(extra(station, window))
+                .collect(),
+        ),
+    };
+    let closed: Vec<Window> = spans(&station.availability.exceptional_closings).collect();
+    open.into_iter()
+        .flat_map(|span| span.without(&closed))
+        .collect()
+}
+
+/// The opening hours of the days that the window touches.
+fn regular(station: &ChargingStation, window: &Window) -> impl Iterator<Item = Window> {
+    let zone = station.timezone.rules();
+    let first = window.from.date_in(&zone).saturating_add(-1.days());
+    let last = window.until.date_in(&zone);
+    let days = first.series(1.day()).take_while(move |day| *day <= last);
+    let hours = &station.availability.opening_hours;
+    days.flat_map(move |day| hours.iter().map(move |hours| (day, hours)))
+        .filter(|(day, hours)| weekday(*day) == hours.day)
+        .filter_map(move |(day, hours)| span(day, time(&hours.from)?, time(&hours.until)?, &zone))
+        .filter_map(|span| within(span, window))
+}
+
+/// The exceptional openings in the window.
+fn extra(station: &ChargingStation, window: &Window) -> impl Iterator<Item = Window> {
+    let openings = spans(&station.availability.exceptional_openings);
+    openings.filter_map(|span| within(span, window))
+}
+
+fn spans(ranges: &[Range]) -> impl Iterator<Item = Window> {
+    ranges.iter().map(|range| Window {
+        from: range.from,
+        until: range.until,
+    })
+}
+
+fn within(span: Window, window: &Window) -> Option<Window> {
+    span.overlaps(window).then_some(Window {
+        from: span.from.max(window.from),
+        until: span.until.min(window.until),
+    })
+}
+
+fn weekday(day: Date) -> Weekday {
+    Weekday::ALL[day.weekday().to_monday_zero_offset() as usize % 7]
+}
+
+/// The span that two times of day mean on one day. `until` at or before `from` lies on the next day.
+pub(super) fn span(day: Date, from: Time, until: Time, zone: &TimeZone) -> Option<Window> {
+    let end_day = if until <= from {
+        day.saturating_add(1.day())
+    } else {
+        day
+    };
+    let moment = |day: Date, time: Time| {
+        Some(Timestamp::from(
+            day.to_datetime(time)
+                .to_zoned(zone.clone())
+                .ok()?
+                .timestamp(),
+        ))
+    };
+    Some(Window {
+        from: moment(day, from)?,
+        until: moment(end_day, until)?,
+    })
+}
+
+fn time(text: &str) -> Option<Time> {
+    let (hour, minute) = text.split_once(':')?;
+    Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charging_station::OpeningHours;
+
+    fn station(zone: &str, hours: &[(Weekday, &str, &str)]) -> ChargingStation {
+        let mut station = crate::fixtures::station();
+        station.capabilities.access_24_7 = false;
+        station.timezone = zone.to_owned().try_into().unwrap();
+        station.availability.opening_hours = hours
+            .iter()
+            .map(|(day, from, until)| OpeningHours {
+                day: *day,
+                from: (*from).into(),
+                until: (*until).into(),
+            })
+            .collect();
+        station
+    }
+
+    fn open(station: &ChargingStation, from: &str, until: &str) -> bool {
+        let window = Window {
+            from: Timestamp::parse(from).unwrap(),
+            until: Timestamp::parse(until).unwrap(),
+        };
+        is_open(station, &window)
+    }
+
+    // 2026-03-02 is a Monday.
+
+    #[test]
+    fn the_whole_window_must_lie_inside() {
+        let station = station("UTC", &[(Weekday::Mon, "08:00", "18:00")]);
+        assert!(open(
+            &station,
+            "2026-03-02T08:00:00Z",
+            "2026-03-02T18:00:00Z"
+        ));
+        assert!(!open(
+            &station,
+            "2026-03-02T07:59:59Z",
+            "2026-03-02T09:00:00Z"
+        ));
+        assert!(!open(
+            &station,
+            "2026-03-02T17:00:00Z",
+            "2026-03-02T18:00:01Z"
+        ));
+        assert!(!open(
+            &station,
+            "2026-03-03T09:00:00Z",
+            "2026-03-03T10:00:00Z"
+        ));
+    }
+
+    #[test]
+    fn hours_wrap_past_midnight_and_join_up() {
+        let bar = station(
+            "UTC",
+            &[
+                (Weekday::Mon, "20:00", "04:00"),
+                (Weekday::Tue, "04:00", "06:00"),
+            ],
+        );
+        assert!(open(&bar, "2026-03-02T23:00:00Z", "2026-03-03T05:00:00Z"));
+        assert!(!open(&bar, "2026-03-02T01:00:00Z", "2026-03-02T02:00:00Z"));
+        let day = station("UTC", &[(Weekday::Mon, "00:00", "00:00")]);
+        assert!(open(&day, "2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z"));
+    }
+
+    #[test]
+    fn hours_are_the_stations_own_also_when_its_clocks_change() {
+        // New York springs forward on 2026-03-08, a Sunday: 08:00 is 13:00 UTC before and 12:00 UTC from then on.
+        let station = station(
+            "America/New_York",
+            &[
+                (Weekday::Sat, "08:00", "18:00"),
+                (Weekday::Sun, "08:00", "18:00"),
+            ],
+        );
+        assert!(!open(
+            &station,
+            "2026-03-07T12:00:00Z",
+            "2026-03-07T13:00:00Z"
+        ));
+        assert!(open(
+            &station,
+            "2026-03-08T12:00:00Z",
+            "2026-03-08T13:00:00Z"
+        ));
+    }
+
+    fn range(from: &str, until: &str) -> Range {
+        Range {
+            from: Timestamp::parse(from).unwrap(),
+            until: Timestamp::parse(until).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_closing_overrules_whatever_else_is_said_of_its_time() {
+        let mut station = station("UTC", &[(Weekday::Mon, "08:00", "18:00")]);
+        let closed = range("2026-03-02T12:00:00Z", "2026-03-02T13:00:00Z");
+        station.availability.exceptional_closings = vec![closed];
+        station.availability.exceptional_openings = vec![closed];
+        for always in [false, true] {
+            station.capabilities.access_24_7 = always;
+            assert!(open(
+                &station,
+                "2026-03-02T11:00:00Z",
+                "2026-03-02T12:00:00Z"
+            ));
+            assert!(open(
+                &station,
+                "2026-03-02T13:00:00Z",
+                "2026-03-02T14:00:00Z"
+            ));
+            assert!(!open(
+                &station,
+                "2026-03-02T11:00:00Z",
+                "2026-03-02T12:00:01Z"
+            ));
+            assert!(!open(
+                &station,
+                "2026-03-02T12:59:59Z",
+                "2026-03-02T14:00:00Z"
+            ));
+        }
+    }
+
+    #[test]
+    fn an_opening_joins_the_hours_it_touches() {
+        let mut station = station("UTC", &[(Weekday::Mon, "08:00", "18:00")]);
+        let opened = range("2026-03-02T18:00:00Z", "2026-03-02T20:00:00Z");
+        station.availability.exceptional_openings = vec![opened];
+        assert!(open(
+            &station,
+            "2026-03-02T17:00:00Z",
+            "2026-03-02T20:00:00Z"
+        ));
+        assert!(!open(
+            &station,
+            "2026-03-02T19:00:00Z",
+            "2026-03-02T20:00:01Z"
+        ));
+    }
+
+    // In Berlin it is 02:00, then at once 03:00, on 2026-03-29 at 01:00 UTC, and 02:00 to 03:00 twice on 2026-10-25, the
+    // second time from 01:00 UTC on.
+
+    #[test]
+    fn exceptions_hold_when_clocks_go_forward() {
+        let mut station = station("Europe/Berlin", &[(Weekday::Sun, "00:00", "06:00")]);
+        assert!(open(
+            &station,
+            "2026-03-28T23:00:00Z",
+            "2026-03-29T04:00:00Z"
+        ));
+        let closed = range("2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z");
+        let opened = range("2026-03-29T04:00:00Z", "2026-03-29T05:00:00Z");
+        station.availability.exceptional_closings = vec![closed];
+        station.availability.exceptional_openings = vec![opened];
+        assert_eq!(
+            spans_of(&station, "2026-03-28T22:00:00Z", "2026-03-29T06:00:00Z"),
+            ["23:00-00:30", "01:30-05:00"]
+        );
+    }
+
+    #[test]
+    fn exceptions_hold_when_clocks_go_back() {
+        let mut station = station("Europe/Berlin", &[(Weekday::Sun, "00:00", "06:00")]);
+        assert!(open(
+            &station,
+            "2026-10-24T22:00:00Z",
+            "2026-10-25T05:00:00Z"
+        ));
+        // Of the two hours that are called 02:00 to 03:00, the second.
+        let closed = range("2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z");
+        let opened = range("2026-10-25T05:00:00Z", "2026-10-25T06:00:00Z");
+        station.availability.exceptional_closings = vec![closed];
+        station.availability.exceptional_openings = vec![opened];
+        assert_eq!(
+            spans_of(&station, "2026-10-24T21:00:00Z", "2026-10-25T07:00:00Z"),
+            ["22:00-01:00", "02:00-06:00"]
+        );
+    }
+
+    fn spans_of(station: &ChargingStation, from: &str, until: &str) -> Vec<String> {
+        let window = range(from, until);
+        let window = Window {
+            from: window.from,
+            until: window.until,
+        };
+        let hour = |at: Timestamp| at.to_string()[11..16].to_owned();
+        let spans = open_spans(station, &window).into_iter();
+        spans
+            .map(|span| format!("{}-{}", hour(span.from), hour(span.until)))
+            .collect()
+    }
+}

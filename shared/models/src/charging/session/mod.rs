@@ -1,0 +1,385 @@
+//! How charging sessions start and end: who and what takes part, what a simulated session has charged (`simulated`), and what follows
+//! from the reports and CDRs of a network (`network`). The life cycle is described in [`crate::charging_session`].
+
+mod network;
+mod plausibility;
+mod review;
+mod simulated;
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroU32;
+
+use super::calendar::Entry;
+use super::tariff::{self, Cost, Line};
+use super::{opening_hours, simulation};
+use crate::charging_session::network::Total;
+use crate::charging_session::{
+    Charged, ChargingSession, CostSource, EndReason, EndsBy, Names, NetworkSession,
+    NewChargingSession, Operator, SessionCost, SessionCostLine, SessionInternal, SessionState,
+    Simulated, Start, StartedBy,
+};
+use crate::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
+use crate::driver::Driver;
+use crate::event_type::EventType;
+use crate::fleet::Fleet;
+use crate::network::{EvseId, ObjectId};
+use crate::operation::Operation;
+use crate::payment_method::PaymentMethod;
+use crate::reservation::Reservation;
+use crate::stored::Stored;
+use crate::vehicle::Vehicle;
+use kernel::error::{Code, Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::{DAY, SECOND, SignedDuration, Timestamp, millis, minutes};
+use kernel::window::Window;
+
+pub use network::{CardSession, CdrOutcome};
+pub use plausibility::Plausibility;
+
+/// How long before its reserved start a vehicle counts as come for its reservation.
+const EARLY: SignedDuration = minutes(15);
+
+/// The maximum duration of a session.
+pub const LONGEST: SignedDuration = DAY;
+
+/// By how much the hold of a parked vehicle is extended at a time: less than the half hour before its window
+/// at which a reservation is matched, so that a parked vehicle does not keep others from reserving its connector.
+pub const HOLD: SignedDuration = minutes(20);
+
+impl SessionCostLine {
+    pub(super) fn of(line: &Line) -> Self {
+        Self {
+            kind: line.kind,
+            description: line.description().to_owned(),
+            quantity: line.quantity.to_string(),
+            unit: line.unit().to_owned(),
+            unit_price: line.unit_price.to_string(),
+            tax_included: line.tax_included,
+            tax_percent: line.tax_percent.to_string(),
+            net: line.net,
+            tax: line.tax,
+            gross: line.gross,
+        }
+    }
+}
+
+/// The driver, the vehicle, the station and everything else that a session depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Parties<'a> {
+    pub station: &'a ChargingStation,
+    /// The location that the station is at its network.
+    pub location: Option<&'a ObjectId>,
+    pub connector: &'a Connector,
+    pub driver: &'a Driver,
+    pub vehicle: &'a Vehicle,
+    pub fleet: &'a Fleet,
+    pub payment_method: Option<&'a PaymentMethod>,
+    /// The vehicle's state of charge in percent, if it was ever read.
+    pub battery_level: Option<f64>,
+    /// What is billed in where the station has prices in it.
+    pub currency: Currency,
+    /// What operates the station.
+    pub operation: Operation,
+}
+
+/// What the calendars of the EVSE and the vehicle hold, from the day a session begins.
+#[derive(Debug, Clone, Copy)]
+pub struct CalendarEntries<'a> {
+    pub evse: &'a [Entry],
+    pub vehicle: &'a [Entry],
+    /// The reservation that the session fulfils.
+    pub arriving: Option<&'a Reservation>,
+}
+
+/// The reservations by which this vehicle may be expected at a station now: from 15 minutes before their start.
+pub fn expected(vehicle: &[Entry], now: Timestamp) -> Vec<Id> {
+    let expected = vehicle.iter().filter(|entry| {
+        entry.holder.is(Kind::Reservation)
+            && entry.window.from.plus(-EARLY) <= now
+            && now < entry.window.until
+    });
+    let mut holders: Vec<Id> = expected.map(|entry| entry.holder.clone()).collect();
+    holders.dedup();
+    holders
+}
+
+/// The window in which a session that begins now is expected to charge: that of the reservation it fulfils, for which the price was
+/// accepted, or else as long as a session may last.
+pub fn charging_window(reservation: Option<&Reservation>, now: Timestamp) -> Window {
+    let reserved = reservation.and_then(Reservation::window);
+    reserved.unwrap_or(Window {
+        from: now,
+        until: now.plus(LONGEST),
+    })
+}
+
+impl Parties<'_> {
+    /// Checks that a session may start.
+    ///
+    /// # Errors
+    /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for a station
+    /// that nothing operates, or that is not open.
+    fn check(&self, now: Timestamp) -> Result<()> {
+        let Self {
+            station,
+            connector,
+            driver,
+            vehicle,
+            fleet,
+            payment_method,
+            operation,
+            ..
+        } = self;
+        if !driver.is_active() {
+            return Err(Error::invalid("driver", "the driver is not active"));
+        }
+        if !vehicle.is_active() {
+            return Err(Error::invalid("vehicle", "the vehicle is not active"));
+        }
+        if !fleet.is_active() {
+            return Err(Error::invalid(
+                "vehicle",
+                "the vehicle's fleet is not active",
+            ));
+        }
+        if !driver.may_drive(vehicle) {
+            let message = "The driver is neither one of the vehicle's nor in its fleet.";
+            return Err(Code::OwnerScopeInvalid.because(message).at("driver"));
+        }
+        if payment_method.is_some_and(|method| !self.may_pay_with(method)) {
+            let message = "The payment method belongs to another driver or fleet.";
+            return Err(Code::PaymentMethodScopeInvalid
+                .because(message)
+                .at("payment_method"));
+        }
+        if connector.connector_type() != Some(vehicle.charging_standard) {
+            return Err(Error::invalid(
+                "connector",
+                "the connector does not fit the vehicle's charging_standard",
+            ));
+        }
+        if !operation.is_operated() {
+            let message = match station.network {
+                Some(_) => "The station's charging network is not connected.",
+                None => {
+                    "The station is not connected to a charging network. In live mode a session can only be started at a \
+                     connected station; test mode simulates charging."
+                }
+            };
+            return Err(conflict("charging_station", message));
+        }
+        if station.status != StationStatus::Active {
+            return Err(conflict("charging_station", "The station is not active."));
+        }
+        let moment = Window {
+            from: now,
+            until: now.plus(millis(1)),
+        };
+        if !opening_hours::is_open(station, &moment) {
+            return Err(conflict("charging_station", "The station is closed now."));
+        }
+        Ok(())
+    }
+}
+
+impl Parties<'_> {
+    /// Whether the payment method is the driver's, the vehicle's fleet's or the account's.
+    fn may_pay_with(&self, method: &PaymentMethod) -> bool {
+        match (&method.driver, &method.fleet) {
+            (Some(owner), _) => *owner == self.driver.id,
+            (None, Some(owner)) => *owner == self.vehicle.fleet,
+            (None, None) => true,
+        }
+    }
+}
+
+impl CalendarEntries<'_> {
+    /// Until when the connector is free from now on; none if no later reservation exists.
+    ///
+    /// # Errors
+    /// `charging_session_conflict` when the connector is busy, out of order or another's now, or the vehicle charges.
+    fn free_until(&self, connector: &Connector, now: Timestamp) -> Result<Option<Timestamp>> {
+        // A session that began a moment after `now` has overtaken this one: its time counts as well.
+        let holds = |entry: &&Entry| {
+            let begun = entry.window.from <= now || entry.holder.is(Kind::ChargingSession);
+            begun && now < entry.window.until
+        };
+        let mut charging = self.vehicle.iter().filter(holds);
+        if charging.any(|entry| entry.holder.is(Kind::ChargingSession)) {
+            return Err(conflict("vehicle", "The vehicle is charging already."));
+        }
+        let is_ours = |entry: &&Entry| {
+            self.arriving
+                .is_some_and(|reservation| entry.holder == reservation.id)
+        };
+        let others = || self.evse.iter().filter(|entry| !is_ours(entry));
+        let ours = || self.evse.iter().filter(is_ours);
+        match connector.status {
+            ConnectorStatus::Available | ConnectorStatus::Reserved => {}
+            ConnectorStatus::Occupied => {
+                return Err(conflict("connector", "The connector's EVSE is occupied."));
+            }
+            ConnectorStatus::Unavailable | ConnectorStatus::Faulted | ConnectorStatus::Unknown => {
+                return Err(conflict("connector", "The connector is out of order."));
+            }
+        }
+        let set_aside = connector.status == ConnectorStatus::Reserved && ours().next().is_none();
+        if set_aside || others().any(|entry| holds(&entry)) {
+            return Err(conflict(
+                "connector",
+                "The connector is reserved for another vehicle.",
+            ));
+        }
+        let later = others().map(|entry| entry.window.from);
+        Ok(later.filter(|from| *from > now).min())
+    }
+}
+
+impl ChargingSession {
+    /// A session that begins now, or is asked for now where a network operates the station.
+    ///
+    /// # Errors
+    /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for what is not
+    /// free now, and for a station that nothing operates.
+    pub fn start(
+        new: NewChargingSession,
+        parties: &Parties<'_>,
+        entries: &CalendarEntries<'_>,
+        now: Timestamp,
+    ) -> Result<Stored<Self>> {
+        parties.check(now)?;
+        let free_until = entries.free_until(parties.connector, now)?;
+        let Parties {
+            station,
+            connector,
+            driver,
+            vehicle,
+            ..
+        } = parties;
+        let power = simulation::power(connector, vehicle);
+        let capacity = vehicle.battery_capacity;
+        let room = simulation::energy_between(capacity, parties.battery_level, 100.0);
+        let limit = new.session_limit.map(NonZeroU32::get);
+        let most_energy = room.min(limit.unwrap_or(u32::MAX));
+        let parks = limit.is_none_or(|limit| limit > room);
+        let charged = simulation::time_until(power, most_energy).unwrap_or(LONGEST);
+        let charged = now.plus(charged.clamp(SECOND, LONGEST));
+        let latest = now.plus(LONGEST);
+        let ends = [
+            (!parks).then_some((charged, EndReason::SessionLimit)),
+            opening_hours::closes(station, now, latest)
+                .map(|closes| (closes, EndReason::StationClosing)),
+            free_until.map(|until| (until, EndReason::Reservation)),
+        ];
+        let ends = ends.into_iter().flatten();
+        let (at, reason) = ends
+            .min_by_key(|(at, _)| *at)
+            .filter(|(at, _)| *at < latest)
+            .unwrap_or((latest, EndReason::MaximumDuration));
+        let ends_by = EndsBy { at, reason };
+        let held_until = at.min(charged);
+        let of_network = network_session(parties.location, station, connector)
+            .filter(|_| parties.operation == Operation::Network);
+        let currency = tariff::currency(&connector.pricing, parties.currency, now);
+        let mut pricing = connector.pricing.clone();
+        pricing.retain(|price| price.currency == currency);
+        let source = CostSource::of_tariff(tariff::is_known(&pricing, currency, now));
+        let state = if of_network.is_some() {
+            SessionState::Pending {
+                hold: Some(Window {
+                    from: now,
+                    until: held_until,
+                }),
+                start: Start::Due,
+            }
+        } else {
+            SessionState::Active {
+                charged: Charged::default(),
+                cost: SessionCost::nothing(source),
+                operated_by: Operator::Simulation(Simulated {
+                    held_until,
+                    most_energy,
+                    parks,
+                    ends_by,
+                }),
+            }
+        };
+        let session = Self {
+            id: Id::new(Kind::ChargingSession, now),
+            charging_station: station.id.clone(),
+            connector: connector.id.clone(),
+            country: station.address.country.clone(),
+            created: now,
+            currency,
+            driver: new.driver,
+            fleet: vehicle.fleet.clone(),
+            invoice: None,
+            payment_method: new.payment_method,
+            power: f64::from(power) / 1000.0,
+            reservation: entries.arriving.map(|reservation| reservation.id.clone()),
+            session_limit: limit,
+            session_started: now,
+            started_by: StartedBy::Api,
+            state,
+            updated: now,
+            vehicle: new.vehicle,
+        };
+        let internal = SessionInternal {
+            evse: connector.evse.clone(),
+            pricing,
+            zone: Some(station.timezone.clone()),
+            names: Names::of(driver, vehicle, station),
+            network: of_network.map(Box::new),
+        };
+        let mut session = Stored::with_internal(session, internal);
+        if session.internal.network.is_none() {
+            session.record(EventType::ChargingSessionStarted);
+            session.object = session.shown(parties.operation, now);
+        }
+        Ok(session)
+    }
+}
+
+impl Names {
+    fn of(driver: &Driver, vehicle: &Vehicle, station: &ChargingStation) -> Self {
+        Self {
+            driver: driver.name.clone().into(),
+            registration_plate: vehicle.registration_plate.clone().into(),
+            station: station.name.clone(),
+        }
+    }
+}
+
+/// What is stored with a session at a connector of a network's location; none for a station without a network.
+fn network_session(
+    location: Option<&ObjectId>,
+    station: &ChargingStation,
+    connector: &Connector,
+) -> Option<NetworkSession> {
+    let evse = EvseId::new(location?.clone(), &connector.evse);
+    let own = connector.id_within_evse().map(str::to_owned);
+    Some(NetworkSession {
+        evse_power: evse_power(station, &connector.evse),
+        ..NetworkSession::at(evse, own)
+    })
+}
+
+/// W that an EVSE delivers at most, whichever of its connectors is used.
+fn evse_power(station: &ChargingStation, evse: &str) -> u32 {
+    let connectors = station.connectors.iter().filter(|one| one.evse == evse);
+    let kilowatts = connectors.map(|one| one.power).fold(0.0, f64::max);
+    (kilowatts * 1000.0).round() as u32
+}
+
+fn total_by(cost: &Cost) -> Total {
+    Total {
+        net: cost.net,
+        gross: cost.gross,
+    }
+}
+
+fn conflict(param: &str, message: &'static str) -> Error {
+    Code::ChargingSessionConflict.because(message).at(param)
+}

@@ -1,0 +1,625 @@
+//! What follows from the reports and CDRs of a network: the state of a session, its energy, its cost, and what is billed for it.
+
+use jiff::tz::TimeZone;
+
+use super::super::simulation;
+use super::super::tariff::{self, Cost, Course, Usage};
+use super::plausibility::{Claim, OwnPrice, Plausibility};
+use super::{network_session, total_by};
+use crate::charging_session::network::{
+    AtNetwork, CdrReport, ReportedState, SessionReport, Times, Total, newest_bill, total_of,
+};
+use crate::charging_session::{
+    Charged, ChargingSession, CostSource, FinalPrice, Names, Operator, PriceCheck, SessionCost,
+    SessionCostLine, SessionFailedReason, SessionInternal, SessionState, SessionStatus, Settlement,
+    Start, StartedBy, wrong_state,
+};
+use crate::charging_station::{ChargingStation, Connector, Price, PriceType};
+use crate::driver::Driver;
+use crate::event_type::EventType;
+use crate::network::{ObjectId, is_believed};
+use crate::stored::Stored;
+use crate::vehicle::Vehicle;
+use kernel::error::Result;
+use kernel::fields::text::ZoneName;
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::{SignedDuration, Timestamp, days, whole_millis};
+
+/// How long after a session was created its price can become final so that invoices find the session. A price that
+/// becomes final later is billed as an adjustment.
+const FOUND: SignedDuration = days(6);
+
+/// What a CDR led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CdrOutcome {
+    /// It was taken in before.
+    Known,
+    /// It was noted, and nothing follows from it for the amounts.
+    Noted,
+    /// The price is not plausible, and waits for a decision.
+    UnderReview,
+    /// The price of the session is final now.
+    Priced,
+    /// The price was final before, and this is to be billed, or credited, in addition.
+    Adjusted(Total),
+    /// It bills in another currency than the one in which the session was billed. It was not taken in.
+    OtherCurrency,
+}
+
+/// Who and what takes part in a session that was started with a card.
+#[derive(Debug, Clone, Copy)]
+pub struct CardSession<'a> {
+    pub station: &'a ChargingStation,
+    /// The location that the station is at its network.
+    pub location: Option<&'a ObjectId>,
+    pub connector: &'a Connector,
+    pub driver: &'a Driver,
+    pub vehicle: &'a Vehicle,
+    /// The reservation that the session fulfils.
+    pub reservation: Option<&'a Id>,
+    /// What is billed in until the network says otherwise.
+    pub currency: Currency,
+}
+
+impl ChargingSession {
+    /// A session that a network has reported, and that was started with a card there. It is pending until the report is taken in. None
+    /// for a station without a network.
+    pub fn by_card(card: &CardSession<'_>, now: Timestamp) -> Option<Stored<Self>> {
+        let CardSession {
+            station,
+            location,
+            connector,
+            driver,
+            vehicle,
+            reservation,
+            currency,
+        } = *card;
+        let currency = tariff::currency(&connector.pricing, currency, now);
+        let mut pricing = connector.pricing.clone();
+        pricing.retain(|price| price.currency == currency);
+        let power = simulation::power(connector, vehicle);
+        let session = Self {
+            id: Id::new(Kind::ChargingSession, now),
+            charging_station: station.id.clone(),
+            connector: connector.id.clone(),
+            country: station.address.country.clone(),
+            created: now,
+            currency,
+            driver: driver.id.clone(),
+            fleet: vehicle.fleet.clone(),
+            invoice: None,
+            payment_method: None,
+            power: f64::from(power) / 1000.0,
+            reservation: reservation.cloned(),
+            session_limit: None,
+            session_started: now,
+            started_by: StartedBy::Card,
+            state: SessionState::Pending {
+                hold: None,
+                start: Start::Sent,
+            },
+            updated: now,
+            vehicle: vehicle.id.clone(),
+        };
+        let internal = SessionInternal {
+            evse: connector.evse.clone(),
+            pricing,
+            zone: Some(station.timezone.clone()),
+            names: Names::of(driver, vehicle, station),
+            network: Some(Box::new(network_session(location, station, connector)?)),
+        };
+        Some(Stored::with_internal(session, internal))
+    }
+}
+
+impl Stored<ChargingSession> {
+    /// Applies a report of the network. `elsewhere` is whether the driver or the vehicle takes part in another session that has not ended: then a
+    /// session that was given up is not reopened but stopped. Returns whether anything changed.
+    pub fn take_report(&mut self, report: &SessionReport, elsewhere: bool, now: Timestamp) -> bool {
+        let before = self.clone();
+        let Some(network) = self.internal.network.as_deref_mut() else {
+            return false;
+        };
+        let is_old = network
+            .reported
+            .is_some_and(|newest| report.last_updated < newest && is_believed(newest, now));
+        let known = network.session.as_ref();
+        let is_another = known.is_some_and(|known| *known != report.session);
+        if is_old || is_another {
+            return false;
+        }
+        network.session = Some(report.session.clone());
+        // The same report may come twice.
+        let is_new = network.reported != Some(report.last_updated);
+        network.reported = Some(report.last_updated);
+        if let Some(network) = self.object.state.at_network_mut().filter(|_| is_new) {
+            network.heard_at = now;
+        }
+        let is_priced = matches!(
+            self.object.state.settlement_mut(),
+            Some(Settlement::UnderReview(_) | Settlement::Final(_))
+        );
+        if !is_priced {
+            self.follow(report, is_new, elsewhere, now);
+        }
+        let changed = self.object != before.object || self.internal != before.internal;
+        if changed {
+            self.object.updated = now;
+        }
+        changed
+    }
+
+    /// Brings a session whose price is not final to the state that the network reports.
+    fn follow(&mut self, report: &SessionReport, is_new: bool, elsewhere: bool, now: Timestamp) {
+        use SessionStatus::{Active, Cancelled, Completed, Failed, Pending};
+        let was_ended = self.object.state.was_ended_by_tenant();
+        let has_used = report.energy > 0 || report.total.is_some_and(|total| total.gross > 0);
+        match (self.object.status(), report.state) {
+            (_, ReportedState::Waiting) => return,
+            (Completed, ReportedState::Active) if !was_ended => return,
+            (Failed | Cancelled, ReportedState::Invalid) => return,
+            (_, ReportedState::Invalid) => return self.fail(SessionFailedReason::Other, now),
+            (Cancelled, ReportedState::Active) => {
+                self.ask_stop(now);
+                return;
+            }
+            (Failed, ReportedState::Active) if elsewhere || was_ended => {
+                self.ask_stop(now);
+                return;
+            }
+            (Failed | Cancelled, ReportedState::Completed) if !has_used => return,
+            (Pending | Failed | Cancelled, _) => self.begin(report.started, now),
+            (Active | Completed, _) => {}
+        }
+        let begun = !self.events().is_empty();
+        let before = self.object.state.charged();
+        let due = self.object.amount_due();
+        let network = self.object.state.at_network_mut().filter(|_| is_new);
+        let was_stalled = network.is_some_and(|network| network.stalled_at.take().is_some());
+        match report.state {
+            // What was sent while the network was lost may never have arrived.
+            ReportedState::Active if was_stalled => self.ask_stop_again(now),
+            // A session that was ended keeps nobody from charging elsewhere.
+            ReportedState::Active if is_new && was_ended => drop(self.ask_stop(now)),
+            ReportedState::Completed if was_ended => self.confirm_end(),
+            _ => {}
+        }
+        self.take_figures(report, now);
+        if report.state == ReportedState::Completed && self.object.status() == Active {
+            let ended = report.ended.unwrap_or(report.last_updated);
+            self.complete(ended, now);
+            return;
+        }
+        let is_changed = self.object.state.charged() != before || self.object.amount_due() != due;
+        if !begun && (is_changed || was_stalled) {
+            self.record(EventType::ChargingSessionUpdated);
+        }
+        let limit = self.object.session_limit.map(i64::from);
+        if limit.is_some_and(|limit| self.object.energy() >= limit) {
+            self.ask_stop(now);
+        }
+    }
+
+    /// Makes the session active.
+    pub(super) fn begin(&mut self, started: Timestamp, now: Timestamp) {
+        self.object.session_started = started.min(now);
+        let cost = SessionCost::nothing(self.source_by_tariff());
+        let state = &mut self.object.state;
+        *state = SessionState::Active {
+            charged: state.charged(),
+            cost,
+            operated_by: Operator::Network(AtNetwork {
+                hold: state.hold(),
+                heard_at: now,
+                stop: None,
+                stalled_at: None,
+            }),
+        };
+        self.record(EventType::ChargingSessionStarted);
+    }
+
+    /// Makes an active session completed.
+    fn complete(&mut self, ended: Timestamp, now: Timestamp) {
+        let session = &mut self.object;
+        let ended = ended.min(now).max(session.session_started);
+        let Some((charged, cost)) = session.state.figures_mut() else {
+            return;
+        };
+        session.state = SessionState::Completed {
+            ended,
+            charged: charged.ended_by(ended),
+            cost: cost.clone(),
+            ends_by: None,
+            price_check: None,
+            settlement: Settlement::AWAITED,
+        };
+        self.record(EventType::ChargingSessionCompleted);
+    }
+
+    /// Ends a session that its network has lost. What it costs is what the network bills, or has reported last.
+    ///
+    /// # Errors
+    /// `charging_session_state_conflict` if the session is not stalled.
+    pub fn end_stalled(&mut self, now: Timestamp) -> Result<()> {
+        let network = self.object.state.at_network();
+        if network.is_none_or(|network| network.stalled_at.is_none()) {
+            return Err(wrong_state("The session is not stalled."));
+        }
+        self.complete(now, now);
+        self.object.updated = now;
+        if let Some(settlement) = self.object.state.settlement_mut() {
+            *settlement = Settlement::Awaited {
+                stop: None,
+                ended_by_tenant: true,
+            };
+        }
+        Ok(())
+    }
+
+    /// Sets energy, times and cost to what the network reports.
+    fn take_figures(&mut self, report: &SessionReport, now: Timestamp) {
+        let charging_ended = report.charging_ended.map(|ended| ended.min(now));
+        let ended = charging_ended.or(self.object.state.ended());
+        if let Some((charged, _)) = self.object.state.figures_mut() {
+            *charged = Charged {
+                energy: report.energy,
+                ended,
+            };
+        }
+        self.object.session_started = report.started.min(now);
+        let of_tariff = self.internal.pricing.first().map(|price| price.currency);
+        self.object.currency = match (report.total, of_tariff) {
+            // The tariff says what it costs.
+            (None, Some(currency)) => currency,
+            _ => report.currency,
+        };
+        if let Some(network) = self.internal.network.as_deref_mut() {
+            network.usage = report.times;
+            network.total = report.total;
+        }
+        let ours = self.price(&self.internal.pricing, report.energy, report.times);
+        let total = report.total;
+        let total = total.map(|total| Total::new(total.net.max(0), total.gross.max(0)));
+        let source = match total {
+            Some(_) => CostSource::NetworkSession,
+            None => self.source_by_tariff(),
+        };
+        let total = total.unwrap_or_else(|| total_by(&ours));
+        self.set_cost(total, explained(total, &ours), source);
+    }
+
+    /// Where amounts come from that the network does not report.
+    pub(super) fn source_by_tariff(&self) -> CostSource {
+        CostSource::of_tariff(self.is_tariff_known(self.object.currency))
+    }
+
+    /// What a session of so much energy and time costs at these prices.
+    pub(super) fn price(&self, pricing: &[Price], energy: i64, times: Times) -> Cost {
+        let zone = self.internal.zone.as_ref().map(ZoneName::rules);
+        let course = Course {
+            began: self.object.session_started,
+            zone: &zone.unwrap_or(TimeZone::UTC),
+            usage: Usage {
+                energy: energy.max(0).unsigned_abs(),
+                charging: whole_millis(times.charging).max(0).unsigned_abs(),
+                parking: whole_millis(times.parking).max(0).unsigned_abs(),
+            },
+        };
+        tariff::cost(pricing, self.object.currency, course)
+    }
+
+    /// Sets the amounts.
+    pub(super) fn set_cost(
+        &mut self,
+        total: Total,
+        lines: Vec<SessionCostLine>,
+        source: CostSource,
+    ) {
+        if let Some((_, cost)) = self.object.state.figures_mut() {
+            *cost = SessionCost {
+                total,
+                lines,
+                source,
+                paid: cost.paid,
+            };
+        }
+    }
+
+    /// Applies a CDR.
+    pub fn take_cdr(
+        &mut self,
+        cdr: &CdrReport,
+        limits: &Plausibility,
+        now: Timestamp,
+    ) -> CdrOutcome {
+        let Some(network) = self.internal.network.as_deref_mut() else {
+            return CdrOutcome::Noted;
+        };
+        let id = &cdr.billed.id;
+        if network.cdrs.iter().any(|known| known.id == *id) {
+            return CdrOutcome::Known;
+        }
+        let is_final = self.object.state.final_price().is_some();
+        if is_final && cdr.billed.currency != self.object.currency {
+            return CdrOutcome::OtherCurrency;
+        }
+        network.cdrs.push(cdr.billed.clone());
+        if network.session.is_none() {
+            network.session.clone_from(&cdr.session);
+        }
+        let total = total_of(&network.cdrs, cdr.billed.currency);
+        let counts = newest_bill(&network.cdrs, cdr.billed.currency) == Some(&cdr.billed);
+        self.object.updated = now;
+        match total {
+            None => CdrOutcome::Noted,
+            Some(total) if is_final => {
+                let claim = if counts { cdr.claim() } else { self.claim() };
+                self.adjust(total, &claim, limits, now)
+            }
+            Some(total) => {
+                let has_no_amount = self.object.state.cost().is_none();
+                match has_no_amount && total.gross == 0 && cdr.energy == 0 {
+                    true => CdrOutcome::Noted,
+                    false => self.take_price(cdr, counts, total, limits, now),
+                }
+            }
+        }
+    }
+
+    /// What the session costs in all by now, its adjustments included.
+    fn billed(&self) -> Total {
+        let own = self.object.total();
+        let price = self.object.state.final_price();
+        price.map_or(own, |price| own.plus(price.adjusted))
+    }
+
+    /// Makes what a session with a final price costs in all so much, if it costs less than before or the amount is plausible.
+    fn adjust(
+        &mut self,
+        total: Total,
+        claim: &Claim,
+        limits: &Plausibility,
+        now: Timestamp,
+    ) -> CdrOutcome {
+        let price = self.object.state.final_price();
+        let overruled = price.and_then(|price| price.overruled);
+        if let Some(overruled) = overruled.filter(|one| one.network == total) {
+            self.close_review();
+            return self.adjust_to(overruled.ours);
+        }
+        let own = self.own_price(claim, limits, now);
+        match own.objection(total) {
+            Some(reason) if total.gross > self.billed().gross => {
+                self.put_under_review(reason, total, &own, now);
+                CdrOutcome::UnderReview
+            }
+            _ => {
+                self.close_review();
+                self.adjust_to(total)
+            }
+        }
+    }
+
+    /// Makes what the session costs in all so much, by an adjustment.
+    pub(super) fn adjust_to(&mut self, total: Total) -> CdrOutcome {
+        let more = total.minus(self.billed());
+        let price = self.object.state.final_price_mut();
+        let Some(price) = price.filter(|_| more != Total::default()) else {
+            return CdrOutcome::Noted;
+        };
+        price.adjusted = price.adjusted.plus(more);
+        CdrOutcome::Adjusted(more)
+    }
+
+    /// Ends the session with what the network bills. `counts` is whether the figures of this CDR are those of the session.
+    fn take_price(
+        &mut self,
+        cdr: &CdrReport,
+        counts: bool,
+        total: Total,
+        limits: &Plausibility,
+        now: Timestamp,
+    ) -> CdrOutcome {
+        let takes_figures = counts || self.object.state.review().is_none();
+        if self.object.state.cost().is_none() {
+            self.begin(cdr.started, now);
+        }
+        self.object.currency = cdr.billed.currency;
+        if takes_figures {
+            self.object.session_started = cdr.started.min(now);
+            if let Some((charged, _)) = self.object.state.figures_mut() {
+                *charged = Charged {
+                    energy: cdr.energy,
+                    ended: cdr.charging_ended,
+                };
+            }
+            if let Some(network) = self.internal.network.as_deref_mut() {
+                network.usage = cdr.times;
+            }
+            let session = &mut self.object;
+            match &mut session.state {
+                SessionState::Completed { ended, charged, .. } => {
+                    *ended = cdr.ended.min(now).max(session.session_started);
+                    *charged = charged.ended_by(*ended);
+                    self.record(EventType::ChargingSessionUpdated);
+                }
+                _ => self.complete(cdr.ended, now),
+            }
+        }
+        let pricing = match self.is_tariff_known(cdr.billed.currency) {
+            true => self.internal.pricing.clone(),
+            false => cdr.pricing.clone(),
+        };
+        let claim = if counts { cdr.claim() } else { self.claim() };
+        let ours = self.price(&pricing, claim.energy, claim.times);
+        if takes_figures {
+            let is_priced = pricing
+                .iter()
+                .any(|one| one.currency == cdr.billed.currency);
+            let check = is_priced.then(|| PriceCheck::new(cdr.billed.total.gross, ours.gross));
+            if let SessionState::Completed { price_check, .. } = &mut self.object.state {
+                *price_check = check;
+            }
+        }
+        let lines = explained(total, &ours);
+        self.settle_price((total, lines, CostSource::Cdr), &claim, limits, now)
+    }
+
+    /// Makes the price of a completed session final whose CDR has not come: what the network has reported last, else the tariff's. A CDR
+    /// that came before the session began, and had nothing to bill, counts for more. Nothing happens to a session that waits for no CDR.
+    pub fn close_without_cdr(&mut self, limits: &Plausibility, now: Timestamp) -> CdrOutcome {
+        let (
+            Some(network),
+            SessionState::Completed {
+                cost,
+                settlement: Settlement::Awaited { .. },
+                ..
+            },
+        ) = (&self.internal.network, &self.object.state)
+        else {
+            return CdrOutcome::Noted;
+        };
+        let (total, source) = match total_of(&network.cdrs, self.object.currency) {
+            Some(total) => (total, CostSource::Cdr),
+            None => (cost.total, cost.source),
+        };
+        self.object.updated = now;
+        self.record(EventType::ChargingSessionUpdated);
+        let lines = self.lines(total);
+        self.settle_price((total, lines, source), &self.claim(), limits, now)
+    }
+
+    /// The lines of what the network bills, or has reported, for the session as it is known.
+    pub(super) fn lines(&self, total: Total) -> Vec<SessionCostLine> {
+        let claim = self.claim();
+        let ours = self.price(&self.internal.pricing, claim.energy, claim.times);
+        explained(total, &ours)
+    }
+
+    /// What is known of a session that has ended.
+    fn claim(&self) -> Claim {
+        let session = &self.object;
+        let network = self.internal.network.as_ref();
+        Claim {
+            started: session.session_started,
+            ended: session.state.ended().unwrap_or(session.session_started),
+            energy: session.energy(),
+            times: network.map_or_else(Times::default, |network| network.usage),
+        }
+    }
+
+    /// Makes the price of a completed session final if it is plausible. Else the session costs the service's own price for the time
+    /// being.
+    fn settle_price(
+        &mut self,
+        (total, lines, source): (Total, Vec<SessionCostLine>, CostSource),
+        claim: &Claim,
+        limits: &Plausibility,
+        now: Timestamp,
+    ) -> CdrOutcome {
+        let own = self.own_price(claim, limits, now);
+        match own.objection(total) {
+            None => {
+                self.close_review();
+                self.finish(total, lines, source, now)
+            }
+            Some(reason) => {
+                let ours = own.capped(total);
+                self.set_cost(ours, explained(ours, &own.cost), CostSource::Tariff);
+                self.put_under_review(reason, total, &own, now);
+                CdrOutcome::UnderReview
+            }
+        }
+    }
+
+    /// Makes the price final. A session that was created so long ago that no invoice finds it costs nothing by itself, and is billed by
+    /// an adjustment. Any other one with a payment method is charged now.
+    pub(super) fn finish(
+        &mut self,
+        total: Total,
+        lines: Vec<SessionCostLine>,
+        source: CostSource,
+        now: Timestamp,
+    ) -> CdrOutcome {
+        let is_late = now.since(self.object.created) > FOUND;
+        match is_late {
+            true => self.set_cost(Total::default(), Vec::new(), source),
+            false => self.set_cost(total, lines, source),
+        }
+        let is_charging = self.object.payment_method.is_some() && self.object.amount_due() > 0;
+        if let Some(settlement) = self.object.state.settlement_mut() {
+            *settlement = Settlement::Final(FinalPrice::new(now, is_charging));
+        }
+        match is_late {
+            true => self.adjust_to(total),
+            false => CdrOutcome::Priced,
+        }
+    }
+}
+
+impl CdrReport {
+    fn claim(&self) -> Claim {
+        Claim {
+            started: self.started,
+            ended: self.ended,
+            energy: self.energy,
+            times: self.times,
+        }
+    }
+}
+
+impl OwnPrice {
+    /// The service's own price, which is never more than what the network bills.
+    pub(super) fn capped(&self, total: Total) -> Total {
+        let ours = total_by(&self.cost);
+        if ours.gross > total.gross {
+            total
+        } else {
+            ours
+        }
+    }
+}
+
+impl Charged {
+    /// What a session has charged that has ended.
+    fn ended_by(self, ended: Timestamp) -> Self {
+        let charging = self.ended.unwrap_or(ended);
+        Self {
+            ended: Some(charging.min(ended)),
+            ..self
+        }
+    }
+}
+
+/// The lines of an amount: where the tariff explains it, those of the tariff; else one that says what the network bills.
+fn explained(total: Total, ours: &Cost) -> Vec<SessionCostLine> {
+    match total_by(ours) == total {
+        true => ours.lines.iter().map(SessionCostLine::of).collect(),
+        false => vec![billed_line(total)],
+    }
+}
+
+/// The line of an amount that the tariff does not explain.
+fn billed_line(total: Total) -> SessionCostLine {
+    use rust_decimal::Decimal;
+    let tax = total.gross - total.net;
+    let percent = Decimal::from(tax.max(0)) * Decimal::ONE_HUNDRED;
+    let percent = percent.checked_div(Decimal::from(total.net));
+    SessionCostLine {
+        kind: PriceType::Flat,
+        description: "Price of the charging network".to_owned(),
+        quantity: "1".to_owned(),
+        unit: "session".to_owned(),
+        unit_price: total.gross.to_string(),
+        tax_included: true,
+        tax_percent: percent
+            .unwrap_or_default()
+            .round_dp(2)
+            .normalize()
+            .to_string(),
+        net: total.net,
+        tax,
+        gross: total.gross,
+    }
+}

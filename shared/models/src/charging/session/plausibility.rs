@@ -1,0 +1,324 @@
+//! Whether what a charging network bills for a session is plausible. A network may be wrong, or lie, about energy, prices and times, so
+//! none of its figures is taken as proof of another: its times are bounded by what the service knows itself, the energy by these times
+//! and by the power of the charging point, and the price by the service's own price for that energy and these times.
+
+use std::collections::BTreeMap;
+
+use super::super::simulation::MILLIS_PER_HOUR;
+use super::super::tariff::{self, Cost};
+use crate::charging_session::network::{LONGEST, Times, Total};
+use crate::charging_session::review::ReviewReason;
+use crate::charging_session::{ChargingSession, StartedBy};
+use crate::charging_station::{Price, PriceType, Tax};
+use crate::stored::Stored;
+use kernel::money::Currency;
+use kernel::time::{SignedDuration, Timestamp, minutes, whole_millis};
+
+/// How far the clock of a network may be off.
+const CLOCK_TOLERANCE: SignedDuration = minutes(15);
+
+/// By how many main units of its currency a price may exceed the service's own, and what the service assumes a kWh to cost, where nothing
+/// is set for the currency.
+const TOLERANCE: i64 = 10;
+const ASSUMED_PRICE: i64 = 1;
+
+/// From when on a price is not plausible, by currency.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plausibility {
+    /// Minor units by which a price may exceed the service's own.
+    tolerances: BTreeMap<Currency, i64>,
+    /// Minor units, with tax, that a kWh is assumed to cost where the tariff is not known.
+    assumed_prices: BTreeMap<Currency, i64>,
+}
+
+impl Plausibility {
+    /// Reads both from texts such as `eur:1000,jpy:2000`, in minor units. A currency that is not named has ten main units, and one main
+    /// unit per kWh; a currency without minor units a hundred times as much.
+    ///
+    /// # Errors
+    /// Which of the texts is malformed, and how.
+    pub fn read(tolerances: Option<&str>, assumed_prices: Option<&str>) -> Result<Self, String> {
+        let read = |name: &str, text: Option<&str>| {
+            let text = text.unwrap_or_default();
+            amounts(text)
+                .ok_or_else(|| format!("{name} must have the form eur:1000,jpy:2000, not {text:?}"))
+        };
+        Ok(Self {
+            tolerances: read("REVIEW_TOLERANCES", tolerances)?,
+            assumed_prices: read("ASSUMED_PRICES", assumed_prices)?,
+        })
+    }
+
+    fn tolerance(&self, currency: Currency) -> i64 {
+        let set = self.tolerances.get(&currency).copied();
+        set.unwrap_or_else(|| minor_units(TOLERANCE, currency))
+    }
+
+    fn assumed_price(&self, currency: Currency) -> Price {
+        let set = self.assumed_prices.get(&currency).copied();
+        Price {
+            currency,
+            price: set.unwrap_or_else(|| minor_units(ASSUMED_PRICE, currency)),
+            price_decimal: None,
+            step_size: 1,
+            tax: Tax::None,
+            tax_included: true,
+            tax_percent: "0".to_owned(),
+            kind: PriceType::Energy,
+            restrictions: None,
+        }
+    }
+}
+
+fn amounts(text: &str) -> Option<BTreeMap<Currency, i64>> {
+    let parts = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+    let read = parts.map(|part| {
+        let (code, amount) = part.split_once(':')?;
+        let amount: u32 = amount.trim().parse().ok()?;
+        Some((Currency::from_code(code.trim())?, amount.into()))
+    });
+    read.collect()
+}
+
+/// A number of main units in minor units. One yen is worth as much as a cent rather than a euro.
+fn minor_units(main_units: i64, currency: Currency) -> i64 {
+    main_units * 10i64.pow(currency.exponent().max(2).into())
+}
+
+/// What a network says about a session and its price depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claim {
+    pub started: Timestamp,
+    pub ended: Timestamp,
+    /// Wh
+    pub energy: i64,
+    pub times: Times,
+}
+
+/// The service's own price for a session.
+#[derive(Debug)]
+pub(super) struct OwnPrice {
+    pub cost: Cost,
+    /// Wh, at most as much as the charging point can deliver.
+    pub energy: i64,
+    tolerance: i64,
+    is_energy_plausible: bool,
+}
+
+impl OwnPrice {
+    /// Why a price of the network is not plausible; none if it is. What costs nothing needs no review.
+    pub fn objection(&self, total: Total) -> Option<ReviewReason> {
+        let (network, ours) = (i128::from(total.gross), i128::from(self.cost.gross));
+        let is_dear = 2 * network > 3 * ours && network - ours > self.tolerance.into();
+        match (total.gross > 0, self.is_energy_plausible) {
+            (false, _) => None,
+            (true, false) => Some(ReviewReason::Energy),
+            (true, true) => is_dear.then_some(ReviewReason::Price),
+        }
+    }
+}
+
+impl Stored<ChargingSession> {
+    /// The service's own price for a session as the network describes it, as far as that is possible, in the currency of the session.
+    pub(super) fn own_price(
+        &self,
+        claim: &Claim,
+        limits: &Plausibility,
+        now: Timestamp,
+    ) -> OwnPrice {
+        let currency = self.object.currency;
+        let lasted = self.longest_possible(claim, now);
+        let power = self
+            .internal
+            .network
+            .as_ref()
+            .map_or(0, |one| one.evse_power);
+        let most = (power > 0).then(|| most_energy(power, lasted));
+        let is_energy_plausible = most.is_none_or(|most| claim.energy * 10 <= most * 11);
+        let energy = most
+            .filter(|_| !is_energy_plausible)
+            .unwrap_or(claim.energy);
+        let charging = claim.times.charging.min(lasted);
+        let times = Times {
+            charging,
+            parking: claim.times.parking.min(lasted - charging),
+        };
+        let is_known = self.is_tariff_known(currency);
+        let cost = match is_known {
+            true => self.price(&self.internal.pricing, energy, times),
+            false => self.price(&[limits.assumed_price(currency)], energy, times),
+        };
+        OwnPrice {
+            cost,
+            energy,
+            tolerance: limits.tolerance(currency),
+            is_energy_plausible,
+        }
+    }
+
+    /// Whether the tariff that the station had when the session began has prices in this currency.
+    pub(super) fn is_tariff_known(&self, currency: Currency) -> bool {
+        let began = self.object.session_started;
+        tariff::is_known(&self.internal.pricing, currency, began)
+    }
+
+    /// How long the session can have lasted. One that was started through the API did not begin before it was asked for. One of which
+    /// nobody has heard before lasted a day at most: then its end would have been asked for.
+    fn longest_possible(&self, claim: &Claim, now: Timestamp) -> SignedDuration {
+        let created = self.object.created;
+        let ended = claim.ended.min(now.plus(CLOCK_TOLERANCE));
+        let lasted = match self.object.started_by {
+            StartedBy::Api => ended.since(claim.started.max(created.plus(-CLOCK_TOLERANCE))),
+            StartedBy::Card => ended.since(claim.started).min(LONGEST + now.since(created)),
+        };
+        lasted.max(SignedDuration::ZERO)
+    }
+}
+
+/// The Wh that a power in W delivers in a time, rounded up.
+fn most_energy(power: u32, lasted: SignedDuration) -> i64 {
+    let elapsed = whole_millis(lasted).max(0).unsigned_abs();
+    let energy = u64::from(power)
+        .saturating_mul(elapsed)
+        .div_ceil(MILLIS_PER_HOUR);
+    // Small enough to be compared in tenths.
+    i64::try_from(energy).unwrap_or(i64::MAX).min(i64::MAX / 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{at_network, now};
+    use super::*;
+    use kernel::time::{HOUR, days, hours};
+
+    /// A session at 22 kW and 45 pence a kWh.
+    fn session() -> Stored<ChargingSession> {
+        at_network(22_000)
+    }
+
+    /// A session that begins when it is asked for.
+    fn claim(energy: i64, lasts: SignedDuration) -> Claim {
+        Claim {
+            started: now(),
+            ended: now().plus(lasts),
+            energy,
+            times: Times {
+                charging: lasts,
+                parking: SignedDuration::ZERO,
+            },
+        }
+    }
+
+    fn objection(claim: &Claim, gross: i64) -> Option<ReviewReason> {
+        let own = session().own_price(claim, &Plausibility::default(), claim.ended);
+        own.objection(Total::new(gross, gross))
+    }
+
+    #[test]
+    fn a_price_may_exceed_ours_by_half_or_by_the_tolerance() {
+        let dear = Some(ReviewReason::Price);
+        // 20 kWh cost 9.00, and 10.00 more may be billed.
+        let short = claim(20_000, HOUR);
+        assert_eq!(objection(&short, 1900), None);
+        assert_eq!(objection(&short, 1901), dear);
+        // 60 kWh cost 27.00, and 13.50 more may be billed.
+        let long = claim(60_000, hours(3));
+        assert_eq!(objection(&long, 4050), None);
+        assert_eq!(objection(&long, 4051), dear);
+        assert_eq!(objection(&claim(0, HOUR), i64::MAX), dear);
+    }
+
+    #[test]
+    fn energy_may_exceed_what_is_possible_by_a_tenth() {
+        let beyond = Some(ReviewReason::Energy);
+        assert_eq!(objection(&claim(24_200, HOUR), 1), None);
+        assert_eq!(objection(&claim(24_201, HOUR), 1), beyond);
+        assert_eq!(objection(&claim(1, SignedDuration::ZERO), 1), beyond);
+        assert_eq!(objection(&claim(1, -HOUR), 1), beyond);
+        // Nothing is billed for it.
+        assert_eq!(objection(&claim(24_201, HOUR), 0), None);
+        let unknown = at_network(0);
+        let own = unknown.own_price(&claim(90_000, HOUR), &Plausibility::default(), now());
+        assert_eq!(own.objection(Total::new(1, 1)), None);
+    }
+
+    #[test]
+    fn our_price_is_for_no_more_energy_than_is_possible() {
+        let own = session().own_price(
+            &claim(40_000, HOUR),
+            &Plausibility::default(),
+            now().plus(HOUR),
+        );
+        assert_eq!((own.energy, own.cost.gross), (22_000, 990));
+    }
+
+    #[test]
+    fn times_that_cannot_be_make_nothing_possible() {
+        let now = now().plus(HOUR);
+        let lies = [
+            (now.plus(days(-900)), now),
+            (now.plus(-HOUR), now.plus(days(900))),
+        ];
+        for (started, ended) in lies {
+            let claim = Claim {
+                started,
+                ended,
+                ..claim(1_000_000, days(900))
+            };
+            let limits = Plausibility::default();
+            let mut session = session();
+            session.internal.pricing[0].kind = PriceType::Time;
+            let own = session.own_price(&claim, &limits, now);
+            // An hour and a quarter, because the network's clock may be off, at 45 pence an hour.
+            assert_eq!((own.energy, own.cost.gross), (27_500, 56));
+            // A day for a session of which nobody has heard before, and the hour since.
+            session.object.started_by = StartedBy::Card;
+            let own = session.own_price(&claim, &limits, now);
+            let most = if ended > now { 27_500 } else { 25 * 22_000 };
+            assert_eq!(own.energy, most);
+        }
+    }
+
+    #[test]
+    fn a_kwh_without_a_tariff_costs_what_is_assumed() {
+        let limits = Plausibility::read(Some(" jpy:2000 ,eur:5"), Some("gbp:30")).unwrap();
+        let price = |code: &str, limits: &Plausibility| {
+            let mut session = session();
+            session.object.currency = Currency::from_code(code).unwrap();
+            if code == "gbp" {
+                session.internal.pricing.clear();
+            }
+            let claim = claim(10_000, HOUR);
+            let own = session.own_price(&claim, limits, claim.ended);
+            (own.cost.gross, own.tolerance)
+        };
+        let standard = Plausibility::default();
+        assert_eq!(price("gbp", &standard), (1000, 1000));
+        assert_eq!(price("jpy", &standard), (1000, 1000));
+        assert_eq!(price("kwd", &standard), (10_000, 10_000));
+        assert_eq!(price("gbp", &limits), (300, 1000));
+        assert_eq!(price("jpy", &limits), (1000, 2000));
+        assert_eq!(price("eur", &limits), (1000, 5));
+    }
+
+    #[test]
+    fn amounts_that_cannot_be_read_are_refused() {
+        for text in [
+            "eur",
+            "eur:",
+            "eur:-1",
+            "eur:1.5",
+            "EUR:1",
+            "xxx:1",
+            "eur:1;usd:2",
+        ] {
+            let refused = Plausibility::read(Some(text), None).unwrap_err();
+            assert!(refused.starts_with("REVIEW_TOLERANCES"), "{refused}");
+            assert!(Plausibility::read(None, Some(text)).is_err(), "{text}");
+        }
+        assert_eq!(
+            Plausibility::read(Some(""), None),
+            Ok(Plausibility::default())
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! Simulated sessions: what they have charged follows from their items and the time.
+
+use jiff::tz::TimeZone;
+
+use super::super::calendar::Entry;
+use super::super::simulation;
+use super::super::tariff::{self, Course, Usage};
+use super::{HOLD, SessionCost, total_by};
+use crate::charging_session::{
+    Charged, ChargingSession, EndReason, EndsBy, FinalPrice, Operator, SessionCostLine,
+    SessionState, Settlement, Simulated, wrong_state,
+};
+use crate::event_type::EventType;
+use crate::operation::{Operation, Simulation};
+use crate::stored::Stored;
+use kernel::error::Result;
+use kernel::fields::text::ZoneName;
+use kernel::origin::Mode;
+use kernel::time::{SignedDuration, Timestamp, whole_millis};
+use kernel::window::Window;
+
+impl Stored<ChargingSession> {
+    /// The session as it stands at a moment: while it is active, what it has charged so far and what that costs. A
+    /// session at a network's station is as the network has reported it. Where nothing operates the station no energy is known.
+    #[must_use]
+    pub fn live(&self, mode: Mode, now: Timestamp) -> ChargingSession {
+        self.shown(self.operation(mode), now)
+    }
+
+    pub(super) fn shown(&self, operation: Operation, now: Timestamp) -> ChargingSession {
+        let mut session = self.clone();
+        if let Some(simulation) = operation.simulation() {
+            session.charge_until(simulation, now);
+        }
+        session.object
+    }
+
+    /// Sets energy, times and cost of an active session to what they are at a moment, but not later than the end of the hold.
+    fn charge_until(&mut self, simulation: Simulation, moment: Timestamp) {
+        let session = &mut self.object;
+        let (started, power) = (session.session_started, session.watts());
+        let SessionState::Active {
+            charged,
+            cost,
+            operated_by: Operator::Simulation(simulated),
+        } = &mut session.state
+        else {
+            return;
+        };
+        let elapsed = simulated.held_until.min(moment).since(started);
+        let elapsed = elapsed.max(SignedDuration::ZERO);
+        let full = match simulated.parks {
+            true => simulation::time_until(power, simulated.most_energy),
+            false => None,
+        };
+        let charging = full.map_or(elapsed, |full| full.min(elapsed));
+        let energy = simulation.energy_after(power, charging);
+        let energy = energy.min(simulated.most_energy.into());
+        let zone = self.internal.zone.as_ref().map(ZoneName::rules);
+        let course = Course {
+            began: started,
+            zone: &zone.unwrap_or(TimeZone::UTC),
+            usage: Usage {
+                energy,
+                charging: whole_millis(charging).unsigned_abs(),
+                parking: whole_millis(elapsed - charging).unsigned_abs(),
+            },
+        };
+        let by_tariff = tariff::cost(&self.internal.pricing, session.currency, course);
+        *charged = Charged {
+            energy: i64::try_from(energy).unwrap_or(i64::MAX),
+            ended: full
+                .filter(|full| *full <= elapsed)
+                .map(|full| started.plus(full)),
+        };
+        *cost = SessionCost {
+            total: total_by(&by_tariff),
+            lines: by_tariff.lines.iter().map(SessionCostLine::of).collect(),
+            ..SessionCost::nothing(cost.source)
+        };
+    }
+
+    /// Ends an active session that is simulated, now or at the end of its hold. Where nothing operates the station the session fails: its
+    /// energy is not known, and nothing is charged for it.
+    ///
+    /// # Errors
+    /// `charging_session_state_conflict` in any other state.
+    pub fn end(&mut self, operation: Operation, now: Timestamp) -> Result<()> {
+        let Some(&Simulated {
+            held_until,
+            ends_by,
+            ..
+        }) = self.object.state.simulated()
+        else {
+            return Err(wrong_state("Only an active session can be stopped."));
+        };
+        let ended = held_until.min(now).max(self.object.session_started);
+        self.object.updated = now;
+        let Some(simulation) = operation.simulation() else {
+            self.object.state = SessionState::Failed {
+                ended,
+                charged: self.object.state.charged(),
+                reason: None,
+                stop: None,
+                ended_by_tenant: false,
+            };
+            self.record(EventType::ChargingSessionFailed);
+            return Ok(());
+        };
+        self.charge_until(simulation, ended);
+        let is_charging = self.object.payment_method.is_some() && self.object.amount_due() > 0;
+        if let Some((charged, cost)) = self.object.state.figures_mut() {
+            self.object.state = SessionState::Completed {
+                ended,
+                charged: Charged {
+                    ended: charged.ended.or(Some(ended)),
+                    ..*charged
+                },
+                cost: cost.clone(),
+                ends_by: Some(ends_by),
+                price_check: None,
+                settlement: Settlement::Final(FinalPrice::new(now, is_charging)),
+            };
+        }
+        self.record(EventType::ChargingSessionCompleted);
+        Ok(())
+    }
+
+    /// Extends the hold of a parked vehicle at its end, as far as the other entries in the calendars of the connector and the
+    /// vehicle allow. Returns false if it cannot be extended: then the session ends now.
+    pub fn extend_hold(
+        &mut self,
+        operation: Operation,
+        connector: &[Entry],
+        vehicle: &[Entry],
+        now: Timestamp,
+    ) -> bool {
+        let (Some(Window { from: held, .. }), Some(simulation)) =
+            (self.next_hold(), operation.simulation())
+        else {
+            return false;
+        };
+        let session = &mut self.object;
+        let is_anothers = |entry: &&Entry| {
+            entry.holder != session.id
+                && Some(&entry.holder) != session.reservation.as_ref()
+                && entry.window.until > held
+        };
+        let others = connector.iter().chain(vehicle).filter(is_anothers);
+        let reserved = others.map(|entry| entry.window.from).min();
+        let was_charging = session.state.charged().ended.is_none();
+        let Some(simulated) = session.state.simulated_mut() else {
+            return false;
+        };
+        if let Some(reserved) = reserved.filter(|reserved| *reserved < simulated.ends_by.at) {
+            if reserved <= held {
+                return false;
+            }
+            simulated.ends_by = EndsBy {
+                at: reserved,
+                reason: EndReason::Reservation,
+            };
+        }
+        simulated.held_until = held.plus(HOLD).min(simulated.ends_by.at);
+        self.charge_until(simulation, held);
+        self.object.updated = now;
+        if was_charging {
+            self.record(EventType::ChargingSessionUpdated);
+        }
+        true
+    }
+
+    /// The time for which the hold may be extended at its end.
+    pub fn next_hold(&self) -> Option<Window> {
+        let simulated = self.object.state.simulated()?;
+        let (from, until) = (simulated.held_until, simulated.ends_by.at);
+        (simulated.parks && from < until).then_some(Window { from, until })
+    }
+}

@@ -1,0 +1,30 @@
+//! A session as a tariff sees it.
+
+use jiff::tz::TimeZone;
+use rust_decimal::Decimal;
+
+use kernel::time::Timestamp;
+
+pub(in super::super) const WH_PER_KWH: Decimal = Decimal::ONE_THOUSAND;
+pub(in super::super) const MILLIS_PER_HOUR: Decimal =
+    Decimal::from_parts(3_600_000, 0, 0, false, 0);
+
+/// What a session used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Wh
+    pub energy: u64,
+    /// Milliseconds in which energy flowed.
+    pub charging: u64,
+    /// Milliseconds on the connector after that.
+    pub parking: u64,
+}
+
+/// A session as its prices see it: energy flows evenly while it charges, then it parks.
+#[derive(Debug, Clone, Copy)]
+pub struct Course<'a> {
+    pub began: Timestamp,
+    /// The station's.
+    pub zone: &'a TimeZone,
+    pub usage: Usage,
+}

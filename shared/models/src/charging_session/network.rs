@@ -1,0 +1,358 @@
+//! Sessions at the station of a charging network: what is asked of the network, and what it has said so far.
+//!
+//! Terms:
+//! - A *report* is what a network says of a session (an OCPI Session).
+//! - A *CDR* (charge detail record) is what a network bills. It never changes; a wrong one is credited by another.
+//! - The price is *final* when it may be invoiced. What a network bills after that becomes adjustments.
+//!
+//! Life cycle. A session that is started through the API is `pending`: START_SESSION is sent once, and the session waits for a report until
+//! its deadline. The report makes it active, whenever it comes: also after the session has failed or was cancelled, because energy that
+//! flowed is billed. A session that is started with a card begins with its first report. An active session ends when the network reports
+//! that, or bills it. The service asks for the end with STOP_SESSION, when a driver does, when `session_limit` is reached and after 24
+//! hours; it repeats that four times, and never ends a session by itself. A session on which the network has not reported for 24 hours
+//! after that is *stalled*, and the tenant may end it. One that was ended so waits for its CDR as any other; if the network reports that
+//! it goes on, its end is asked for again, and the session stays completed.
+//!
+//! A completed session waits three days for its CDR. Without one it is billed what the last report says, else by the tariff. A price that
+//! is not plausible becomes final only when somebody has decided about it ([`super::review`]).
+//!
+//! Every transition may be asked for twice, late, and in another order than things happened: `last_updated` orders reports, CDRs count by
+//! their ids and as a set. What each contradiction leads to is listed in `infra/networks.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::charging_station::Price;
+use crate::network::{EvseId, ObjectId, Owner};
+use kernel::money::Currency;
+use kernel::time::{DAY, SignedDuration, Timestamp, days, minutes};
+use kernel::window::Window;
+
+/// How long a session waits for the network's report that it has begun.
+pub const START_PATIENCE: SignedDuration = minutes(5);
+
+/// How long after STOP_SESSION it is sent again, and how often it is sent.
+pub const STOP_PATIENCE: SignedDuration = minutes(5);
+pub const MAX_STOPS: u32 = 5;
+
+/// How long after the end of a session its CDR is waited for.
+pub const CDR_PATIENCE: SignedDuration = days(3);
+
+/// How long a session lasts before the service asks the network to end it.
+pub const LONGEST: SignedDuration = DAY;
+
+/// How long after its end was asked for, and after the network's last report, a session is stalled.
+pub const STALLED_AFTER: SignedDuration = DAY;
+
+/// What is stored with a session at a network's station, and does not change with its state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkSession {
+    /// Where the session takes place.
+    pub evse: EvseId,
+    /// The connector within the EVSE.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connector: Option<String>,
+    /// W that the EVSE delivers at most; 0 where that is not known.
+    pub evse_power: u32,
+    /// The session of the network, once it has reported it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<ObjectId>,
+    /// `last_updated` of the newest report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reported: Option<Timestamp>,
+    /// What the newest report says about times and cost.
+    #[serde(default)]
+    pub usage: Times,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<Total>,
+    /// The CDRs so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cdrs: Vec<Billed>,
+}
+
+/// What the network of an active session is asked for, and when it was heard of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AtNetwork {
+    /// The time that the calendars keep for the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Window>,
+    /// When the newest report was received.
+    pub heard_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// Since when the session is stalled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalled_at: Option<Timestamp>,
+}
+
+impl AtNetwork {
+    /// When a session whose end was asked for is stalled, if its network does not report on it.
+    pub(super) fn stalls_at(&self) -> Option<Timestamp> {
+        let stop = self.stop.filter(|_| self.stalled_at.is_none())?;
+        Some(self.heard_at.max(stop.since).plus(STALLED_AFTER))
+    }
+}
+
+impl NetworkSession {
+    /// The state of a session of which the network has reported nothing.
+    pub fn at(evse: EvseId, connector: Option<String>) -> Self {
+        Self {
+            evse,
+            connector,
+            evse_power: 0,
+            session: None,
+            reported: None,
+            usage: Times::default(),
+            total: None,
+            cdrs: Vec::new(),
+        }
+    }
+
+    /// The party that operates the station. What any other one reports or bills does not touch the session.
+    pub fn owner(&self) -> &Owner {
+        self.evse.owner()
+    }
+}
+
+/// The end of a session that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// When it was asked for.
+    pub since: Timestamp,
+    /// How often STOP_SESSION was sent.
+    pub sent: u32,
+    /// When it is sent the next time.
+    pub next: Option<Timestamp>,
+}
+
+/// How long a vehicle charged and was parked. Rows hold whole milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times {
+    #[serde(with = "kernel::time::as_millis")]
+    pub charging: SignedDuration,
+    #[serde(with = "kernel::time::as_millis")]
+    pub parking: SignedDuration,
+}
+
+/// An amount in minor units.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Total {
+    pub net: i64,
+    /// With tax.
+    pub gross: i64,
+}
+
+impl Total {
+    /// An amount without and with tax. What is billed is the amount with tax. If the other one cannot be that amount without tax,
+    /// because it is larger or has the other sign, no tax is known.
+    pub fn new(net: i64, gross: i64) -> Self {
+        let range = gross.min(0)..=gross.max(0);
+        Self {
+            net: if range.contains(&net) { net } else { gross },
+            gross,
+        }
+    }
+
+    pub fn tax(self) -> i64 {
+        self.gross - self.net
+    }
+
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            net: self.net.saturating_add(other.net),
+            gross: self.gross.saturating_add(other.gross),
+        }
+    }
+
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            net: self.net.saturating_sub(other.net),
+            gross: self.gross.saturating_sub(other.gross),
+        }
+    }
+}
+
+/// A CDR, as far as the sum of several depends on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Billed {
+    pub id: ObjectId,
+    pub total: Total,
+    /// Whether it credits another CDR: its total is negative.
+    pub credit: bool,
+    /// The CDR that it credits, if it says so.
+    pub credits: Option<ObjectId>,
+    /// When it was updated, by the network's clock if that is believed.
+    pub last_updated: Timestamp,
+    pub currency: Currency,
+}
+
+impl Billed {
+    fn is_credit_of(&self, bill: &Self) -> bool {
+        self.credit && self.credits.as_ref() == Some(&bill.id)
+    }
+}
+
+/// What a network says of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionReport {
+    pub session: ObjectId,
+    pub state: ReportedState,
+    pub started: Timestamp,
+    pub ended: Option<Timestamp>,
+    /// When the vehicle stopped drawing energy, if it has.
+    pub charging_ended: Option<Timestamp>,
+    /// Wh
+    pub energy: i64,
+    pub times: Times,
+    pub currency: Currency,
+    /// The cost so far, if the network says it.
+    pub total: Option<Total>,
+    /// When it was updated, by the network's clock if that is believed.
+    pub last_updated: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportedState {
+    /// It has not begun.
+    Waiting,
+    Active,
+    Completed,
+    /// It will not be billed.
+    Invalid,
+}
+
+/// What a network bills for a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CdrReport {
+    pub billed: Billed,
+    pub session: Option<ObjectId>,
+    pub started: Timestamp,
+    pub ended: Timestamp,
+    pub charging_ended: Option<Timestamp>,
+    /// Wh
+    pub energy: i64,
+    pub times: Times,
+    /// The prices that the CDR itself names.
+    pub pricing: Vec<Price>,
+}
+
+/// The CDR in a currency whose price counts: the newest of those that are neither credits nor credited.
+pub fn newest_bill(cdrs: &[Billed], currency: Currency) -> Option<&Billed> {
+    let in_currency = || cdrs.iter().filter(move |one| one.currency == currency);
+    let is_credited = |one: &&Billed| in_currency().any(|other| other.is_credit_of(one));
+    let open = in_currency().filter(|one| !one.credit && !is_credited(one));
+    open.max_by(|a, b| (a.last_updated, a.id.order()).cmp(&(b.last_updated, b.id.order())))
+}
+
+/// What several CDRs of one session amount to in a currency; none before the session was billed in it. The order in which they
+/// arrive does not matter.
+///
+/// A credit is subtracted. Of CDRs that are not credited the newest counts, because a session has one price: a network that bills a session
+/// again without crediting the first CDR has corrected it. A session never costs less than nothing.
+pub fn total_of(cdrs: &[Billed], currency: Currency) -> Option<Total> {
+    let in_currency = || cdrs.iter().filter(|one| one.currency == currency);
+    let credits = || in_currency().filter(|one| one.credit);
+    let bills = || in_currency().filter(|one| !one.credit);
+    bills().next()?;
+    let credited = bills().filter(|bill| credits().any(|credit| credit.is_credit_of(bill)));
+    let billed = credited.chain(newest_bill(cdrs, currency));
+    let sum = billed.fold(Total::default(), |sum, one| sum.plus(one.total));
+    let sum = credits().fold(sum, |sum, one| {
+        // Some networks send the amount of a credit as a positive number.
+        sum.minus(Total {
+            net: one.total.net.saturating_abs(),
+            gross: one.total.gross.saturating_abs(),
+        })
+    });
+    Some(Total::new(sum.net.max(0), sum.gross.max(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{Module, PartyId};
+    use kernel::id::{Id, Kind};
+
+    fn eur() -> Currency {
+        Currency::from_code("eur").unwrap()
+    }
+
+    fn named(id: &str) -> ObjectId {
+        let owner = Owner {
+            network: Id::from_number(Kind::Network, 1),
+            party: PartyId::new("NL", "EXA").unwrap(),
+        };
+        ObjectId::new(owner, Module::Cdrs, id).unwrap()
+    }
+
+    fn cdr(id: &str, gross: i64, credits: Option<&str>, minute: i64) -> Billed {
+        Billed {
+            id: named(id),
+            total: Total {
+                net: gross / 2,
+                gross,
+            },
+            credit: credits.is_some(),
+            credits: credits.filter(|id| !id.is_empty()).map(named),
+            last_updated: Timestamp::EPOCH.plus(minutes(minute)),
+            currency: eur(),
+        }
+    }
+
+    /// The total, in whatever order the CDRs arrive.
+    #[track_caller]
+    fn total(cdrs: &[Billed]) -> Option<i64> {
+        let total_of = |cdrs: &[Billed]| super::total_of(cdrs, eur());
+        let sum = total_of(cdrs).map(|total| total.gross);
+        let mut turned = cdrs.to_vec();
+        for _ in cdrs {
+            turned.rotate_left(1);
+            assert_eq!(total_of(&turned).map(|total| total.gross), sum);
+        }
+        turned.reverse();
+        assert_eq!(total_of(&turned).map(|total| total.gross), sum);
+        sum
+    }
+
+    #[test]
+    fn credits_are_subtracted_and_of_several_bills_the_newest_counts_in_any_order() {
+        let bill = cdr("C1", 500, None, 1);
+        assert_eq!(total(&[]), None);
+        assert_eq!(total(std::slice::from_ref(&bill)), Some(500));
+        // A credit alone says nothing about the price.
+        assert_eq!(total(&[cdr("X", -500, Some("C1"), 2)]), None);
+        let credit = cdr("X", -500, Some("c1"), 2);
+        assert_eq!(total(&[bill.clone(), credit.clone()]), Some(0));
+        let corrected = cdr("C2", 450, None, 2);
+        assert_eq!(
+            total(&[bill.clone(), credit.clone(), corrected.clone()]),
+            Some(450)
+        );
+        // Without a credit the session is still billed once.
+        assert_eq!(total(&[bill.clone(), corrected]), Some(450));
+        let partial = cdr("X", -100, Some("C1"), 2);
+        assert_eq!(total(&[bill.clone(), partial]), Some(400));
+        let unnamed = cdr("X", -100, Some(""), 2);
+        assert_eq!(total(&[bill.clone(), unnamed]), Some(400));
+        let positive = cdr("X", 500, Some("C1"), 2);
+        assert_eq!(total(&[bill.clone(), positive]), Some(0));
+        let excessive = cdr("X", -900, Some("C1"), 2);
+        assert_eq!(total(&[bill, excessive]), Some(0));
+        assert_eq!(total(&[cdr("C1", -300, None, 1)]), Some(0));
+        let elsewhere = Billed {
+            currency: Currency::USD,
+            ..credit
+        };
+        assert_eq!(total(&[cdr("C1", 500, None, 1), elsewhere]), Some(500));
+    }
+
+    #[test]
+    fn credits_that_name_another_tax_leave_no_negative_tax() {
+        let bill = cdr("C1", 1000, None, 1);
+        let mut credit = cdr("X", -800, Some("C1"), 2);
+        credit.total.net = -100;
+        let total = total_of(&[bill, credit], eur()).unwrap();
+        assert_eq!((total.net, total.gross), (200, 200));
+    }
+}

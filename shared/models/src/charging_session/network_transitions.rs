@@ -1,0 +1,149 @@
+//! The transitions of a session at the station of a charging network, whose data is in [`super::network`].
+
+use super::network::{MAX_STOPS, STOP_PATIENCE, Stop};
+use super::{ChargingSession, SessionFailedReason, SessionState, Settlement, Start, wrong_state};
+use crate::event_type::EventType;
+use crate::network::Owner;
+use crate::stored::Stored;
+use kernel::error::Result;
+use kernel::time::Timestamp;
+use kernel::window::Window;
+
+impl Stored<ChargingSession> {
+    /// Whether the session is at a station of the party: nobody else reports or bills it.
+    pub fn is_at(&self, owner: &Owner) -> bool {
+        let network = self.internal.network.as_ref();
+        network.is_some_and(|network| network.owner() == owner)
+    }
+
+    /// Records the time that the calendars keep for an active session.
+    pub fn keep(&mut self, hold: Option<Window>) {
+        if let Some(network) = self.object.state.at_network_mut() {
+            network.hold = hold;
+        }
+    }
+
+    /// Makes an active session stalled, if it is time.
+    pub fn stall(&mut self, now: Timestamp) {
+        let network = self.object.state.at_network_mut();
+        let stalls = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
+        if let Some(network) = network.filter(|network| stalls(network.stalls_at())) {
+            network.stalled_at = Some(now);
+            self.object.updated = now;
+            self.record(EventType::ChargingSessionStalled);
+        }
+    }
+
+    /// Records that START_SESSION is about to be sent: it is sent once.
+    pub fn mark_start_sent(&mut self) {
+        if let SessionState::Pending { start, .. } = &mut self.object.state {
+            *start = Start::Sent;
+        }
+    }
+
+    /// Records that the charging point has accepted the start. Returns whether that is new.
+    pub fn accept_start(&mut self) -> bool {
+        match &mut self.object.state {
+            SessionState::Pending { start, .. } if *start != Start::Accepted => {
+                *start = Start::Accepted;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends a pending session that the network does not start. Returns whether it was pending.
+    pub fn fail_start(&mut self, reason: SessionFailedReason, now: Timestamp) -> bool {
+        let is_pending = matches!(self.object.state, SessionState::Pending { .. });
+        if is_pending {
+            self.fail(reason, now);
+        }
+        is_pending
+    }
+
+    /// Ends a pending session of which the network has reported nothing until its deadline.
+    pub fn give_up_start(&mut self, now: Timestamp) -> bool {
+        let is_accepted = matches!(
+            self.object.state,
+            SessionState::Pending {
+                start: Start::Accepted,
+                ..
+            }
+        );
+        let reason = if is_accepted {
+            SessionFailedReason::NotPluggedIn
+        } else {
+            SessionFailedReason::NetworkTimeout
+        };
+        self.fail_start(reason, now)
+    }
+
+    /// Ends the session without an amount.
+    pub fn fail(&mut self, reason: SessionFailedReason, now: Timestamp) {
+        let session = &mut self.object;
+        session.state = SessionState::Failed {
+            ended: now.max(session.session_started),
+            charged: session.state.charged(),
+            reason: Some(reason),
+            stop: session.state.stop(),
+            ended_by_tenant: session.state.was_ended_by_tenant(),
+        };
+        session.updated = now;
+        self.record(EventType::ChargingSessionFailed);
+    }
+
+    /// Cancels a pending session. If it begins all the same, it is stopped.
+    ///
+    /// # Errors
+    /// `charging_session_state_conflict` in any other state.
+    pub fn cancel(&mut self, now: Timestamp) -> Result<()> {
+        let session = &mut self.object;
+        if !matches!(session.state, SessionState::Pending { .. }) {
+            return Err(wrong_state("Only a pending session can be cancelled."));
+        }
+        session.state = SessionState::Cancelled {
+            ended: now.max(session.session_started),
+            stop: None,
+        };
+        session.updated = now;
+        self.record(EventType::ChargingSessionCancelled);
+        Ok(())
+    }
+
+    /// Has STOP_SESSION be sent, unless that was asked for before. Returns whether it is new.
+    pub fn ask_stop(&mut self, now: Timestamp) -> bool {
+        let stop = self.object.state.stop_mut();
+        let is_new = stop.is_some_and(|stop| stop.is_none());
+        if is_new {
+            self.ask_stop_again(now);
+        }
+        is_new
+    }
+
+    /// Has STOP_SESSION be sent, whether or not that was asked for before.
+    pub fn ask_stop_again(&mut self, now: Timestamp) {
+        if let Some(stop) = self.object.state.stop_mut() {
+            *stop = Some(Stop {
+                since: now,
+                sent: 0,
+                next: Some(now),
+            });
+        }
+        self.object.updated = now;
+    }
+
+    /// Records that the network has reported the end of a session that the tenant has ended.
+    pub fn confirm_end(&mut self) {
+        if let Some(settlement @ Settlement::Awaited { .. }) = self.object.state.settlement_mut() {
+            *settlement = Settlement::AWAITED;
+        }
+    }
+
+    /// Records that STOP_SESSION is about to be sent: it is sent again after five minutes, five times in all.
+    pub fn mark_stop_sent(&mut self, now: Timestamp) {
+        if let Some(Some(stop)) = self.object.state.stop_mut() {
+            stop.sent += 1;
+            stop.next = (stop.sent < MAX_STOPS).then(|| now.plus(STOP_PATIENCE));
+        }
+    }
+}

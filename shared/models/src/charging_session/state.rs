@@ -1,0 +1,482 @@
+//! The states of a session, each with its data.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::cost::{PriceCheck, SessionCost};
+use super::network::{AtNetwork, CDR_PATIENCE, LONGEST, START_PATIENCE, Stop, Total};
+use super::review::{PendingReview, Prices};
+use crate::action::Action;
+use crate::stored::is_default;
+use kernel::time::Timestamp;
+use kernel::window::Window;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum SessionState {
+    /// It was asked for at a network's station, and the network has not said that it has begun.
+    Pending {
+        /// The time that the calendars keep for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hold: Option<Window>,
+        start: Start,
+    },
+    Active {
+        #[serde(default, skip_serializing_if = "is_default")]
+        charged: Charged,
+        cost: SessionCost,
+        operated_by: Operator,
+    },
+    Completed {
+        ended: Timestamp,
+        charged: Charged,
+        cost: SessionCost,
+        /// The latest end that was known of a simulated session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ends_by: Option<EndsBy>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        price_check: Option<PriceCheck>,
+        settlement: Settlement,
+    },
+    /// It was called off before it began.
+    Cancelled {
+        ended: Timestamp,
+        /// Set if it has begun all the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<Stop>,
+    },
+    /// It has ended without an amount.
+    Failed {
+        ended: Timestamp,
+        #[serde(default, skip_serializing_if = "is_default")]
+        charged: Charged,
+        /// Why a session at a network's station failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<SessionFailedReason>,
+        /// Set if it goes on all the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<Stop>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        ended_by_tenant: bool,
+    },
+}
+
+/// How far the start of a pending session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// START_SESSION is to be sent.
+    Due,
+    /// START_SESSION was sent, or the session is being started with a card.
+    Sent,
+    /// The charging point has accepted the start.
+    Accepted,
+}
+
+/// What operates the station of an active session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operator {
+    Simulation(Simulated),
+    Network(AtNetwork),
+}
+
+/// How a simulated session goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// The end of the hold.
+    pub held_until: Timestamp,
+    /// Wh at which the vehicle stops charging: the session's limit or a full battery.
+    pub most_energy: u32,
+    /// Whether the vehicle stays plugged in when it has stopped charging; not if it reaches the session's limit.
+    pub parks: bool,
+    pub ends_by: EndsBy,
+}
+
+/// When a session ends at the latest, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndsBy {
+    pub at: Timestamp,
+    pub reason: EndReason,
+}
+
+/// Why a session ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// `session_limit` is reached.
+    SessionLimit,
+    /// The station closes.
+    StationClosing,
+    /// The connector is reserved for another vehicle, or this vehicle is reserved elsewhere.
+    Reservation,
+    /// A session lasts 24 hours at most.
+    MaximumDuration,
+}
+
+/// What a vehicle has charged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charged {
+    /// Wh
+    pub energy: i64,
+    /// When it stopped drawing energy, if it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+}
+
+/// How far the price of a completed session is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settlement {
+    /// The network is to bill the session.
+    Awaited {
+        /// Set if the session goes on at the network.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<Stop>,
+        /// Whether the tenant has ended the session, and the network has not reported its end.
+        #[serde(default, skip_serializing_if = "is_default")]
+        ended_by_tenant: bool,
+    },
+    /// The price of the network waits for a decision. Meanwhile the session costs the service's own price.
+    UnderReview(PendingReview),
+    Final(FinalPrice),
+}
+
+/// The price of a session that may be billed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FinalPrice {
+    /// Since when the price is final.
+    pub at: Timestamp,
+    /// Whether the charge to the payment method is in flight. Until it is settled no invoice may have the session.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_charging: bool,
+    /// What the adjustments so far add to the price.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub adjusted: Total,
+    /// The price in place of which an operator has decided to bill the service's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overruled: Option<Prices>,
+    /// A later price that is not plausible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<PendingReview>,
+}
+
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum SessionStatus {
+    /// It was asked for at a network's station, and the network has not said that it has begun.
+    Pending,
+    Active,
+    Completed,
+    Cancelled,
+    Failed,
+}
+
+/// Why a session at a network's station failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionFailedReason {
+    /// The network refused to start it.
+    NetworkRejected,
+    /// The network did not say within five minutes that it has begun.
+    NetworkTimeout,
+    /// The charging point accepted the start, and no vehicle began to charge within five minutes.
+    NotPluggedIn,
+    /// The charging point is out of order.
+    OutOfOrder,
+    Other,
+}
+
+impl SessionStatus {
+    /// Whether the session has not ended.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::Active)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+impl SessionState {
+    pub fn status(&self) -> SessionStatus {
+        match self {
+            Self::Pending { .. } => SessionStatus::Pending,
+            Self::Active { .. } => SessionStatus::Active,
+            Self::Completed { .. } => SessionStatus::Completed,
+            Self::Cancelled { .. } => SessionStatus::Cancelled,
+            Self::Failed { .. } => SessionStatus::Failed,
+        }
+    }
+
+    pub fn charged(&self) -> Charged {
+        match self {
+            Self::Active { charged, .. }
+            | Self::Completed { charged, .. }
+            | Self::Failed { charged, .. } => *charged,
+            Self::Pending { .. } | Self::Cancelled { .. } => Charged::default(),
+        }
+    }
+
+    /// What the session costs, unless it has not begun or has ended without an amount.
+    pub fn cost(&self) -> Option<&SessionCost> {
+        match self {
+            Self::Active { cost, .. } | Self::Completed { cost, .. } => Some(cost),
+            Self::Pending { .. } | Self::Cancelled { .. } | Self::Failed { .. } => None,
+        }
+    }
+
+    /// What an active or completed session has charged, and what that costs.
+    pub(crate) fn figures_mut(&mut self) -> Option<(&mut Charged, &mut SessionCost)> {
+        match self {
+            Self::Active { charged, cost, .. } | Self::Completed { charged, cost, .. } => {
+                Some((charged, cost))
+            }
+            Self::Pending { .. } | Self::Cancelled { .. } | Self::Failed { .. } => None,
+        }
+    }
+
+    pub fn ended(&self) -> Option<Timestamp> {
+        match self {
+            Self::Completed { ended, .. }
+            | Self::Cancelled { ended, .. }
+            | Self::Failed { ended, .. } => Some(*ended),
+            Self::Pending { .. } | Self::Active { .. } => None,
+        }
+    }
+
+    pub fn ends_by(&self) -> Option<EndsBy> {
+        match self {
+            Self::Completed { ends_by, .. } => *ends_by,
+            _ => self.simulated().map(|simulated| simulated.ends_by),
+        }
+    }
+
+    /// How a simulated session goes on that is active.
+    pub fn simulated(&self) -> Option<&Simulated> {
+        match self {
+            Self::Active {
+                operated_by: Operator::Simulation(simulated),
+                ..
+            } => Some(simulated),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn simulated_mut(&mut self) -> Option<&mut Simulated> {
+        match self {
+            Self::Active {
+                operated_by: Operator::Simulation(simulated),
+                ..
+            } => Some(simulated),
+            _ => None,
+        }
+    }
+
+    /// What the network of an active session is asked for and has said.
+    pub fn at_network(&self) -> Option<&AtNetwork> {
+        match self {
+            Self::Active {
+                operated_by: Operator::Network(network),
+                ..
+            } => Some(network),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn at_network_mut(&mut self) -> Option<&mut AtNetwork> {
+        match self {
+            Self::Active {
+                operated_by: Operator::Network(network),
+                ..
+            } => Some(network),
+            _ => None,
+        }
+    }
+
+    /// Whether START_SESSION is to be sent.
+    pub fn is_start_due(&self) -> bool {
+        matches!(
+            self,
+            Self::Pending {
+                start: Start::Due,
+                ..
+            }
+        )
+    }
+
+    /// The time that the calendars keep for a session at a network's station.
+    pub fn hold(&self) -> Option<Window> {
+        match self {
+            Self::Pending { hold, .. } => *hold,
+            _ => self.at_network().and_then(|network| network.hold),
+        }
+    }
+
+    /// The end that is asked of the network.
+    pub fn stop(&self) -> Option<Stop> {
+        match self {
+            Self::Completed {
+                settlement: Settlement::Awaited { stop, .. },
+                ..
+            }
+            | Self::Cancelled { stop, .. }
+            | Self::Failed { stop, .. } => *stop,
+            _ => self.at_network().and_then(|network| network.stop),
+        }
+    }
+
+    /// Where it is written that the end is asked of the network; none where nothing is to be asked.
+    pub(super) fn stop_mut(&mut self) -> Option<&mut Option<Stop>> {
+        match self {
+            Self::Completed {
+                settlement: Settlement::Awaited { stop, .. },
+                ..
+            }
+            | Self::Cancelled { stop, .. }
+            | Self::Failed { stop, .. } => Some(stop),
+            _ => self.at_network_mut().map(|network| &mut network.stop),
+        }
+    }
+
+    /// Whether the tenant has ended the session, and the network has not reported its end.
+    pub(crate) fn was_ended_by_tenant(&self) -> bool {
+        match self {
+            Self::Completed {
+                settlement:
+                    Settlement::Awaited {
+                        ended_by_tenant, ..
+                    },
+                ..
+            }
+            | Self::Failed {
+                ended_by_tenant, ..
+            } => *ended_by_tenant,
+            _ => false,
+        }
+    }
+
+    pub fn price_check(&self) -> Option<PriceCheck> {
+        match self {
+            Self::Completed { price_check, .. } => *price_check,
+            _ => None,
+        }
+    }
+
+    pub fn failed_reason(&self) -> Option<SessionFailedReason> {
+        match self {
+            Self::Failed { reason, .. } => *reason,
+            _ => None,
+        }
+    }
+
+    pub(crate) fn settlement_mut(&mut self) -> Option<&mut Settlement> {
+        match self {
+            Self::Completed { settlement, .. } => Some(settlement),
+            _ => None,
+        }
+    }
+
+    pub fn final_price(&self) -> Option<&FinalPrice> {
+        match self {
+            Self::Completed {
+                settlement: Settlement::Final(price),
+                ..
+            } => Some(price),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn final_price_mut(&mut self) -> Option<&mut FinalPrice> {
+        match self.settlement_mut() {
+            Some(Settlement::Final(price)) => Some(price),
+            _ => None,
+        }
+    }
+
+    /// The price that waits for a decision.
+    pub fn review(&self) -> Option<&PendingReview> {
+        match self {
+            Self::Completed {
+                settlement: Settlement::UnderReview(review),
+                ..
+            } => Some(review),
+            _ => self.final_price().and_then(|price| price.review.as_ref()),
+        }
+    }
+
+    pub(crate) fn review_mut(&mut self) -> Option<&mut PendingReview> {
+        match self.settlement_mut()? {
+            Settlement::UnderReview(review) => Some(review),
+            Settlement::Final(price) => price.review.as_mut(),
+            Settlement::Awaited { .. } => None,
+        }
+    }
+
+    /// What the service does next about a session that was created and began at these moments, and when.
+    pub(super) fn next_action(
+        &self,
+        created: Timestamp,
+        started: Timestamp,
+    ) -> Option<(Timestamp, Action)> {
+        let next_stop = self.stop().and_then(|stop| stop.next);
+        let at = match self {
+            Self::Pending {
+                start: Start::Due, ..
+            } => Some(created),
+            Self::Pending { .. } => Some(created.plus(START_PATIENCE)),
+            Self::Active {
+                operated_by: Operator::Simulation(simulated),
+                ..
+            } => return Some((simulated.held_until, Action::StopSession)),
+            Self::Active {
+                operated_by: Operator::Network(network),
+                ..
+            } => {
+                let longest = started.plus(LONGEST);
+                let longest = network.stop.is_none().then_some(longest);
+                let held = network.hold.map(|hold| hold.until);
+                let moments = [next_stop, longest, held, network.stalls_at()];
+                moments.into_iter().flatten().min()
+            }
+            Self::Completed {
+                settlement: Settlement::Final(price),
+                ..
+            } if price.is_charging => return Some((price.at, Action::SettleSession)),
+            Self::Completed {
+                ended,
+                settlement: Settlement::Awaited { .. },
+                ..
+            } => next_stop
+                .into_iter()
+                .chain([ended.plus(CDR_PATIENCE)])
+                .min(),
+            Self::Completed { .. } => self.review().and_then(|review| review.repeat_at),
+            Self::Cancelled { .. } | Self::Failed { .. } => next_stop,
+        };
+        at.map(|at| (at, Action::OperateSession))
+    }
+}
+
+impl Settlement {
+    /// The network has ended the session, and is to bill it.
+    pub const AWAITED: Self = Self::Awaited {
+        stop: None,
+        ended_by_tenant: false,
+    };
+}
+
+impl FinalPrice {
+    pub fn new(at: Timestamp, is_charging: bool) -> Self {
+        Self {
+            at,
+            is_charging,
+            adjusted: Total::default(),
+            overruled: None,
+            review: None,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The session as clients see it.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
+
+use super::review::Review;
+use super::{
+    ChargingSession, CostSource, EndReason, PriceCheck, SessionCost, SessionCostLine,
+    SessionFailedReason, SessionStatus, StartedBy,
+};
+use kernel::fields::address::Country;
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::Timestamp;
+
+// The names and descriptions are those of the OpenAPI document.
+#[derive(Serialize, ToSchema)]
+struct View {
+    id: Id,
+    object: Kind,
+    /// Minor units of `currency` not yet paid; live while the session is active.
+    amount_due: i64,
+    /// Minor units of `currency`.
+    amount_paid: i64,
+    /// When the vehicle stopped drawing energy, because the battery was full, `session_limit` was reached or the session
+    /// ended; null while it charges. PARKING_TIME counts from here to `session_ended`.
+    #[schema(required)]
+    charging_ended: Option<Timestamp>,
+    charging_station: Id,
+    /// The connector within the station.
+    connector: String,
+    /// What `amount_due` plus `amount_paid` is made of: one line for each price that applied, live while the session is
+    /// active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to `net` and their `tax` to
+    /// `tax`. Empty where the price is unknown.
+    cost_breakdown: Vec<SessionCostLine>,
+    /// Where the amounts come from; null where there are none, and in sessions of earlier releases. At a network's station the amounts
+    /// are final when they come from a CDR, and three days after the end of the session without one.
+    #[schema(required)]
+    cost_source: Option<CostSource>,
+    country: Country,
+    created: Timestamp,
+    currency: Currency,
+    driver: Id,
+    /// When the session ends at the latest, by what is known so far. It can end earlier: by `stop`, or because the connector
+    /// is reserved meanwhile for a time after charging has ended.
+    #[schema(required)]
+    ends_by: Option<Timestamp>,
+    /// Why it ends then.
+    #[schema(required)]
+    ends_by_reason: Option<EndReason>,
+    /// Wh; live while the session is active. At a network's station it is what the network has reported.
+    energy_consumed: i64,
+    /// Why a session at a network's station failed.
+    #[schema(required)]
+    failed_reason: Option<SessionFailedReason>,
+    fleet: Id,
+    /// The invoice that bills the session; null before there is one. If that invoice was voided or its draft deleted, it
+    /// bills the session no longer, and the next invoice of the session takes its place here.
+    #[schema(required)]
+    invoice: Option<Id>,
+    /// Minor units of `currency` without tax; live while the session is active.
+    net: i64,
+    payment_method: Option<Id>,
+    /// kW at which the vehicle charges: the most that connector and vehicle have in common.
+    power: f64,
+    /// The price that a network bills compared with the price by the tariff that the station had when the session began; null where
+    /// the network has billed nothing, and where the tariff is not known.
+    #[schema(required)]
+    price_check: Option<PriceCheck>,
+    /// The reservation that the session fulfils.
+    #[schema(required)]
+    reservation: Option<Id>,
+    /// Set while a price of the charging network waits for a decision, because it is not plausible. If the price was final before, only
+    /// the difference waits. Else the amounts of the session are those of `review.ours` meanwhile, no invoice has the session, and nothing
+    /// is charged for it.
+    #[schema(required)]
+    review: Option<Review>,
+    /// Null while pending or active.
+    session_ended: Option<Timestamp>,
+    /// Wh at which the session stops by itself.
+    session_limit: Option<u32>,
+    /// When the session began; while it is pending, when it was asked for.
+    session_started: Timestamp,
+    /// Set while the session is active and its charging network has not reported on it for 24 hours after it was asked to stop it.
+    /// `POST /v1/charging_sessions/{id}/end` ends such a session.
+    #[schema(required)]
+    stalled_at: Option<Timestamp>,
+    started_by: StartedBy,
+    status: SessionStatus,
+    /// Minor units of tax in `currency`; live while the session is active.
+    tax: i64,
+    updated: Timestamp,
+    vehicle: Id,
+}
+
+impl From<ChargingSession> for View {
+    fn from(session: ChargingSession) -> Self {
+        let ChargingSession {
+            id,
+            charging_station,
+            connector,
+            country,
+            created,
+            currency,
+            driver,
+            fleet,
+            invoice,
+            payment_method,
+            power,
+            reservation,
+            session_limit,
+            session_started,
+            started_by,
+            state,
+            updated,
+            vehicle,
+        } = session;
+        let charged = state.charged();
+        let ends_by = state.ends_by();
+        let cost = state.cost();
+        let total = cost.map_or_else(Default::default, |cost| cost.total);
+        Self {
+            id,
+            object: Kind::ChargingSession,
+            amount_due: cost.map_or(0, SessionCost::due),
+            amount_paid: cost.map_or(0, |cost| cost.paid),
+            charging_ended: charged.ended,
+            charging_station,
+            connector,
+            cost_breakdown: cost.map_or_else(Vec::new, |cost| cost.lines.clone()),
+            cost_source: cost.map(|cost| cost.source),
+            country,
+            created,
+            currency,
+            driver,
+            ends_by: ends_by.map(|ends_by| ends_by.at),
+            ends_by_reason: ends_by.map(|ends_by| ends_by.reason),
+            energy_consumed: charged.energy,
+            failed_reason: state.failed_reason(),
+            fleet,
+            invoice,
+            net: total.net,
+            payment_method,
+            power,
+            price_check: state.price_check(),
+            reservation,
+            review: state.review().map(Review::from),
+            session_ended: state.ended(),
+            session_limit,
+            session_started,
+            stalled_at: state.at_network().and_then(|network| network.stalled_at),
+            started_by,
+            status: state.status(),
+            tax: total.tax(),
+            updated,
+            vehicle,
+        }
+    }
+}
+
+impl Serialize for ChargingSession {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        View::from(self.clone()).serialize(serializer)
+    }
+}
+
+/// From the form in which it is stored.
+impl<'de> Deserialize<'de> for ChargingSession {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+}
+
+impl PartialSchema for ChargingSession {
+    fn schema() -> RefOr<Schema> {
+        View::schema()
+    }
+}
+
+impl ToSchema for ChargingSession {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "ChargingSession".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        View::schemas(schemas);
+    }
+}

@@ -1,0 +1,508 @@
+//! Charging stations: shared by all tenants of a mode, read-only for clients.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::ToSchema;
+
+use super::network::ObjectId;
+use super::stored::Object;
+use super::vehicle::ConnectorType;
+use kernel::fields::address::Address;
+use kernel::fields::text::ZoneName;
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::Timestamp;
+
+/// Read and written through the implementations below, which complete the rows of earlier releases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(remote = "Self")]
+pub struct ChargingStation {
+    pub id: Id,
+    pub object: Kind,
+    pub address: Address,
+    pub availability: Availability,
+    pub capabilities: Capabilities,
+    pub connectors: Vec<Connector>,
+    pub created: Timestamp,
+    /// Metres from the place that was searched around, or from the route; only in such a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance_meters: Option<u64>,
+    pub location: Point,
+    /// The id that the operator gives the location (OCPI `Location.id`); null for a station that does not come from OCPI.
+    #[serde(default)]
+    pub location_id: Option<String>,
+    pub name: String,
+    /// The charging network that operates the station; null for a station that was loaded from a file.
+    #[serde(default)]
+    pub network: Option<StationNetwork>,
+    pub operator: String,
+    pub operator_contact: String,
+    /// The `pricing` of the station's cheapest connector: the one with the lowest highest ENERGY price, tax included. A
+    /// connector whose prices are known comes before one without prices.
+    pub pricing: Vec<Price>,
+    pub status: StationStatus,
+    pub timezone: ZoneName,
+    pub updated: Timestamp,
+}
+
+/// A party of a charging network, by its OCPI identifiers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StationNetwork {
+    /// Two-letter ISO 3166-1 code.
+    pub country_code: String,
+    /// Three characters.
+    pub party_id: String,
+    pub name: String,
+}
+
+impl Object for ChargingStation {
+    type Internal = StationInternal;
+
+    const KIND: Kind = Kind::ChargingStation;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Point {
+    pub latitude: f64,
+    pub longitude: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Availability {
+    /// How many EVSEs (charging points) are free now. The connectors of an EVSE count as one, because they serve one vehicle
+    /// at a time.
+    pub connectors_available: u32,
+    /// How many EVSEs the station has.
+    pub connectors_total: u32,
+    /// When the station is closed in spite of its opening hours, round the clock or not; absent when that never is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exceptional_closings: Vec<Range>,
+    /// When the station is open besides its opening hours; absent when that never is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exceptional_openings: Vec<Range>,
+    /// In the station's time zone. `until` at or before `from` reaches into the next day; `00:00`-`00:00` is the whole day.
+    pub opening_hours: Vec<OpeningHours>,
+    /// When a connector is free while the station is open, by the reservations made so far. A retrieved station shows the
+    /// coming 24 hours; in a search with `from` and `until` it shows that time; in other lists this is empty.
+    pub range: Vec<Range>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OpeningHours {
+    pub day: Weekday,
+    /// `HH:MM`
+    pub from: String,
+    /// `HH:MM`
+    pub until: String,
+}
+
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Weekday {
+    Mon,
+    Tue,
+    Wed,
+    Thu,
+    Fri,
+    Sat,
+    Sun,
+}
+
+impl Weekday {
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Range {
+    pub from: Timestamp,
+    pub until: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Capabilities {
+    #[serde(rename = "24_7_access")]
+    pub access_24_7: bool,
+    pub amenities: Vec<String>,
+    pub payment_methods: Vec<String>,
+    pub requires_membership: bool,
+    pub reservable: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Connector {
+    /// Unique within the station.
+    pub id: String,
+    /// The charging point (EVSE) that the connector belongs to (OCPI `EVSE.uid`), unique within the station. The connectors of
+    /// an EVSE share one status and serve one vehicle at a time.
+    #[serde(default)]
+    pub evse: String,
+    /// The public identifier of the EVSE, as in `BE*BEC*E041503001`; null when the operator gives none.
+    #[serde(default)]
+    pub evse_id: Option<String>,
+    /// What is written on the EVSE, such as a number; null when the operator gives none.
+    #[serde(default)]
+    pub physical_reference: Option<String>,
+    /// kW
+    pub power: f64,
+    /// What charging at this connector costs; empty when the prices are unknown.
+    #[serde(default)]
+    pub pricing: Vec<Price>,
+    /// Whether the EVSE of the connector can be reserved.
+    #[serde(default = "yes")]
+    pub reservable: bool,
+    pub status: ConnectorStatus,
+    #[serde(rename = "type")]
+    pub plug: Plug,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A plug: one of the three that are matched, or the name of another kind, which is kept and never matched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Plug {
+    Matched(ConnectorType),
+    Other(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectorStatus {
+    Available,
+    Occupied,
+    Reserved,
+    Unavailable,
+    Faulted,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StationStatus {
+    Active,
+    Maintenance,
+    Inactive,
+    Planned,
+    Removed,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Price {
+    pub currency: Currency,
+    /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), or what a whole session costs at
+    /// least (`MIN_PRICE`) or at most (`MAX_PRICE`); rounded to a whole number.
+    pub price: i64,
+    /// The exact price, where `price` is rounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_decimal: Option<String>,
+    /// Wh for `ENERGY`, seconds for `TIME` and `PARKING_TIME`.
+    pub step_size: u32,
+    pub tax: Tax,
+    pub tax_included: bool,
+    /// A decimal number of percent.
+    pub tax_percent: String,
+    #[serde(rename = "type")]
+    pub kind: PriceType,
+    /// When the price holds; without any, always. Of the prices of a type the first counts that holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restrictions: Option<Restrictions>,
+}
+
+/// When a price holds: while all of these are met. Times and days are the station's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Restrictions {
+    /// `HH:MM`, from then on. With a later `start_time` than `end_time` the price holds overnight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<String>,
+    /// `HH:MM`, exclusive; `00:00` is the end of the day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_time: Option<String>,
+    /// `YYYY-MM-DD`, inclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date: Option<String>,
+    /// `YYYY-MM-DD`, exclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date: Option<String>,
+    /// Empty for every day.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub day_of_week: Vec<Weekday>,
+    /// Seconds since the session began, from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_duration: Option<u32>,
+    /// Seconds since the session began, exclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_duration: Option<u32>,
+    /// Wh charged, from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_energy: Option<u32>,
+    /// Wh charged, exclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_energy: Option<u32>,
+    /// W, while at least that much power flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_power: Option<u32>,
+    /// W, while less power flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_power: Option<u32>,
+    /// A, while at least that current flows. `min_power` says the same in W, at the voltage and phases of the connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_current: Option<f64>,
+    /// A, while less current flows. `max_power` says the same in W, at the voltage and phases of the connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_current: Option<f64>,
+    /// For sessions that begin from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date_time: Option<Timestamp>,
+    /// For sessions that begin before then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date_time: Option<Timestamp>,
+    /// Set on what the operator asks for a reservation: this price is never part of a session's cost. The fee of a
+    /// reservation made through this API is its `reservation_fee`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<ReservationRestriction>,
+}
+
+/// What an operator's price for a reservation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ReservationRestriction {
+    /// A reservation that is used.
+    Reservation,
+    /// A reservation that expires without a session.
+    ReservationExpires,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tax {
+    Vat,
+    Gst,
+    SalesTax,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum PriceType {
+    Energy,
+    Time,
+    ParkingTime,
+    Flat,
+    MinPrice,
+    MaxPrice,
+}
+
+/// The internal state of a station.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StationInternal {
+    /// Whether the operator publishes the location (OCPI `Location.publish`). A station that is not published is neither
+    /// listed nor matched, and no session can be started there.
+    #[serde(default = "yes")]
+    pub published: bool,
+    /// The status of each EVSE as the operator reported it the last time, by its uid. A report that says the same again does
+    /// not change the status that the EVSE has by now.
+    #[serde(default)]
+    pub imported_status: BTreeMap<String, ConnectorStatus>,
+    /// The location that the station is at its network; none for a station that was loaded from a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<ObjectId>,
+}
+
+impl Default for StationInternal {
+    fn default() -> Self {
+        Self {
+            published: true,
+            imported_status: BTreeMap::new(),
+            location: None,
+        }
+    }
+}
+
+impl Serialize for ChargingStation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ChargingStation {
+    /// Reads a station. A connector without an EVSE is one of its own; where no connector has prices, each has the station's.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut station = Self::deserialize(deserializer)?;
+        for connector in &mut station.connectors {
+            if connector.evse.is_empty() {
+                connector.evse.clone_from(&connector.id);
+            }
+        }
+        if station.connectors.iter().all(|one| one.pricing.is_empty()) {
+            for connector in &mut station.connectors {
+                connector.pricing.clone_from(&station.pricing);
+            }
+        }
+        Ok(station)
+    }
+}
+
+impl ChargingStation {
+    /// Sets the prices of every connector, and of the station.
+    pub fn set_pricing(&mut self, pricing: Vec<Price>) {
+        for connector in &mut self.connectors {
+            connector.pricing.clone_from(&pricing);
+        }
+        self.pricing = pricing;
+    }
+
+    /// Sets the station's prices to those of its cheapest connector: the one with the lowest highest ENERGY price, tax
+    /// included, and of equal ones the first. Connectors without prices come last. Prices without an ENERGY part count as
+    /// 0 per kWh.
+    pub fn show_cheapest_pricing(&mut self) {
+        let priced = self.connectors.iter().filter(|one| !one.pricing.is_empty());
+        let cheapest = priced.min_by_key(|one| one.highest_energy_price());
+        self.pricing = cheapest.map_or_else(Vec::new, |one| one.pricing.clone());
+    }
+
+    /// The connectors of an EVSE, by the uid that the operator gives it, in capitals or not.
+    pub fn evse(&self, uid: &str) -> impl Iterator<Item = &Connector> {
+        let connectors = self.connectors.iter();
+        connectors.filter(move |one| one.evse.eq_ignore_ascii_case(uid))
+    }
+
+    /// The connector of an EVSE with the id that the operator gives it; the first one if there is none with that id.
+    pub fn connector_of(&self, evse: &str, id: Option<&str>) -> Option<&Connector> {
+        let is_named = |one: &&Connector| {
+            let own = one.id_within_evse().zip(id);
+            own.is_some_and(|(own, id)| own.eq_ignore_ascii_case(id))
+        };
+        let named = self.evse(evse).find(is_named);
+        named.or_else(|| self.evse(evse).next())
+    }
+
+    /// Whether the connector with this id can be reserved.
+    pub fn is_reservable(&self, connector: &str) -> bool {
+        let mut connectors = self.connectors.iter();
+        self.status == StationStatus::Active
+            && connectors.any(|one| one.id == connector && one.is_in_order())
+    }
+
+    /// Recounts the EVSEs after a connector changed. An EVSE is free while all of its connectors are available.
+    pub fn count_connectors(&mut self) {
+        let mut evses: BTreeMap<&str, bool> = BTreeMap::new();
+        for connector in &self.connectors {
+            let free = evses.entry(&connector.evse).or_insert(true);
+            *free &= connector.status == ConnectorStatus::Available;
+        }
+        let available = evses.values().filter(|free| **free).count();
+        self.availability.connectors_available = u32::try_from(available).unwrap_or(u32::MAX);
+        self.availability.connectors_total = u32::try_from(evses.len()).unwrap_or(u32::MAX);
+    }
+}
+
+impl Price {
+    /// Whether the price is what the operator asks for a reservation.
+    pub fn is_for_reservation(&self) -> bool {
+        let restrictions = self.restrictions.as_ref();
+        restrictions.is_some_and(|restrictions| restrictions.reservation.is_some())
+    }
+
+    /// Whether the price can be part of the cost of a session that begins then.
+    pub fn is_for_session(&self, begins: Timestamp) -> bool {
+        self.restrictions.as_ref().is_none_or(|restrictions| {
+            let Restrictions {
+                start_date_time,
+                end_date_time,
+                reservation,
+                ..
+            } = restrictions;
+            reservation.is_none()
+                && start_date_time.is_none_or(|start| start <= begins)
+                && end_date_time.is_none_or(|end| begins < end)
+        })
+    }
+}
+
+impl Connector {
+    /// The highest ENERGY price, tax included, in minor units per kWh, whatever its currency; 0 without one.
+    pub fn highest_energy_price(&self) -> Decimal {
+        let energy = self
+            .pricing
+            .iter()
+            .filter(|price| price.kind == PriceType::Energy && !price.is_for_reservation());
+        energy.map(Price::gross).max().unwrap_or_default()
+    }
+
+    /// The id that the operator gives the connector within its EVSE (OCPI `Connector.id`); none for one that does not come from OCPI.
+    pub fn id_within_evse(&self) -> Option<&str> {
+        // The import makes the id of a connector of those of its EVSE and its own.
+        self.id.strip_prefix(&self.evse)?.strip_prefix('-')
+    }
+
+    /// The matched type of the plug, if it is one of the three.
+    pub fn connector_type(&self) -> Option<ConnectorType> {
+        match self.plug {
+            Plug::Matched(kind) => Some(kind),
+            Plug::Other(_) => None,
+        }
+    }
+
+    /// Whether the connector can be reserved for later: not if it is out of order or its status is unknown; it may be occupied now.
+    pub fn is_in_order(&self) -> bool {
+        matches!(
+            self.status,
+            ConnectorStatus::Available | ConnectorStatus::Occupied | ConnectorStatus::Reserved
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn energy(price: i64) -> Price {
+        let price = serde_json::json!({"currency": "eur", "price": price, "step_size": 1, "tax": "vat",
+            "tax_included": true, "tax_percent": "20", "type": "ENERGY"});
+        serde_json::from_value(price).unwrap()
+    }
+
+    #[test]
+    fn connectors_that_name_neither_have_an_evse_each_and_the_stations_prices() {
+        let mut station = crate::fixtures::station();
+        station.connectors = vec![
+            crate::fixtures::connector("1"),
+            crate::fixtures::connector("2"),
+        ];
+        station.set_pricing(vec![energy(45)]);
+        let mut row = serde_json::to_value(&station).unwrap();
+        row.as_object_mut().unwrap().remove("location_id");
+        for connector in row["connectors"].as_array_mut().unwrap() {
+            let members = connector.as_object_mut().unwrap();
+            members.retain(|name, _| ["id", "power", "status", "type"].contains(&name.as_str()));
+        }
+        let read: ChargingStation = serde_json::from_value(row).unwrap();
+        assert_eq!(read.connectors, station.connectors);
+        assert_eq!(read.location_id, None);
+    }
+
+    #[test]
+    fn a_station_shows_the_prices_of_its_cheapest_connector() {
+        let mut station = crate::fixtures::station();
+        let prices = [vec![], vec![energy(60), energy(20)], vec![energy(50)]];
+        station.connectors = vec![crate::fixtures::connector("1"); 3];
+        for (connector, pricing) in station.connectors.iter_mut().zip(prices) {
+            connector.pricing = pricing;
+        }
+        station.show_cheapest_pricing();
+        assert_eq!(station.pricing, [energy(50)]);
+        station.connectors.truncate(1);
+        station.show_cheapest_pricing();
+        assert_eq!(station.pricing, []);
+    }
+}

@@ -1,0 +1,325 @@
+//! Drivers: the people who charge. A driver may be attached to several fleets.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::account::Account;
+use super::body::RequestBody;
+use super::event_type::EventType;
+use super::fleet::{Fleet, FleetStatus};
+use super::stored::{Object, Stored};
+use super::transaction::check_currency;
+use super::vehicle::Vehicle;
+use super::{Distinct, MAX_LIST, check_size};
+use kernel::error::{Code, Result};
+use kernel::fields::metadata::{Metadata, MetadataChange};
+use kernel::fields::patch::{Change, Patch};
+use kernel::fields::text::{Email, Name, Phone, Text};
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Driver {
+    pub id: Id,
+    pub object: Kind,
+    pub created: Timestamp,
+    pub email: Email,
+    /// The fleets the driver is attached to.
+    pub fleets: Vec<Id>,
+    pub license_number: Option<Text<256>>,
+    pub metadata: Metadata,
+    pub name: Name,
+    pub phone: Option<Phone>,
+    pub policy_ids: Vec<Id>,
+    pub preferences: DriverPreferences,
+    pub status: FleetStatus,
+    pub updated: Timestamp,
+    /// The vehicles that name this driver.
+    pub vehicles: Vec<Id>,
+    /// Minor units of `preferences.currency`.
+    pub wallet_balance: i64,
+}
+
+impl Object for Driver {
+    type Internal = DriverInternal;
+
+    const KIND: Kind = Kind::Driver;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+/// What the driver's row keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriverInternal {
+    /// Whether `preferences.currency` was asked for; otherwise it is the account's and a fleet's goes before it.
+    pub currency_chosen: bool,
+}
+
+/// What a driver would like: a preference, never a filter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChargingSpeed {
+    #[default]
+    Any,
+    /// Below 43 kW.
+    Slow,
+    /// 43 kW up to 150 kW.
+    Fast,
+    /// 150 kW and more.
+    UltraFast,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DriverPreferences {
+    pub charging_speed: ChargingSpeed,
+    pub currency: Currency,
+    pub default_payment_method: Option<Id>,
+    /// Minor units of `currency` per kWh, tax included. Reservations are not matched with connectors whose effective price in the
+    /// reserved window is above: the cost of the charge that is expected in the window, divided by its energy. The start fee and
+    /// the charging time count, parking does not. In live mode a connector of unknown price is not matched either.
+    pub max_price_per_kwh: Option<u32>,
+    pub notifications: bool,
+    pub preferred_charging_stations: Vec<Id>,
+    /// Identifiers of charging networks.
+    pub preferred_cpos: Vec<Text<256>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DriverPreferencesChange {
+    #[serde(default)]
+    pub charging_speed: Change<ChargingSpeed>,
+    #[serde(default)]
+    pub currency: Change<Currency>,
+    #[serde(default)]
+    pub default_payment_method: Patch<Id>,
+    #[serde(default)]
+    pub max_price_per_kwh: Patch<u32>,
+    #[serde(default)]
+    pub notifications: Change<bool>,
+    #[serde(default)]
+    pub preferred_charging_stations: Change<Distinct<Id>>,
+    #[serde(default)]
+    pub preferred_cpos: Change<Distinct<Text<256>>>,
+}
+
+/// The body of `POST /v1/drivers`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewDriver {
+    pub name: Name,
+    pub email: Email,
+    #[serde(default)]
+    pub license_number: Option<Text<256>>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    #[serde(default)]
+    pub phone: Option<Phone>,
+    #[serde(default)]
+    pub policy_ids: Option<Distinct<Id>>,
+    #[serde(default)]
+    pub preferences: Option<DriverPreferencesChange>,
+}
+
+impl RequestBody for NewDriver {}
+
+/// The body of `POST /v1/drivers/{id}`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DriverChange {
+    #[serde(default)]
+    pub email: Change<Email>,
+    #[serde(default)]
+    pub license_number: Patch<Text<256>>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    #[serde(default)]
+    pub name: Change<Name>,
+    #[serde(default)]
+    pub phone: Patch<Phone>,
+    #[serde(default)]
+    pub policy_ids: Change<Distinct<Id>>,
+    #[serde(default)]
+    pub preferences: Change<DriverPreferencesChange>,
+    #[serde(default)]
+    pub status: Change<FleetStatus>,
+}
+
+impl RequestBody for DriverChange {}
+
+/// The body of `POST /v1/drivers/{id}/attach` and `…/detach`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetOfDriver {
+    pub fleet: Id,
+}
+
+impl RequestBody for FleetOfDriver {}
+
+impl Driver {
+    /// A new, active driver attached to no fleet.
+    ///
+    /// # Errors
+    /// 400 if metadata or a list exceeds its limits.
+    pub fn new(new: NewDriver, account: &Account, now: Timestamp) -> Result<Stored<Self>> {
+        let driver = Self {
+            id: Id::new(Kind::Driver, now),
+            object: Kind::Driver,
+            created: now,
+            email: new.email,
+            fleets: Vec::new(),
+            license_number: new.license_number,
+            metadata: Metadata::new(new.metadata)?,
+            name: new.name,
+            phone: new.phone,
+            policy_ids: new.policy_ids.unwrap_or_default().into(),
+            preferences: DriverPreferences {
+                charging_speed: ChargingSpeed::default(),
+                currency: account.default_currency,
+                default_payment_method: None,
+                max_price_per_kwh: None,
+                notifications: true,
+                preferred_charging_stations: Vec::new(),
+                preferred_cpos: Vec::new(),
+            },
+            status: FleetStatus::Active,
+            updated: now,
+            vehicles: Vec::new(),
+            wallet_balance: 0,
+        };
+        let mut driver = Stored::new(driver).recording(EventType::DriverCreated);
+        driver.prefer(new.preferences.unwrap_or_default())?;
+        check_size(&driver.object)?;
+        Ok(driver)
+    }
+
+    /// Removes a deleted vehicle from the driver's list.
+    pub fn forget_vehicle(&mut self, vehicle: &Id, now: Timestamp) {
+        self.vehicles.retain(|id| id != vehicle);
+        self.updated = now;
+    }
+
+    /// Whether the driver is one of the vehicle's, or in its fleet.
+    pub fn may_drive(&self, vehicle: &Vehicle) -> bool {
+        vehicle.drivers.contains(&self.id) || self.fleets.contains(&vehicle.fleet)
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.status == FleetStatus::Active
+    }
+}
+
+impl Stored<Driver> {
+    /// Attaches the driver to a fleet.
+    ///
+    /// # Errors
+    /// `driver_fleet_conflict` when attached already, when either is not active, or when the driver has 100 fleets.
+    pub fn attach_to(&mut self, fleet: &Fleet, now: Timestamp) -> Result<()> {
+        let refuse = |why: &'static str| Err(Code::DriverFleetConflict.because(why).at("fleet"));
+        if self.object.fleets.contains(&fleet.id) {
+            return refuse("The driver is attached to this fleet already.");
+        }
+        if self.object.status != FleetStatus::Active {
+            return refuse("The driver is not active.");
+        }
+        if !fleet.is_active() {
+            return refuse("The fleet is not active.");
+        }
+        if self.object.fleets.len() >= MAX_LIST {
+            return refuse("The driver is attached to 100 fleets, the most there can be.");
+        }
+        self.object.fleets.push(fleet.id.clone());
+        self.object.updated = now;
+        self.record(EventType::DriverAttached);
+        Ok(())
+    }
+
+    /// Detaches the driver from a fleet; the driver is kept.
+    ///
+    /// # Errors
+    /// `driver_fleet_conflict` when not attached.
+    pub fn detach_from(&mut self, fleet: &Id, now: Timestamp) -> Result<()> {
+        let Some(at) = self.object.fleets.iter().position(|id| id == fleet) else {
+            return Err(Code::DriverFleetConflict
+                .because("The driver is not attached to this fleet.")
+                .at("fleet"));
+        };
+        self.object.fleets.remove(at);
+        self.object.updated = now;
+        self.record(EventType::DriverDetached);
+        Ok(())
+    }
+
+    /// Records that the driver is deleted.
+    pub fn delete(&mut self) {
+        self.record(EventType::DriverDeleted);
+    }
+
+    /// Applies an update; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// 409 for another currency while there is money in the wallet; metadata or a list beyond its limits.
+    pub fn update(&mut self, change: DriverChange, now: Timestamp) -> Result<()> {
+        let DriverChange {
+            email,
+            license_number,
+            metadata,
+            name,
+            phone,
+            policy_ids,
+            preferences,
+            status,
+        } = change;
+        email.apply(&mut self.object.email);
+        license_number.apply(&mut self.object.license_number);
+        self.object.metadata.merge(metadata)?;
+        name.apply(&mut self.object.name);
+        phone.apply(&mut self.object.phone);
+        if let Change::Set(ids) = policy_ids {
+            self.object.policy_ids = ids.into();
+        }
+        if let Change::Set(preferences) = preferences {
+            self.prefer(preferences)?;
+        }
+        status.apply(&mut self.object.status);
+        self.object.updated = now;
+        self.record(EventType::DriverUpdated);
+        check_size(&self.object)
+    }
+
+    fn prefer(&mut self, change: DriverPreferencesChange) -> Result<()> {
+        let DriverPreferencesChange {
+            charging_speed,
+            currency,
+            default_payment_method,
+            max_price_per_kwh,
+            notifications,
+            preferred_charging_stations,
+            preferred_cpos,
+        } = change;
+        let preferences = &mut self.object.preferences;
+        let empty = self.object.wallet_balance == 0;
+        check_currency(
+            "preferences.currency",
+            &currency,
+            preferences.currency,
+            empty,
+        )?;
+        charging_speed.apply(&mut preferences.charging_speed);
+        self.internal.currency_chosen |= currency != Change::Keep;
+        currency.apply(&mut preferences.currency);
+        default_payment_method.apply(&mut preferences.default_payment_method);
+        max_price_per_kwh.apply(&mut preferences.max_price_per_kwh);
+        notifications.apply(&mut preferences.notifications);
+        if let Change::Set(stations) = preferred_charging_stations {
+            preferences.preferred_charging_stations = stations.into();
+        }
+        if let Change::Set(networks) = preferred_cpos {
+            preferences.preferred_cpos = networks.into();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,178 @@
+//! Estimations: what charging a vehicle at a station would take and cost. A price shown is good for an hour.
+
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::ToSchema;
+
+use super::body::RequestBody;
+use super::charging_station::PriceType;
+use super::stored::Object;
+use kernel::error::{Code, Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::{HOUR, SignedDuration, Timestamp, days};
+
+/// How long an estimation is valid.
+pub const VALID: SignedDuration = HOUR;
+
+/// How far ahead charging may start.
+const HORIZON: SignedDuration = days(90);
+
+/// How long an estimation can be retrieved after that.
+const KEPT: SignedDuration = days(30);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Estimation {
+    pub id: Id,
+    pub object: Kind,
+    /// Percent.
+    #[serde(serialize_with = "plain")]
+    pub battery_level: f64,
+    /// Percent.
+    #[serde(serialize_with = "plain")]
+    pub battery_target_level: f64,
+    pub charging_station: Id,
+    /// The connector that the estimation is for: the one asked for, else the station's most powerful one that fits the vehicle.
+    #[schema(example = "1")]
+    pub connector: String,
+    /// What the total is made of. Parking time is not estimated. Empty where the price is unknown, because the connector has no
+    /// prices or none that holds at `start`: then nothing can be said about the total.
+    pub cost_breakdown: Vec<CostLine>,
+    pub created: Timestamp,
+    pub currency: Currency,
+    /// Seconds of charging at `connector`.
+    pub estimated_duration: i64,
+    /// kWh
+    #[serde(serialize_with = "plain")]
+    pub estimated_energy_kwh: f64,
+    /// Minor units of `currency`, with tax. 0 where the price is unknown, which is not to say that charging is free of charge.
+    pub estimated_total_cost: i64,
+    pub policy: PolicyVerdict,
+    /// When charging starts, in the estimation: prices that depend on the time of day are those from here on.
+    #[schema(required, value_type = Timestamp)]
+    pub start: Option<Timestamp>,
+    /// Until when the prices are those of the estimation.
+    pub valid_until: Timestamp,
+    pub vehicle: Id,
+}
+
+impl Object for Estimation {
+    type Internal = ();
+
+    const KIND: Kind = Kind::Estimation;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+/// What the policies of the vehicle and its fleet say of charging at the station at `start`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PolicyVerdict {
+    pub allowed: bool,
+    /// The policy in enforcement that forbids it.
+    pub policy: Option<Id>,
+    /// The rule of that policy.
+    pub rule: Option<String>,
+}
+
+/// The cost of one dimension of the station's prices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CostLine {
+    #[serde(rename = "type")]
+    pub kind: PriceType,
+    pub description: String,
+    /// In `unit`, rounded up to the price's `step_size`.
+    #[serde(serialize_with = "plain")]
+    pub quantity: f64,
+    /// `kWh`, `hour` or `session`.
+    pub unit: String,
+    /// Minor units of `currency` for one `unit`, as the station states it.
+    #[serde(serialize_with = "plain")]
+    pub unit_price: f64,
+    /// A decimal number of percent.
+    pub tax_percent: String,
+    /// Minor units of `currency`, with tax.
+    pub cost: i64,
+}
+
+/// The body of `POST /v1/estimations`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewEstimation {
+    pub charging_station: Id,
+    pub vehicle: Id,
+    /// Percent, 0 to 100.
+    pub battery_level: f64,
+    /// Percent, 1 to 100, above `battery_level`.
+    pub battery_target_level: f64,
+    /// One the station has prices in; by default the one a session would be billed in.
+    #[serde(default)]
+    pub currency: Option<Currency>,
+    /// The id of a connector of the station that fits the vehicle's `charging_standard`. Default: the most powerful one that
+    /// fits, of those in order where any is.
+    #[serde(default)]
+    #[schema(example = "1")]
+    pub connector: Option<String>,
+    /// When charging starts: not in the past and at most 90 days ahead. Default: now.
+    #[serde(default)]
+    pub start: Option<Timestamp>,
+}
+
+impl RequestBody for NewEstimation {
+    const INVALID: Option<Code> = Some(Code::EstimationValidationError);
+}
+
+impl NewEstimation {
+    /// Checks the rules that depend on the body alone.
+    ///
+    /// # Errors
+    /// `estimation_validation_error` with the field at fault.
+    pub fn check(&self, now: Timestamp) -> Result<()> {
+        let start = self.start.unwrap_or(now);
+        if start < now {
+            return Err(invalid("start", "must not lie in the past"));
+        }
+        if start > now.plus(HORIZON) {
+            return Err(invalid("start", "must lie at most 90 days ahead"));
+        }
+        if !(0.0..=100.0).contains(&self.battery_level) {
+            return Err(invalid("battery_level", "must lie between 0 and 100"));
+        }
+        if !(1.0..=100.0).contains(&self.battery_target_level) {
+            return Err(invalid(
+                "battery_target_level",
+                "must lie between 1 and 100",
+            ));
+        }
+        if self.battery_target_level <= self.battery_level {
+            return Err(invalid(
+                "battery_target_level",
+                "must be above battery_level",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Estimation {
+    /// Until when it can be retrieved.
+    pub fn kept_until(&self) -> Timestamp {
+        self.valid_until.plus(KEPT)
+    }
+}
+
+/// The error that refuses the body of an estimation, with the field at fault.
+pub fn invalid(param: &str, message: &'static str) -> Error {
+    Code::EstimationValidationError.because(message).at(param)
+}
+
+/// A whole number without a fraction: `45`, not `45.0`.
+fn plain<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    /// Beyond this not every whole number has a float.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        serializer.serialize_i64(*number as i64)
+    } else {
+        serializer.serialize_f64(*number)
+    }
+}

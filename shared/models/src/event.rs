@@ -1,0 +1,356 @@
+//! Events: changes of resources, as they are delivered to webhook endpoints. They are kept for 30 days.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::action::Action;
+pub use super::event_type::EventType;
+use super::stored::{Object, Stored};
+use kernel::id::{Id, Kind};
+use kernel::origin::{Origin, Tenant};
+use kernel::size::Size;
+use kernel::time::{SignedDuration, Timestamp, days};
+use kernel::version::{CURRENT, Versions};
+
+/// How large the snapshot and the previous attributes of an event are together at most, in bytes of JSON: the event then
+/// stays well below the 400 KB that DynamoDB allows an item.
+const MAX_DATA: usize = 256 * 1024;
+
+/// How long events and delivery attempts are kept.
+pub const KEPT: SignedDuration = days(30);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Event {
+    pub id: Id,
+    pub object: Kind,
+    pub account: Id,
+    /// The version the payload is rendered in.
+    pub api_version: String,
+    pub created: Timestamp,
+    pub data: EventData,
+    pub livemode: bool,
+    /// Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading.
+    pub pending_webhooks: u32,
+    /// The request that caused the event; null when the service acted by itself.
+    pub request: Option<EventRequest>,
+    #[serde(rename = "type")]
+    pub kind: EventType,
+}
+
+impl Object for Event {
+    type Internal = EventInternal;
+
+    const KIND: Kind = Kind::Event;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let EventInternal {
+            endpoints,
+            unplanned_since,
+            ..
+        } = &stored.internal;
+        let at = unplanned_since.filter(|_| endpoints.is_none());
+        at.map(|at| (at, Action::PlanDeliveries))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EventData {
+    /// The resource as it was when the event happened.
+    pub object: Value,
+    /// On `*.updated`: the members that changed, with the values they had. Left out where it and `object` would be larger
+    /// than 256 KiB together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_attributes: Option<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EventRequest {
+    pub id: Id,
+    pub idempotency_key: Option<String>,
+}
+
+/// The internal state of an event.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventInternal {
+    /// The webhook endpoints that it is delivered to; none until the relay has found the subscribed endpoints.
+    pub endpoints: Option<Vec<Id>>,
+    /// When an event was written that still waits for the relay to plan its deliveries.
+    pub unplanned_since: Option<Timestamp>,
+    /// The version in whose shapes the snapshot is stored.
+    pub shape: String,
+}
+
+fn current() -> String {
+    CURRENT.to_owned()
+}
+
+/// How far the delivery to one endpoint has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Attempts claimed so far.
+    pub attempts: u32,
+    pub state: DeliveryState,
+    /// Waiting: when the next attempt is due. Claimed: when the attempt counts as lost.
+    pub next_at: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryState {
+    Waiting,
+    Claimed,
+    Delivered,
+    GivenUp,
+}
+
+impl Delivery {
+    /// One that waits for its next attempt.
+    pub fn waiting(attempts: u32, next_at: Timestamp) -> Self {
+        Self {
+            attempts,
+            state: DeliveryState::Waiting,
+            next_at,
+        }
+    }
+
+    /// Whether there may be another attempt.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, DeliveryState::Waiting | DeliveryState::Claimed)
+    }
+}
+
+impl EventInternal {
+    /// An event that waits for the relay to plan its deliveries.
+    pub fn unplanned(since: Timestamp) -> Self {
+        Self {
+            endpoints: None,
+            unplanned_since: Some(since),
+            shape: current(),
+        }
+    }
+
+    /// One whose endpoints are known.
+    pub fn planned(endpoints: Vec<Id>) -> Self {
+        Self {
+            endpoints: Some(endpoints),
+            unplanned_since: None,
+            shape: current(),
+        }
+    }
+}
+
+/// What caused an event.
+#[derive(Debug, Clone)]
+pub struct Cause {
+    pub request: Option<EventRequest>,
+    pub at: Timestamp,
+    /// The version of the account.
+    pub version: String,
+}
+
+impl Cause {
+    /// What a request, or the service by itself, causes now.
+    pub fn of(origin: &Origin) -> Self {
+        let key = origin
+            .idempotency
+            .as_ref()
+            .map(|idempotency| idempotency.key.clone());
+        let request = origin.request.clone().map(|id| EventRequest {
+            id,
+            idempotency_key: key,
+        });
+        Self {
+            request,
+            at: origin.now,
+            version: current(),
+        }
+    }
+}
+
+impl Event {
+    /// The event that the `version`-th write of an object stands for. Its id follows from object, version and type, so
+    /// writing it again changes nothing.
+    pub fn of(
+        kind: EventType,
+        tenant: &Tenant,
+        (subject, version): (&Id, u64),
+        object: Value,
+        previous: Option<&Value>,
+        cause: &Cause,
+    ) -> Self {
+        let previous_attributes = match previous {
+            Some(previous) if kind.has_previous_attributes() => {
+                let changed = changed_members(previous, &object);
+                (bytes(&object) + bytes(&changed) <= MAX_DATA).then_some(changed)
+            }
+            _ => None,
+        };
+        Self {
+            id: Id::derived(
+                Kind::Event,
+                cause.at,
+                &format!("{subject} {version} {kind}"),
+            ),
+            object: Kind::Event,
+            account: tenant.account.clone(),
+            api_version: cause.version.clone(),
+            created: cause.at,
+            data: EventData {
+                object,
+                previous_attributes,
+            },
+            livemode: tenant.mode.is_live(),
+            pending_webhooks: 0,
+            request: cause.request.clone(),
+            kind,
+        }
+    }
+}
+
+impl EventData {
+    /// Turns the snapshot from the shapes of one version into those of another that is older.
+    pub fn downgrade(&mut self, versions: &Versions, from: &str, to: &str) {
+        versions.downgrade(&mut self.object, from, to);
+        let kind = self.object.get("object").cloned();
+        if let (Some(Value::Object(previous)), Some(kind)) = (&mut self.previous_attributes, kind) {
+            // Members of an object without its type: it is lent for the time of the change.
+            previous.insert("object".into(), kind);
+            let mut lent = Value::Object(std::mem::take(previous));
+            versions.downgrade(&mut lent, from, to);
+            if let Value::Object(mut members) = lent {
+                members.remove("object");
+                *previous = members;
+            }
+        }
+    }
+}
+
+fn bytes(value: &Value) -> usize {
+    // A JSON value always has a JSON text.
+    Size::of(value).unwrap_or_default().bytes
+}
+
+/// The members of `before` that differ in `after`, with the values they had, nested objects member by member.
+fn changed_members(before: &Value, after: &Value) -> Value {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return before.clone();
+    };
+    let changed = before
+        .iter()
+        .filter(|(name, old)| after.get(*name) != Some(old))
+        .map(|(name, old)| {
+            let old = match after.get(name) {
+                Some(new) if new.is_object() && old.is_object() => changed_members(old, new),
+                _ => old.clone(),
+            };
+            (name.clone(), old)
+        });
+    let added = after
+        .keys()
+        .filter(|name| !before.contains_key(*name))
+        .map(|name| (name.clone(), Value::Null));
+    Value::Object(changed.chain(added).collect())
+}
+
+impl Stored<Event> {
+    /// The event with its snapshot in the version it was made with.
+    pub fn shown(self, versions: &Versions) -> Event {
+        let mut event = self.object;
+        event
+            .data
+            .downgrade(versions, &self.internal.shape, &event.api_version);
+        event
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn previous_attributes_hold_what_changed_and_nothing_else() {
+        let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1], "metadata": {"k": "v"}});
+        let after = json!({"a": 1, "b": {"c": 1, "d": 3}, "e": [2], "metadata": {"n": "w"}});
+        let want = json!({"b": {"d": 2}, "e": [1], "metadata": {"k": "v", "n": null}});
+        assert_eq!(changed_members(&before, &after), want);
+    }
+
+    #[test]
+    fn previous_attributes_are_left_out_where_the_event_would_be_too_large() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: kernel::Mode::Test,
+        };
+        let cause = Cause {
+            request: None,
+            at: Timestamp::from_unix_millis(5),
+            version: current(),
+        };
+        let fleet = Id::from_number(Kind::Fleet, 1);
+        let previous = |length: usize| {
+            let before = json!({"name": "a".repeat(length)});
+            let after = json!({"name": "b".repeat(length)});
+            let kind = EventType::FleetUpdated;
+            let event = Event::of(kind, &tenant, (&fleet, 2), after, Some(&before), &cause);
+            event.data.previous_attributes
+        };
+        let most = MAX_DATA / 2 - json!({"name": ""}).to_string().len();
+        assert!(previous(most).is_some());
+        assert_eq!(previous(most + 1), None);
+    }
+
+    #[test]
+    fn the_same_write_is_the_same_event() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: kernel::Mode::Test,
+        };
+        let fleet = Id::from_number(Kind::Fleet, 1);
+        let cause = Cause {
+            request: None,
+            at: Timestamp::from_unix_millis(5),
+            version: current(),
+        };
+        let event = |version| {
+            Event::of(
+                EventType::FleetUpdated,
+                &tenant,
+                (&fleet, version),
+                json!({}),
+                None,
+                &cause,
+            )
+        };
+        assert_eq!(event(1).id, event(1).id);
+        assert_ne!(event(1).id, event(2).id);
+    }
+
+    #[test]
+    fn every_type_shows_an_object_whose_read_scope_there_is() {
+        use crate::api_key::Resource;
+        for kind in EventType::ALL {
+            let subject = kind.subject();
+            assert!(Resource::of(subject).is_some(), "{kind}");
+            let word = match kind.as_str().split('.').next() {
+                Some("service") => "transaction",
+                Some("ping") => "webhook_endpoint",
+                word => word.unwrap_or_default(),
+            };
+            assert_eq!(subject.name(), word, "{kind}");
+        }
+    }
+
+    #[test]
+    fn names_are_sorted_and_read_back() {
+        assert!(EventType::ALL.iter().map(|kind| kind.as_str()).is_sorted());
+        for kind in EventType::ALL {
+            assert_eq!(EventType::from_name(kind.as_str()), Some(*kind));
+        }
+    }
+}

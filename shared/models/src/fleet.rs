@@ -1,0 +1,570 @@
+//! Fleets: groups of vehicles and drivers that are billed together.
+
+use jiff::ToSpan as _;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::account::Account;
+use super::action::Action;
+use super::body::RequestBody;
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
+use super::transaction::check_currency;
+use super::{Distinct, check_size, sized};
+use kernel::error::Result;
+use kernel::fields::address::Address;
+use kernel::fields::cycle::{BillingCycle, ReportFrequency};
+use kernel::fields::metadata::{Metadata, MetadataChange};
+use kernel::fields::patch::{Change, Patch};
+use kernel::fields::text::{Email, Memo, Name, Phone, ZoneName};
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::{DAY, SignedDuration, Timestamp, minutes};
+use kernel::window::Window;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Fleet {
+    pub id: Id,
+    pub object: Kind,
+    pub address: Address,
+    pub created: Timestamp,
+    /// "" when unset.
+    pub description: Memo<1000>,
+    pub email: Email,
+    pub metadata: Metadata,
+    /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
+    pub metric_system: MetricSystem,
+    pub name: Name,
+    pub phone: Option<Phone>,
+    pub policy_ids: Vec<Id>,
+    pub preferences: FleetPreferences,
+    pub status: FleetStatus,
+    pub timezone: ZoneName,
+    pub total_drivers: u64,
+    /// kWh
+    pub total_energy_consumed_kwh: f64,
+    pub total_sessions: u64,
+    pub total_vehicles: u64,
+    pub updated: Timestamp,
+    /// Minor units of `preferences.default_currency`.
+    pub wallet_balance: i64,
+}
+
+impl Object for Fleet {
+    type Internal = FleetInternal;
+
+    const KIND: Kind = Kind::Fleet;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let FleetInternal { billing, reporting } = &stored.internal;
+        let ends = [billing, reporting].into_iter().flatten();
+        let at = ends.map(|period| period.until.plus(SETTLING)).min();
+        at.map(|at| (at, Action::BillFleet))
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricSystem {
+    #[default]
+    InternationalSystem,
+    UsCustomarySystem,
+    ImperialSystem,
+}
+
+/// Whether a fleet or driver takes part. Any status may follow any other; only `active` allows new reservations,
+/// sessions and attachments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FleetStatus {
+    #[default]
+    Active,
+    Suspended,
+    Archived,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FleetPreferences {
+    pub billing_cycle: BillingCycle,
+    pub default_currency: Currency,
+    pub default_payment_method: Option<Id>,
+    /// Whether drivers of the fleet receive session status notifications.
+    pub notifications: bool,
+    pub report_frequency: ReportFrequency,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetPreferencesChange {
+    #[serde(default)]
+    pub billing_cycle: Change<BillingCycle>,
+    #[serde(default)]
+    pub default_currency: Change<Currency>,
+    #[serde(default)]
+    pub default_payment_method: Patch<Id>,
+    #[serde(default)]
+    pub notifications: Change<bool>,
+    #[serde(default)]
+    pub report_frequency: Change<ReportFrequency>,
+}
+
+/// What the fleet's row keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FleetInternal {
+    /// The current billing period, or one that has ended and is not billed yet.
+    pub billing: Option<Window>,
+    /// The same for reports; none while the fleet has none.
+    pub reporting: Option<Window>,
+}
+
+/// How long after the end of a period its invoice and its report are made: sessions that ended in time
+/// are written down and charged for by then.
+const SETTLING: SignedDuration = minutes(15);
+
+impl FleetInternal {
+    /// The billing period that is over and has no invoice yet.
+    pub fn to_bill(&self, now: Timestamp) -> Option<Window> {
+        self.billing
+            .filter(|period| period.until.plus(SETTLING) <= now)
+    }
+
+    /// The reporting period that is over and has no report yet.
+    pub fn to_report(&self, now: Timestamp) -> Option<Window> {
+        self.reporting
+            .filter(|period| period.until.plus(SETTLING) <= now)
+    }
+}
+
+/// What recurs in a fleet's time zone: weeks from Monday, months, quarters and years.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cycle {
+    Days(i16),
+    Months(i8),
+}
+
+impl Cycle {
+    fn of_billing(cycle: BillingCycle) -> Self {
+        match cycle {
+            BillingCycle::Weekly => Self::Days(7),
+            BillingCycle::Monthly => Self::Months(1),
+            BillingCycle::Quarterly => Self::Months(3),
+            BillingCycle::Yearly => Self::Months(12),
+        }
+    }
+
+    fn of_reports(frequency: ReportFrequency) -> Option<Self> {
+        match frequency {
+            ReportFrequency::Never => None,
+            ReportFrequency::Daily => Some(Self::Days(1)),
+            ReportFrequency::Weekly => Some(Self::Days(7)),
+            ReportFrequency::Monthly => Some(Self::Months(1)),
+            ReportFrequency::Quarterly => Some(Self::Months(3)),
+        }
+    }
+
+    /// The first day of the period a day lies in.
+    fn first(self, day: Date) -> Date {
+        match self {
+            Self::Days(7) => {
+                day.saturating_sub(i64::from(day.weekday().to_monday_zero_offset()).days())
+            }
+            Self::Days(_) => day,
+            Self::Months(months) => {
+                let into = (day.month() - 1) % months;
+                day.first_of_month()
+                    .saturating_sub(i64::from(into).months())
+            }
+        }
+    }
+
+    /// When the period begins that a moment lies in.
+    fn begin(self, moment: Timestamp, zone: &TimeZone) -> Timestamp {
+        midnight(self.first(moment.date_in(zone)), zone).unwrap_or(moment)
+    }
+
+    /// When that period ends.
+    fn end(self, moment: Timestamp, zone: &TimeZone) -> Timestamp {
+        let first = self.first(moment.date_in(zone));
+        let next = match self {
+            Self::Days(days) => first.saturating_add(i64::from(days).days()),
+            Self::Months(months) => first.saturating_add(i64::from(months).months()),
+        };
+        midnight(next, zone)
+            .filter(|end| *end > moment)
+            .unwrap_or(moment.plus(DAY))
+    }
+}
+
+/// When a day begins: at midnight, or later where the clocks skip that.
+fn midnight(day: Date, zone: &TimeZone) -> Option<Timestamp> {
+    let begin = day.to_zoned(zone.clone()).ok()?;
+    Some(begin.timestamp().into())
+}
+
+/// The body of `POST /v1/fleets`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewFleet {
+    pub name: Name,
+    pub email: Email,
+    pub address: Address,
+    #[serde(default)]
+    pub description: Option<Memo<1000>>,
+    #[serde(default)]
+    pub phone: Option<Phone>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    /// Default `international_system`.
+    #[serde(default)]
+    pub metric_system: Option<MetricSystem>,
+    #[serde(default)]
+    pub policy_ids: Option<Distinct<Id>>,
+    #[serde(default)]
+    pub preferences: Option<FleetPreferencesChange>,
+    /// Default `UTC`.
+    #[serde(default)]
+    pub timezone: Option<ZoneName>,
+}
+
+impl RequestBody for NewFleet {}
+
+/// The body of `POST /v1/fleets/{id}`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetChange {
+    #[serde(default)]
+    pub address: Change<Address>,
+    #[serde(default)]
+    pub description: Change<Memo<1000>>,
+    #[serde(default)]
+    pub email: Change<Email>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    #[serde(default)]
+    pub metric_system: Change<MetricSystem>,
+    #[serde(default)]
+    pub name: Change<Name>,
+    #[serde(default)]
+    pub phone: Patch<Phone>,
+    #[serde(default)]
+    pub policy_ids: Change<Distinct<Id>>,
+    #[serde(default)]
+    pub preferences: Change<FleetPreferencesChange>,
+    #[serde(default)]
+    pub status: Change<FleetStatus>,
+    #[serde(default)]
+    pub timezone: Change<ZoneName>,
+}
+
+impl RequestBody for FleetChange {}
+
+impl Fleet {
+    /// A new, active fleet; its currency is the account's unless the body names another.
+    ///
+    /// # Errors
+    /// Metadata or `policy_ids` beyond their limits.
+    pub fn new(new: NewFleet, account: &Account, now: Timestamp) -> Result<Stored<Self>> {
+        let mut preferences = FleetPreferences {
+            billing_cycle: account.preferences.billing_cycle,
+            default_currency: account.default_currency,
+            default_payment_method: None,
+            notifications: true,
+            report_frequency: account.preferences.report_frequency,
+        };
+        preferences.change(new.preferences.unwrap_or_default());
+        let fleet = sized(Self {
+            id: Id::new(Kind::Fleet, now),
+            object: Kind::Fleet,
+            address: new.address,
+            created: now,
+            description: new.description.unwrap_or_default(),
+            email: new.email,
+            metadata: Metadata::new(new.metadata)?,
+            metric_system: new.metric_system.unwrap_or_default(),
+            name: new.name,
+            phone: new.phone,
+            policy_ids: new.policy_ids.unwrap_or_default().into(),
+            preferences,
+            status: FleetStatus::Active,
+            timezone: new.timezone.unwrap_or_else(ZoneName::utc),
+            total_drivers: 0,
+            total_energy_consumed_kwh: 0.0,
+            total_sessions: 0,
+            total_vehicles: 0,
+            updated: now,
+            wallet_balance: 0,
+        })?;
+        let mut fleet = Stored::new(fleet).recording(EventType::FleetCreated);
+        fleet.plan(now);
+        Ok(fleet)
+    }
+
+    /// The time zone of a fleet's rules; UTC if the fleet was deleted.
+    pub fn zone(fleet: Option<&Self>) -> TimeZone {
+        fleet.map_or(TimeZone::UTC, |fleet| fleet.timezone.rules())
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.status == FleetStatus::Active
+    }
+}
+
+impl Stored<Fleet> {
+    /// Applies an update; what the body leaves out stays. The current billing and reporting periods follow the new settings.
+    ///
+    /// # Errors
+    /// 409 for another currency while there is money in the wallet; metadata or `policy_ids` beyond their limits.
+    pub fn update(&mut self, change: FleetChange, now: Timestamp) -> Result<()> {
+        let FleetChange {
+            address,
+            description,
+            email,
+            metadata,
+            metric_system,
+            name,
+            phone,
+            policy_ids,
+            preferences,
+            status,
+            timezone,
+        } = change;
+        if let Change::Set(FleetPreferencesChange {
+            default_currency, ..
+        }) = &preferences
+        {
+            let (param, current) = (
+                "preferences.default_currency",
+                self.object.preferences.default_currency,
+            );
+            check_currency(
+                param,
+                default_currency,
+                current,
+                self.object.wallet_balance == 0,
+            )?;
+        }
+        address.apply(&mut self.object.address);
+        description.apply(&mut self.object.description);
+        email.apply(&mut self.object.email);
+        self.object.metadata.merge(metadata)?;
+        metric_system.apply(&mut self.object.metric_system);
+        name.apply(&mut self.object.name);
+        phone.apply(&mut self.object.phone);
+        if let Change::Set(ids) = policy_ids {
+            self.object.policy_ids = ids.into();
+        }
+        if let Change::Set(preferences) = preferences {
+            self.object.preferences.change(preferences);
+        }
+        status.apply(&mut self.object.status);
+        timezone.apply(&mut self.object.timezone);
+        self.object.updated = now;
+        self.plan(now);
+        self.record(EventType::FleetUpdated);
+        check_size(&self.object)
+    }
+
+    /// Records that the fleet is deleted.
+    pub fn delete(&mut self) {
+        self.record(EventType::FleetDeleted);
+    }
+
+    /// Computes the current periods from the fleet's settings. A period that has started keeps its start and ends where a new one
+    /// would end, so that nothing is billed twice or never. A period that has ended stays as it is until it is billed.
+    pub fn plan(&mut self, now: Timestamp) {
+        let zone = self.object.timezone.rules();
+        let plan = |cycle: Cycle, before: Option<Window>| match before {
+            Some(over) if over.until <= now => over,
+            before => {
+                let from = before.map_or_else(|| cycle.begin(now, &zone), |before| before.from);
+                Window {
+                    from,
+                    until: cycle.end(now.max(from), &zone),
+                }
+            }
+        };
+        let reports = Cycle::of_reports(self.object.preferences.report_frequency);
+        self.internal.reporting = reports.map(|cycle| plan(cycle, self.internal.reporting));
+        let billing = Cycle::of_billing(self.object.preferences.billing_cycle);
+        self.internal.billing = Some(plan(billing, self.internal.billing));
+    }
+
+    /// Lets the periods begin that follow those that were over.
+    pub fn turn_over(&mut self, now: Timestamp) {
+        let zone = self.object.timezone.rules();
+        let next = |cycle: Cycle, over: Window| Window {
+            from: over.until,
+            until: cycle.end(over.until, &zone),
+        };
+        if let Some(over) = self.internal.to_bill(now) {
+            let cycle = Cycle::of_billing(self.object.preferences.billing_cycle);
+            self.internal.billing = Some(next(cycle, over));
+        }
+        if let Some(over) = self.internal.to_report(now) {
+            let cycle = Cycle::of_reports(self.object.preferences.report_frequency);
+            self.internal.reporting = cycle.map(|cycle| next(cycle, over));
+        }
+    }
+}
+
+impl FleetPreferences {
+    fn change(&mut self, change: FleetPreferencesChange) {
+        let FleetPreferencesChange {
+            billing_cycle,
+            default_currency,
+            default_payment_method,
+            notifications,
+            report_frequency,
+        } = change;
+        billing_cycle.apply(&mut self.billing_cycle);
+        default_currency.apply(&mut self.default_currency);
+        default_payment_method.apply(&mut self.default_payment_method);
+        notifications.apply(&mut self.notifications);
+        report_frequency.apply(&mut self.report_frequency);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    #[test]
+    fn periods_begin_and_end_at_the_fleets_midnight_on_both_sides_of_a_clock_change() {
+        let zone = |name| TimeZone::get(name).unwrap();
+        let weekly = Cycle::of_billing(BillingCycle::Weekly);
+        let monthly = Cycle::of_billing(BillingCycle::Monthly);
+        let quarterly = Cycle::of_billing(BillingCycle::Quarterly);
+        let yearly = Cycle::of_billing(BillingCycle::Yearly);
+        let daily = Cycle::of_reports(ReportFrequency::Daily).unwrap();
+        for (cycle, name, moment, begin, end) in [
+            (
+                weekly,
+                "UTC",
+                "2026-03-01T08:00:00Z",
+                "2026-02-23T00:00:00Z",
+                "2026-03-02T00:00:00Z",
+            ),
+            // The clocks go forward on the 29th, and back on 25 October.
+            (
+                weekly,
+                "Europe/Amsterdam",
+                "2026-03-28T00:00:00Z",
+                "2026-03-22T23:00:00Z",
+                "2026-03-29T22:00:00Z",
+            ),
+            (
+                daily,
+                "Europe/Amsterdam",
+                "2026-03-29T12:00:00Z",
+                "2026-03-28T23:00:00Z",
+                "2026-03-29T22:00:00Z",
+            ),
+            (
+                daily,
+                "Europe/Amsterdam",
+                "2026-10-25T12:00:00Z",
+                "2026-10-24T22:00:00Z",
+                "2026-10-25T23:00:00Z",
+            ),
+            (
+                monthly,
+                "Europe/Amsterdam",
+                "2026-03-31T21:59:59Z",
+                "2026-02-28T23:00:00Z",
+                "2026-03-31T22:00:00Z",
+            ),
+            (
+                monthly,
+                "Europe/Amsterdam",
+                "2026-03-31T22:00:00Z",
+                "2026-03-31T22:00:00Z",
+                "2026-04-30T22:00:00Z",
+            ),
+            (
+                quarterly,
+                "America/New_York",
+                "2026-03-31T00:00:00Z",
+                "2026-01-01T05:00:00Z",
+                "2026-04-01T04:00:00Z",
+            ),
+            (
+                yearly,
+                "Asia/Tokyo",
+                "2026-12-31T14:59:59Z",
+                "2025-12-31T15:00:00Z",
+                "2026-12-31T15:00:00Z",
+            ),
+            // Here the day begins at one.
+            (
+                daily,
+                "Africa/Cairo",
+                "2026-04-24T12:00:00Z",
+                "2026-04-23T22:00:00Z",
+                "2026-04-24T21:00:00Z",
+            ),
+        ] {
+            let zone = zone(name);
+            let moment = at(moment);
+            assert_eq!(
+                (cycle.begin(moment, &zone), cycle.end(moment, &zone)),
+                (at(begin), at(end)),
+                "{name} {moment}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_cycle_ends_the_period_under_way_where_a_new_one_would_end() {
+        let json = json!({"name": "N", "email": "a@b.example", "timezone": "Europe/Amsterdam",
+            "address": {"line1": "1", "city": "A", "postal_code": "1", "country": "NL"}});
+        let account = json!({"name": "A", "email": "a@b.example", "type": "business"});
+        let now = at("2026-03-18T12:00:00Z");
+        let account = Account::new(serde_json::from_value(account).unwrap(), now).unwrap();
+        let mut fleet = Fleet::new(serde_json::from_value(json).unwrap(), &account, now).unwrap();
+        let window = |from, until| {
+            Some(Window {
+                from: at(from),
+                until: at(until),
+            })
+        };
+        fleet.plan(now);
+        let (march, april) = ("2026-02-28T23:00:00Z", "2026-03-31T22:00:00Z");
+        assert_eq!(fleet.internal.billing, window(march, april));
+        assert_eq!(
+            fleet.internal.reporting,
+            window("2026-03-15T23:00:00Z", "2026-03-22T23:00:00Z")
+        );
+        assert_eq!(fleet.next_action_at(), Some(at("2026-03-22T23:15:00Z")));
+        fleet.object.preferences.billing_cycle = BillingCycle::Weekly;
+        fleet.object.preferences.report_frequency = ReportFrequency::Never;
+        fleet.plan(now);
+        let sunday = "2026-03-22T23:00:00Z";
+        assert_eq!(
+            (fleet.internal.billing, fleet.internal.reporting),
+            (window(march, sunday), None)
+        );
+        // What is over is billed as it was planned.
+        let late = at("2026-03-22T23:05:00Z");
+        fleet.object.preferences.billing_cycle = BillingCycle::Monthly;
+        fleet.plan(late);
+        assert_eq!(
+            (fleet.internal.billing, fleet.internal.to_bill(late)),
+            (window(march, sunday), None)
+        );
+        let due = fleet.next_action_at().unwrap();
+        assert_eq!(fleet.internal.to_bill(due), window(march, sunday));
+        fleet.turn_over(due);
+        assert_eq!(fleet.internal.billing, window(sunday, april));
+    }
+}

@@ -1,0 +1,148 @@
+//! What an invoice bills: the sessions, fees and adjustments of its window that no other invoice has.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::line_item::LineItem;
+use crate::adjustment::Adjustment;
+use crate::body::RequestBody;
+use crate::charging_session::{ChargingSession, SessionStatus};
+use crate::reservation::Reservation;
+use crate::stored::Stored;
+use kernel::error::{Code, Error, Result};
+use kernel::fields::metadata::{Metadata, MetadataChange};
+use kernel::fields::text::Description;
+use kernel::id::Id;
+use kernel::money::Currency;
+use kernel::origin::Mode;
+use kernel::time::{SignedDuration, Timestamp, days};
+
+const LONGEST_PERIOD: SignedDuration = days(366);
+
+/// The body of `POST /v1/invoices`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewInvoice {
+    /// Inclusive: sessions that ended at or after this moment.
+    pub period_start: Timestamp,
+    /// Exclusive, after `period_start` by at most 366 days.
+    pub period_end: Timestamp,
+    /// Limits the invoice to one fleet.
+    #[serde(default)]
+    pub fleet: Option<Id>,
+    /// Default: the fleet's currency, else the account's. Sessions in others are left for an invoice in theirs.
+    #[serde(default)]
+    pub currency: Option<Currency>,
+    /// A memo shown on the invoice.
+    #[serde(default)]
+    pub description: Option<Description>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+}
+
+impl RequestBody for NewInvoice {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
+
+/// A session, or a reservation with its fee, that an invoice may bill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Billable {
+    pub line: LineItem,
+    /// Its id.
+    pub what: Id,
+    /// Minor units that were paid already.
+    pub paid: i64,
+    /// The version of its row.
+    pub version: u64,
+    /// The invoice that claimed it.
+    pub claimed_by: Option<Id>,
+}
+
+impl NewInvoice {
+    /// Checks the rules that depend on the body alone.
+    ///
+    /// # Errors
+    /// `invoice_validation_error` with the field at fault.
+    pub fn check(&self) -> Result<()> {
+        if self.period_end <= self.period_start {
+            return Err(invalid("period_end", "must lie after period_start"));
+        }
+        if self.period_end.since(self.period_start) > LONGEST_PERIOD {
+            return Err(invalid(
+                "period_end",
+                "must lie at most 366 days after period_start",
+            ));
+        }
+        Metadata::new(self.metadata.clone())
+            .map(drop)
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))
+    }
+
+    /// The line of a session, if an invoice in this currency bills it: completed, ended within the window, and not about
+    /// to be charged from its own payment method. One at a network's station is billed by the window in which its price became final.
+    /// Where nothing operates stations no session is billed.
+    pub fn bills(
+        &self,
+        mode: Mode,
+        currency: Currency,
+        stored: &Stored<ChargingSession>,
+    ) -> Option<Billable> {
+        let (session, internal) = (&stored.object, &stored.internal);
+        let (ended, billed_at) = (session.state.ended()?, stored.billed_at()?);
+        let bills = stored.operation(mode).is_operated()
+            && session.status() == SessionStatus::Completed
+            && !session.is_charging_payment()
+            && session.currency == currency
+            && (self.period_start..self.period_end).contains(&billed_at)
+            && self.fleet.as_ref().is_none_or(|id| *id == session.fleet);
+        bills.then(|| Billable {
+            line: LineItem::of(session, internal, ended),
+            what: session.id.clone(),
+            paid: session.amount_paid(),
+            version: stored.version,
+            claimed_by: session.invoice.clone(),
+        })
+    }
+
+    /// The line of an adjustment, if an invoice in this currency bills it: one that was made before the end of the window. What of an
+    /// earlier window no invoice has billed is on the next one.
+    pub fn bills_adjustment(
+        &self,
+        currency: Currency,
+        stored: &Stored<Adjustment>,
+    ) -> Option<Billable> {
+        let adjustment = &stored.object;
+        let bills = adjustment.currency == currency
+            && adjustment.created < self.period_end
+            && self.fleet.as_ref().is_none_or(|id| *id == adjustment.fleet);
+        bills.then(|| Billable {
+            line: adjustment.line.clone(),
+            what: adjustment.id.clone(),
+            paid: 0,
+            version: stored.version,
+            claimed_by: stored.internal.invoice.clone(),
+        })
+    }
+
+    /// The line of a reservation's fee, if an invoice in this currency bills it: of a reservation that was over within the
+    /// window, and not about to be charged from its own payment method. A fee that was charged is on the invoice as paid.
+    pub fn bills_fee(&self, currency: Currency, stored: &Stored<Reservation>) -> Option<Billable> {
+        let (reservation, internal) = (&stored.object, &stored.internal);
+        let fee = stored.fee()?;
+        let bills = stored.next_action().is_none()
+            && reservation.currency == currency
+            && (self.period_start..self.period_end).contains(&fee.since)
+            && (self.fleet.is_none() || self.fleet == internal.fleet);
+        bills.then(|| Billable {
+            line: LineItem::of_fee(reservation, &fee),
+            what: reservation.id.clone(),
+            paid: fee.paid,
+            version: stored.version,
+            claimed_by: internal.invoice.clone(),
+        })
+    }
+}
+
+fn invalid(param: &'static str, message: &'static str) -> Error {
+    Error::invalid(param, message).coded(Some(Code::InvoiceValidationError))
+}

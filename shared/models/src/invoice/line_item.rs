@@ -1,0 +1,268 @@
+//! The lines of an invoice: a charging session, the fee of a reservation or an adjustment each.
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::charging_session::network::Total;
+use crate::charging_session::{ChargingSession, CostSource, Names, PriceCheck, SessionInternal};
+use crate::charging_station::PriceType;
+use crate::reservation::{Fee, Reservation};
+use crate::stored::Stored;
+use kernel::id::{Id, Kind};
+use kernel::time::Timestamp;
+
+/// One entry of an invoice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LineItem {
+    /// The number of the session, the reservation or the adjustment that the line bills.
+    pub id: Id,
+    /// Minor units, tax included: `quantity` times `unit_amount`. For a session it is the sum of the session's
+    /// `cost_breakdown`; an adjustment is below zero where a charging network has credited something.
+    pub amount: i64,
+    /// Null for the fee of a reservation.
+    pub charging_session: Option<Id>,
+    #[schema(required)]
+    pub charging_station: Option<Id>,
+    /// The connector within the station.
+    #[schema(required, example = "1")]
+    pub connector: Option<String>,
+    #[schema(
+        example = "AB12 CDE, Ada Byron: 11.010 kWh at Depot, connector 1, 2026-03-01 08:00 to 08:30 (Europe/London)"
+    )]
+    pub description: String,
+    #[schema(required)]
+    pub driver: Option<Id>,
+    /// What the driver was called when the session started; null for a fee.
+    #[schema(required, example = "Ada Byron")]
+    pub driver_name: Option<String>,
+    /// Seconds from `started` to `ended`.
+    #[schema(required, example = 1802)]
+    pub duration_seconds: Option<i64>,
+    /// When the session ended; the end of the reserved window for a fee.
+    #[schema(required)]
+    pub ended: Option<Timestamp>,
+    pub energy_wh: i64,
+    /// Whether the session was free of charge: `amount` is 0, and the price is known.
+    pub free: bool,
+    /// Minor units without tax.
+    pub net: i64,
+    /// Minor units per kWh, a decimal number, as in the session's `cost_breakdown`; null where none or several energy prices
+    /// applied.
+    #[schema(required, example = "45")]
+    pub price_per_kwh: Option<String>,
+    /// What a charging network bills for the session, compared with the price by its tariff, as in the session; null for everything
+    /// else.
+    #[schema(required)]
+    pub price_check: Option<PriceCheck>,
+    pub quantity: u32,
+    /// The vehicle's plate when the session started; null for a fee.
+    #[schema(required, example = "AB12 CDE")]
+    pub registration_plate: Option<String>,
+    /// The reservation whose fee this is.
+    pub reservation: Option<Id>,
+    /// When the session started; the start of the reserved window for a fee.
+    #[schema(required)]
+    pub started: Option<Timestamp>,
+    /// What the station was called when the session started; null for a fee.
+    #[schema(required, example = "Depot")]
+    pub station_name: Option<String>,
+    /// Minor units of tax.
+    pub tax: i64,
+    #[serde(rename = "type")]
+    pub kind: LineType,
+    /// Minor units, tax included.
+    pub unit_amount: i64,
+    #[schema(required)]
+    pub vehicle: Option<Id>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LineType {
+    EnergySession,
+    ReservationFee,
+    /// What a charging network billed or credited for a session after the session's price was final.
+    Adjustment,
+}
+
+impl LineItem {
+    pub(super) fn of(
+        session: &ChargingSession,
+        internal: &SessionInternal,
+        ended: Timestamp,
+    ) -> Self {
+        let total @ Total { net, gross } = session.total();
+        let Names {
+            driver,
+            registration_plate,
+            station,
+        } = &internal.names;
+        let started = session.session_started;
+        Self {
+            id: session.id.as_kind(Kind::LineItem),
+            amount: gross,
+            charging_session: Some(session.id.clone()),
+            charging_station: Some(session.charging_station.clone()),
+            connector: Some(session.connector.clone()),
+            description: describe(session, internal, ended),
+            driver: Some(session.driver.clone()),
+            driver_name: some(driver),
+            duration_seconds: Some(ended.since(started).as_secs()),
+            ended: Some(ended),
+            energy_wh: session.energy(),
+            free: gross == 0 && !is_price_unknown(session),
+            net,
+            price_per_kwh: price_per_kwh(session),
+            price_check: session.state.price_check(),
+            quantity: 1,
+            registration_plate: some(registration_plate),
+            // A reservation here is one whose fee is billed.
+            reservation: None,
+            started: Some(started),
+            station_name: some(station),
+            tax: total.tax(),
+            kind: LineType::EnergySession,
+            unit_amount: gross,
+            vehicle: Some(session.vehicle.clone()),
+        }
+    }
+
+    /// The line of what a network bills for a session after its price was final; none for a session that has not ended.
+    pub(crate) fn of_adjustment(
+        id: &Id,
+        stored: &Stored<ChargingSession>,
+        more: Total,
+        cdr: Option<&str>,
+    ) -> Option<Self> {
+        let ended = stored.object.state.ended()?;
+        let session = Self::of(&stored.object, &stored.internal, ended);
+        let why = match cdr {
+            Some(cdr) => format!("Adjustment by CDR {cdr}"),
+            None => "Adjustment without a CDR".to_owned(),
+        };
+        Some(Self {
+            id: id.as_kind(Kind::LineItem),
+            amount: more.gross,
+            description: format!("{why}: {}", session.description),
+            energy_wh: 0,
+            free: false,
+            kind: LineType::Adjustment,
+            net: more.net,
+            price_check: None,
+            price_per_kwh: None,
+            tax: more.gross - more.net,
+            unit_amount: more.gross,
+            ..session
+        })
+    }
+
+    /// The line of what a network bills for a reservation after its fee was charged or invoiced, in minor units.
+    pub(crate) fn of_fee_adjustment(
+        id: &Id,
+        reservation: &Reservation,
+        more: i64,
+        cdr: &str,
+    ) -> Self {
+        let fee = Fee {
+            since: reservation.updated,
+            amount: more,
+            paid: 0,
+        };
+        let line = Self::of_fee(reservation, &fee);
+        Self {
+            id: id.as_kind(Kind::LineItem),
+            description: format!("Adjustment by CDR {cdr}: {}", line.description),
+            kind: LineType::Adjustment,
+            ..line
+        }
+    }
+
+    /// Fees carry no tax: no tax rate is known for them.
+    pub(super) fn of_fee(reservation: &Reservation, fee: &Fee) -> Self {
+        let reserved = reservation.state.reserved();
+        let window = reservation.window();
+        Self {
+            id: reservation.id.as_kind(Kind::LineItem),
+            amount: fee.amount,
+            charging_session: None,
+            charging_station: reserved.map(|reserved| reserved.station.clone()),
+            connector: reserved.map(|reserved| reserved.connector.clone()),
+            description: reservation.fee_description(),
+            driver: Some(reservation.driver.clone()),
+            driver_name: None,
+            duration_seconds: window.map(|window| window.until.since(window.from).as_secs()),
+            ended: window.map(|window| window.until),
+            energy_wh: 0,
+            free: false,
+            net: fee.amount,
+            price_per_kwh: None,
+            price_check: None,
+            quantity: 1,
+            registration_plate: None,
+            reservation: Some(reservation.id.clone()),
+            started: window.map(|window| window.from),
+            station_name: None,
+            tax: 0,
+            kind: LineType::ReservationFee,
+            unit_amount: fee.amount,
+            vehicle: Some(reservation.vehicle.clone()),
+        }
+    }
+}
+
+fn some(name: &str) -> Option<String> {
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn is_price_unknown(session: &ChargingSession) -> bool {
+    let cost = session.state.cost();
+    cost.is_some_and(|cost| cost.source == CostSource::Unknown)
+}
+
+/// The price of a kWh, where one price applied.
+fn price_per_kwh(session: &ChargingSession) -> Option<String> {
+    let lines = session.state.cost().map(|cost| &cost.lines);
+    let mut energy = lines
+        .into_iter()
+        .flatten()
+        .filter(|line| line.kind == PriceType::Energy);
+    match (energy.next(), energy.next()) {
+        (Some(line), None) => Some(line.unit_price.clone()),
+        _ => None,
+    }
+}
+
+/// A session in words: who charged how much, where and when, in the station's local time.
+fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timestamp) -> String {
+    let wh = session.energy();
+    let energy = format!("{}.{:03} kWh", wh / 1000, wh % 1000);
+    let note = match session.total().gross {
+        0 if is_price_unknown(session) => ", price unknown",
+        0 => ", free of charge",
+        _ => "",
+    };
+    let (names, connector) = (&internal.names, &session.connector);
+    if *names == Names::default() {
+        return format!("Charging, {energy}, ended {ended}{note}");
+    }
+    let (zone, name) = match &internal.zone {
+        Some(zone) => (zone.rules(), zone.as_str()),
+        None => (TimeZone::UTC, "UTC"),
+    };
+    let local = |moment: Timestamp| moment.civil_in(&zone);
+    let (from, until) = (local(session.session_started), local(ended));
+    let last = match from.date() == until.date() {
+        true => "%H:%M",
+        false => "%Y-%m-%d %H:%M",
+    };
+    let (from, until) = (from.strftime("%Y-%m-%d %H:%M"), until.strftime(last));
+    let Names {
+        driver,
+        registration_plate,
+        station,
+    } = names;
+    format!(
+        "{registration_plate}, {driver}: {energy} at {station}, connector {connector}, {from} to {until} ({name}){note}"
+    )
+}

@@ -1,0 +1,317 @@
+//! Invoices: what the charging sessions of a window cost, and the fees of reservations that were over in it, as one bill. What
+//! was charged before is on it as paid, so that the invoices of a period show everything that the period cost, and a
+//! `cost_analysis` of the same fleet and period adds up to the same amounts.
+//!
+//! draft → open → paid | void | uncollectible; uncollectible → void. A draft can also be deleted. Overdue is an open
+//! invoice past its due date, not a status of its own.
+
+mod billing;
+pub mod line_item;
+#[cfg(test)]
+pub mod tests;
+mod transitions;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use self::billing::{Billable, NewInvoice};
+pub use self::line_item::{LineItem, LineType};
+use super::action::Action;
+use super::body::RequestBody;
+use super::condition::Condition;
+use super::event_type::EventType;
+use super::payment_method::{PaymentMethod, PaymentMethodInternal};
+use super::sized;
+use super::stored::{Object, Stored};
+use super::transaction::{Transaction, TransactionStatus, TransactionType};
+use kernel::error::{Code, Error, Result};
+use kernel::fields::metadata::{Metadata, MetadataChange};
+use kernel::fields::patch::{Change, Patch};
+use kernel::fields::text::Description;
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::size::Size;
+use kernel::time::{MINUTE, SignedDuration, Timestamp, days};
+
+/// How many line items an invoice shows; the others are on pages of their own.
+pub const SHOWN_LINES: usize = 100;
+/// How large the lines are, together, that an invoice shows itself, in bytes of JSON.
+const SHOWN_BYTES: usize = 96 * 1024;
+/// How long after its creation an invoice is due.
+const TERM: SignedDuration = days(30);
+/// How long an attempt to pay may take before it counts as interrupted.
+const LEASE: SignedDuration = MINUTE;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Invoice {
+    pub id: Id,
+    pub object: Kind,
+    /// Minor units of `currency`; 0 once paid.
+    pub amount_due: i64,
+    /// Minor units of `currency`, sessions that were paid before among them; null while nothing is paid.
+    pub amount_paid: Option<i64>,
+    pub created: Timestamp,
+    pub currency: Currency,
+    pub description: Option<Description>,
+    /// By default 30 days after `created`.
+    pub due_date: Timestamp,
+    /// Null for an invoice of the whole account.
+    pub fleet: Option<Id>,
+    /// One for each session, each fee and each adjustment, the newest first; at most 100 are shown here.
+    pub line_items: Vec<LineItem>,
+    /// Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all.
+    pub line_items_has_more: bool,
+    pub metadata: Metadata,
+    pub paid_at: Option<Timestamp>,
+    pub payment_method: Option<Id>,
+    /// Exclusive.
+    pub period_end: Timestamp,
+    /// Inclusive.
+    pub period_start: Timestamp,
+    pub status: InvoiceStatus,
+}
+
+impl Object for Invoice {
+    type Internal = InvoiceInternal;
+
+    const KIND: Kind = Kind::Invoice;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.concerns().map(|(at, _)| at).min();
+        at.map(|at| (at, Action::CheckInvoice))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InvoiceStatus {
+    Draft,
+    Open,
+    Paid,
+    Void,
+    Uncollectible,
+}
+
+/// What a list can be filtered by: a status, or that an open invoice is past its due date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InvoiceFilter {
+    Draft,
+    Open,
+    Paid,
+    Void,
+    Uncollectible,
+    Overdue,
+}
+
+/// What the invoice's row keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct InvoiceInternal {
+    /// Attempts to pay begun so far.
+    pub attempts: u32,
+    /// The one whose end is not written down yet.
+    pub attempt: Option<Attempt>,
+    /// When a draft is finalized by itself: one that was made at the end of a billing cycle.
+    pub finalize_at: Option<Timestamp>,
+    /// Whether `invoice.overdue` was sent for the current due date.
+    pub overdue_notified: bool,
+    /// Whether the invoice was paid and its sessions do not say so yet.
+    pub sessions_unpaid: bool,
+}
+
+/// What the service has to do about an invoice by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concern {
+    /// An attempt to pay was interrupted, and has to be finished.
+    LostPayment,
+    Overdue,
+    /// The time has come to finalize the draft.
+    Final,
+    /// The invoice is paid, and its sessions do not say so yet.
+    UnpaidSessions,
+}
+
+/// An attempt to pay. It is written before the provider is called, so that an interrupted one is resumed under
+/// the same key: whatever happened, the money moves once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    pub number: u32,
+    pub method: PaymentMethod,
+    pub method_internal: PaymentMethodInternal,
+    pub begun: Timestamp,
+    /// The transaction of the charge, pending until the attempt ends.
+    pub transaction: Id,
+}
+
+/// The body of `POST /v1/invoices/{id}`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InvoiceChange {
+    #[serde(default)]
+    pub description: Patch<Description>,
+    #[serde(default)]
+    pub due_date: Change<Timestamp>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+}
+
+impl RequestBody for InvoiceChange {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
+
+/// The body of `POST /v1/invoices/{id}/pay`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PayInvoice {
+    /// Default: the account's `preferences.default_payment_method`.
+    #[serde(default)]
+    pub payment_method: Option<Id>,
+}
+
+impl RequestBody for PayInvoice {
+    const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
+}
+
+impl InvoiceFilter {
+    /// The conditions that the listed invoices meet.
+    pub fn conditions(self, now: Timestamp) -> Vec<Condition<'static>> {
+        match self {
+            Self::Overdue => vec![
+                Condition::equals("status", InvoiceStatus::Open),
+                Condition::Before {
+                    member: "due_date",
+                    at: now,
+                },
+            ],
+            status => vec![Condition::equals("status", status)],
+        }
+    }
+}
+
+/// How many of these lines an invoice shows itself.
+fn shown_lines(billed: &[Billable]) -> Result<usize> {
+    let mut bytes = 0;
+    for (place, one) in billed.iter().take(SHOWN_LINES).enumerate() {
+        bytes += Size::of(&one.line)?.bytes;
+        if bytes > SHOWN_BYTES {
+            return Ok(place);
+        }
+    }
+    Ok(billed.len().min(SHOWN_LINES))
+}
+
+impl Invoice {
+    /// A new draft of these sessions and fees, newest first.
+    ///
+    /// # Errors
+    /// 400 if metadata exceeds its limits.
+    pub fn new(
+        new: NewInvoice,
+        id: Id,
+        currency: Currency,
+        billed: Vec<Billable>,
+        now: Timestamp,
+    ) -> Result<Stored<Self>> {
+        let total: i64 = billed.iter().map(|one| one.line.amount).sum();
+        let paid: i64 = billed.iter().map(|one| one.paid).sum();
+        let shown = shown_lines(&billed)?;
+        let invoice = Self {
+            id,
+            object: Kind::Invoice,
+            amount_due: total - paid,
+            amount_paid: (paid != 0).then_some(paid),
+            created: now,
+            currency,
+            description: new.description,
+            due_date: now.plus(TERM),
+            fleet: new.fleet,
+            line_items_has_more: billed.len() > shown,
+            line_items: billed.into_iter().take(shown).map(|one| one.line).collect(),
+            metadata: Metadata::new(new.metadata)?,
+            paid_at: None,
+            payment_method: None,
+            period_end: new.period_end,
+            period_start: new.period_start,
+            status: InvoiceStatus::Draft,
+        };
+        let invoice =
+            sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        Ok(Stored::new(invoice).recording(EventType::InvoiceCreated))
+    }
+
+    /// Checks that the invoice may be deleted.
+    ///
+    /// # Errors
+    /// 409 unless it is a draft.
+    pub fn check_deletable(&self) -> Result<()> {
+        if self.status != InvoiceStatus::Draft {
+            return Err(Error::conflict(
+                "Only a draft can be deleted; an open invoice can be voided.",
+                Some(Kind::Invoice.name()),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks that the invoice may be paid.
+    ///
+    /// # Errors
+    /// `invoice_payment_invalid_state` unless it is open.
+    pub fn check_payable(&self) -> Result<()> {
+        if self.status != InvoiceStatus::Open {
+            return Err(
+                Code::InvoicePaymentInvalidState.because("Only an open invoice can be paid.")
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks that the invoice may be paid with a method: the account's, or its own fleet's.
+    ///
+    /// # Errors
+    /// `payment_method_scope_invalid` for a driver's and another fleet's.
+    pub fn check_method(&self, method: &PaymentMethod) -> Result<()> {
+        let belongs =
+            method.driver.is_none() && (method.fleet.is_none() || method.fleet == self.fleet);
+        if !belongs {
+            return Err(Code::PaymentMethodScopeInvalid
+                .because("The payment method belongs to a driver or to another fleet.")
+                .at(Kind::PaymentMethod.name()));
+        }
+        Ok(())
+    }
+
+    fn transaction(&self, attempt: &Attempt, status: TransactionStatus) -> Transaction {
+        Transaction {
+            id: attempt.transaction.clone(),
+            object: Kind::Transaction,
+            amount: self.amount_due,
+            charging_session: None,
+            created: attempt.begun,
+            currency: self.currency,
+            description: self.bill(),
+            driver: None,
+            fleet: self.fleet.clone(),
+            payment_method: Some(attempt.method.id.clone()),
+            status,
+            kind: TransactionType::Charge,
+            vehicle: None,
+        }
+    }
+
+    /// What a charge for the invoice is called.
+    pub fn bill(&self) -> String {
+        format!("Invoice {}", self.id)
+    }
+}
+
+impl Attempt {
+    /// What makes a repetition of the charge recognisable.
+    pub fn key(&self, invoice: &Id) -> String {
+        format!("{invoice} attempt {}", self.number)
+    }
+}

@@ -1,0 +1,301 @@
+use super::*;
+use crate::charging_session::network::Total;
+use crate::charging_session::{ChargingSession, Names, SessionCost};
+use kernel::origin::Mode;
+use kernel::time::millis;
+use serde_json::json;
+
+pub fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+/// A completed session of 30 kWh that cost 11.90 with 1.90 of tax.
+pub fn session(number: u128, ended: &str) -> Stored<ChargingSession> {
+    let json = json!({"id": Id::from_number(Kind::ChargingSession, number),
+        "charging_station": Id::from_number(Kind::ChargingStation, 1), "connector": "1", "country": "GB", "created": ended,
+        "currency": "eur", "driver": Id::from_number(Kind::Driver, 1), "fleet": Id::from_number(Kind::Fleet, 1), "power": 22.0,
+        "session_started": ended, "started_by": "api", "updated": ended, "vehicle": Id::from_number(Kind::Vehicle, 1),
+        "state": {"status": "completed", "ended": ended, "charged": {"energy": 30_007},
+            "cost": {"total": {"net": 1000, "gross": 1190}, "source": "tariff"}, "settlement": {"final": {"at": ended}}}});
+    Stored::new(serde_json::from_value(json).unwrap())
+}
+
+pub fn cost_of(session: &mut Stored<ChargingSession>) -> &mut SessionCost {
+    session.object.state.figures_mut().unwrap().1
+}
+
+fn new(json: serde_json::Value) -> NewInvoice {
+    serde_json::from_value(json).unwrap()
+}
+
+fn march() -> NewInvoice {
+    new(json!({"period_start": "2026-03-01T00:00:00Z", "period_end": "2026-04-01T00:00:00Z"}))
+}
+
+fn simulated() -> Mode {
+    Mode::Test
+}
+
+fn eur() -> Currency {
+    Currency::from_code("eur").unwrap()
+}
+
+#[test]
+fn a_line_says_who_charged_where_when_and_at_what_price() {
+    let mut session = session(1, "2026-03-05T08:30:00Z");
+    session.object.session_started = at("2026-03-05T08:00:00Z");
+    let line = json!({"type": "ENERGY", "description": "Energy", "quantity": "30.007", "unit": "kWh",
+        "unit_price": "39.66", "tax_included": true, "tax_percent": "19", "net": 1000, "tax": 190, "gross": 1190});
+    cost_of(&mut session).lines = vec![serde_json::from_value(line.clone()).unwrap()];
+    session.internal.zone = Some("Europe/Amsterdam".to_owned().try_into().unwrap());
+    session.internal.names = Names {
+        driver: "Ada Byron".into(),
+        registration_plate: "AB12 CDE".into(),
+        station: "Depot".into(),
+    };
+    let bill = |session: &Stored<ChargingSession>| {
+        let billed = march().bills(simulated(), eur(), session);
+        billed.unwrap().line
+    };
+    let shown = bill(&session);
+    assert_eq!(
+        shown.description,
+        "AB12 CDE, Ada Byron: 30.007 kWh at Depot, connector 1, 2026-03-05 09:00 to 09:30 (Europe/Amsterdam)"
+    );
+    let name = |name: Option<String>| name.unwrap();
+    assert_eq!(
+        [
+            name(shown.driver_name),
+            name(shown.registration_plate),
+            name(shown.station_name),
+            name(shown.price_per_kwh)
+        ],
+        ["Ada Byron", "AB12 CDE", "Depot", "39.66"]
+    );
+    assert_eq!((shown.duration_seconds, shown.free), (Some(1800), false));
+    // Two energy prices have no one price, and what is free says so.
+    let line = serde_json::from_value(line).unwrap();
+    let cost = cost_of(&mut session);
+    cost.lines.push(line);
+    cost.total = Total::default();
+    let shown = bill(&session);
+    assert_eq!((shown.price_per_kwh, shown.free), (None, true));
+    assert!(
+        shown.description.ends_with(", free of charge"),
+        "{}",
+        shown.description
+    );
+}
+
+fn invoice(paid: i64) -> Stored<Invoice> {
+    let mut session = session(1, "2026-03-05T00:00:00Z");
+    cost_of(&mut session).paid = paid;
+    let billable = march().bills(simulated(), eur(), &session).unwrap();
+    let id = Id::from_number(Kind::Invoice, 1);
+    let now = at("2026-04-02T00:00:00Z");
+    Invoice::new(march(), id, eur(), vec![billable], now).unwrap()
+}
+
+fn method(json: serde_json::Value) -> PaymentMethod {
+    let mut body = json!({"id": Id::from_number(Kind::PaymentMethod, 1), "object": "payment_method", "card": null,
+        "created": "2026-03-01T00:00:00Z", "driver": null, "fleet": null, "metadata": {}, "type": "card",
+        "updated": "2026-03-01T00:00:00Z"});
+    body.as_object_mut()
+        .unwrap()
+        .extend(json.as_object().unwrap().clone());
+    serde_json::from_value(body).unwrap()
+}
+
+#[test]
+fn the_window_begins_inclusive_and_ends_exclusive() {
+    for (ended, bills) in [
+        ("2026-02-28T23:59:59.999Z", false),
+        ("2026-03-01T00:00:00.000Z", true),
+        ("2026-03-31T23:59:59.999Z", true),
+        ("2026-04-01T00:00:00.000Z", false),
+    ] {
+        let session = session(1, ended);
+        assert_eq!(
+            march().bills(simulated(), eur(), &session).is_some(),
+            bills,
+            "{ended}"
+        );
+    }
+}
+
+#[test]
+fn only_completed_sessions_of_the_currency_and_the_fleet_are_billed() {
+    let session = session(1, "2026-03-05T00:00:00Z");
+    assert!(
+        march()
+            .bills(simulated(), Currency::USD, &session)
+            .is_none()
+    );
+    let mut fleet = march();
+    fleet.fleet = Some(Id::from_number(Kind::Fleet, 2));
+    assert!(fleet.bills(simulated(), eur(), &session).is_none());
+    fleet.fleet = Some(session.object.fleet.clone());
+    assert!(fleet.bills(simulated(), eur(), &session).is_some());
+    let ended = session.object.created;
+    for state in [
+        json!({"status": "active", "cost": {"source": "tariff"}, "operated_by": {"network": {"heard_at": ended}}}),
+        json!({"status": "cancelled", "ended": ended}),
+        json!({"status": "failed", "ended": ended}),
+    ] {
+        let mut session = session.clone();
+        session.object.state = serde_json::from_value(state).unwrap();
+        assert!(march().bills(simulated(), eur(), &session).is_none());
+    }
+}
+
+#[test]
+fn the_lines_add_up_to_what_is_due_and_paid() {
+    for (paid, amount_paid) in [(0, None), (190, Some(190)), (1190, Some(1190))] {
+        let invoice = invoice(paid).object;
+        assert_eq!(
+            (invoice.amount_due, invoice.amount_paid),
+            (1190 - paid, amount_paid)
+        );
+        let line = &invoice.line_items[0];
+        assert_eq!(
+            (line.amount, line.unit_amount, line.net, line.tax),
+            (1190, 1190, 1000, 190)
+        );
+        assert!(
+            line.description.contains("30.007 kWh"),
+            "{}",
+            line.description
+        );
+    }
+}
+
+#[test]
+fn a_period_is_at_least_something_and_at_most_366_days() {
+    for (start, end, valid) in [
+        ("2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z", false),
+        ("2026-03-01T00:00:00Z", "2026-02-01T00:00:00Z", false),
+        ("2026-03-01T00:00:00Z", "2026-03-01T00:00:00.001Z", true),
+        ("2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z", true),
+        ("2024-01-01T00:00:00Z", "2025-01-01T00:00:00.001Z", false),
+    ] {
+        let body = new(json!({"period_start": start, "period_end": end}));
+        assert_eq!(body.check().is_ok(), valid, "{start} {end}");
+    }
+}
+
+#[test]
+fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
+    let now = at("2026-04-03T00:00:00Z");
+    let mut open = invoice(0);
+    assert_eq!(
+        open.void().unwrap_err().class(),
+        kernel::error::ErrorClass::Conflict
+    );
+    open.finalize(now).unwrap();
+    assert_eq!(
+        (open.object.status, open.object.paid_at),
+        (InvoiceStatus::Open, None)
+    );
+    assert_eq!(
+        open.finalize(now).unwrap_err().class(),
+        kernel::error::ErrorClass::Conflict
+    );
+    let mut settled = invoice(1190);
+    settled.finalize(now).unwrap();
+    assert_eq!(
+        (settled.object.status, settled.object.paid_at),
+        (InvoiceStatus::Paid, Some(now))
+    );
+    assert_eq!(
+        (settled.object.amount_due, settled.object.amount_paid),
+        (0, Some(1190))
+    );
+    assert!(settled.update(InvoiceChange::default()).is_err());
+    assert!(settled.void().is_err());
+}
+
+#[test]
+fn paying_moves_what_is_due_to_what_is_paid_and_a_decline_leaves_it() {
+    let now = at("2026-04-03T00:00:00Z");
+    let mut invoice = invoice(190);
+    invoice.finalize(now).unwrap();
+    let mut keys = Vec::new();
+    for succeeded in [false, true] {
+        invoice.begin_payment(method(json!({})), PaymentMethodInternal::default(), now);
+        let attempt = invoice.internal.attempt.clone().unwrap();
+        keys.push(attempt.key(&invoice.object.id));
+        assert!(invoice.void().is_err());
+        let transaction = invoice.end_payment(&attempt, succeeded, now);
+        assert_eq!(transaction.amount, 1000);
+        assert_eq!(
+            transaction.status == TransactionStatus::Succeeded,
+            succeeded
+        );
+    }
+    assert_ne!(keys[0], keys[1]);
+    assert_eq!(
+        (invoice.object.amount_due, invoice.object.amount_paid),
+        (0, Some(1190))
+    );
+    assert_eq!(
+        (invoice.object.status, invoice.object.paid_at),
+        (InvoiceStatus::Paid, Some(now))
+    );
+    assert!(invoice.object.check_payable().is_err());
+}
+
+#[test]
+fn an_invoice_is_paid_by_its_account_or_its_fleet() {
+    let mut invoice = invoice(0).object;
+    let (one, two) = (
+        Id::from_number(Kind::Fleet, 1),
+        Id::from_number(Kind::Fleet, 2),
+    );
+    let of_fleet = method(json!({"fleet": one}));
+    let of_driver = method(json!({"driver": Id::from_number(Kind::Driver, 1)}));
+    assert!(invoice.check_method(&method(json!({}))).is_ok());
+    assert!(invoice.check_method(&of_fleet).is_err());
+    assert!(invoice.check_method(&of_driver).is_err());
+    invoice.fleet = Some(one);
+    assert!(invoice.check_method(&of_fleet).is_ok());
+    invoice.fleet = Some(two);
+    assert!(invoice.check_method(&of_fleet).is_err());
+}
+
+#[test]
+fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
+    let now = at("2026-04-03T00:00:00Z");
+    let mut invoice = invoice(0);
+    assert_eq!(
+        (invoice.next_action_at(), invoice.concern(now)),
+        (None, None)
+    );
+    invoice.finalize(now).unwrap();
+    let late = invoice.object.due_date.plus(millis(1));
+    assert_eq!(invoice.next_action_at(), Some(late));
+    assert_eq!(invoice.concern(invoice.object.due_date), None);
+    assert_eq!(invoice.concern(late), Some(Concern::Overdue));
+    let method = method(json!({}));
+    invoice.begin_payment(method, PaymentMethodInternal::default(), now);
+    let lost = now.plus(LEASE);
+    assert_eq!(
+        (invoice.next_action_at(), invoice.concern(now)),
+        (Some(lost), None)
+    );
+    assert_eq!(invoice.concern(lost), Some(Concern::LostPayment));
+    let attempt = invoice.internal.attempt.clone().unwrap();
+    invoice.end_payment(&attempt, false, now);
+    invoice.mark_overdue();
+    assert_eq!(
+        (invoice.next_action_at(), invoice.concern(late)),
+        (None, None)
+    );
+    let later = InvoiceChange {
+        due_date: Change::Set(late),
+        ..InvoiceChange::default()
+    };
+    invoice.update(later).unwrap();
+    assert_eq!(invoice.next_action_at(), Some(late.plus(millis(1))));
+    invoice.void().unwrap();
+    assert_eq!(invoice.next_action_at(), None);
+}

@@ -1,0 +1,198 @@
+//! The transitions of an invoice: each checks its condition, changes the invoice and its internal state, and records the event.
+
+use super::{
+    Attempt, Concern, Invoice, InvoiceChange, InvoiceInternal, InvoiceStatus, LEASE, LineType,
+};
+use crate::check_size;
+use crate::event_type::EventType;
+use crate::payment_method::{PaymentMethod, PaymentMethodInternal};
+use crate::stored::Stored;
+use crate::transaction::{Transaction, TransactionStatus};
+use kernel::error::{Code, Result};
+use kernel::fields::patch::Change;
+use kernel::id::{Id, Kind};
+use kernel::time::{Timestamp, millis};
+
+impl Stored<Invoice> {
+    /// Applies an update to a draft or open invoice; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// `invoice_update_invalid_state` in any other state.
+    pub fn update(&mut self, change: InvoiceChange) -> Result<()> {
+        if !matches!(
+            self.object.status,
+            InvoiceStatus::Draft | InvoiceStatus::Open
+        ) {
+            return Err(Code::InvoiceUpdateInvalidState
+                .because("Only a draft or an open invoice can be updated."));
+        }
+        let InvoiceChange {
+            description,
+            due_date,
+            metadata,
+        } = change;
+        description.apply(&mut self.object.description);
+        self.internal.overdue_notified &= due_date == Change::Keep;
+        due_date.apply(&mut self.object.due_date);
+        self.object
+            .metadata
+            .merge(metadata)
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        check_size(&self.object)
+            .map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
+        Ok(())
+    }
+
+    /// What has to be done about the invoice, and when; the more urgent first.
+    pub(super) fn concerns(&self) -> impl Iterator<Item = (Timestamp, Concern)> {
+        let InvoiceInternal {
+            attempt,
+            finalize_at,
+            overdue_notified,
+            sessions_unpaid,
+            ..
+        } = &self.internal;
+        let is = |status| self.object.status == status;
+        let lost = attempt.as_ref().map(|attempt| attempt.begun.plus(LEASE));
+        let overdue = self.object.due_date.plus(millis(1));
+        let overdue = (!overdue_notified).then_some(overdue);
+        let unpaid = self.object.paid_at.filter(|_| *sessions_unpaid);
+        let concern = |at: Option<Timestamp>, concern| at.map(|at| (at, concern));
+        [
+            concern(
+                finalize_at.filter(|_| is(InvoiceStatus::Draft)),
+                Concern::Final,
+            ),
+            concern(
+                lost.filter(|_| is(InvoiceStatus::Open)),
+                Concern::LostPayment,
+            ),
+            concern(
+                overdue.filter(|_| is(InvoiceStatus::Open)),
+                Concern::Overdue,
+            ),
+            concern(
+                unpaid.filter(|_| is(InvoiceStatus::Paid)),
+                Concern::UnpaidSessions,
+            ),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// What has to be done about the invoice now.
+    pub fn concern(&self, now: Timestamp) -> Option<Concern> {
+        let mut due = self.concerns().filter(|(at, _)| *at <= now);
+        due.next().map(|(_, concern)| concern)
+    }
+
+    /// Records that the invoice is overdue.
+    pub fn mark_overdue(&mut self) {
+        self.record(EventType::InvoiceOverdue);
+        self.internal.overdue_notified = true;
+    }
+
+    /// Schedules the finalization of a draft.
+    pub fn finalize_later(&mut self, at: Timestamp) {
+        self.internal.finalize_at = Some(at);
+    }
+
+    /// Records that all sessions and fees of the paid invoice are marked as paid.
+    pub fn mark_lines_paid(&mut self) {
+        self.internal.sessions_unpaid = false;
+    }
+
+    /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
+    ///
+    /// # Errors
+    /// `invoice_finalize_invalid_state` unless it is a draft.
+    pub fn finalize(&mut self, now: Timestamp) -> Result<()> {
+        if self.object.status != InvoiceStatus::Draft {
+            return Err(Code::InvoiceFinalizeInvalidState.because("Only a draft can be finalized."));
+        }
+        self.object.status = InvoiceStatus::Open;
+        self.record(EventType::InvoiceFinalized);
+        if self.object.amount_due == 0 {
+            self.settle(None, now);
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, method: Option<Id>, now: Timestamp) {
+        let mut shown = self.object.line_items.iter();
+        // Where nothing is due, a session may be paid by a credit.
+        let is_credited =
+            self.object.line_items_has_more || shown.any(|line| line.kind == LineType::Adjustment);
+        self.internal.sessions_unpaid = self.object.amount_due > 0 || is_credited;
+        self.object.amount_paid =
+            Some(self.object.amount_paid.unwrap_or(0) + self.object.amount_due);
+        self.object.amount_due = 0;
+        self.object.paid_at = Some(now);
+        self.object.payment_method = method;
+        self.object.status = InvoiceStatus::Paid;
+        self.record(EventType::InvoicePaid);
+    }
+
+    /// Voids the invoice, so that its sessions can be billed by another.
+    ///
+    /// # Errors
+    /// `invoice_void_invalid_state` unless it is open or uncollectible, and while a payment is in progress.
+    pub fn void(&mut self) -> Result<()> {
+        let refuse = |why: &'static str| Err(Code::InvoiceVoidInvalidState.because(why));
+        if !matches!(
+            self.object.status,
+            InvoiceStatus::Open | InvoiceStatus::Uncollectible
+        ) {
+            return refuse("Only an open or uncollectible invoice can be voided.");
+        }
+        if self.internal.attempt.is_some() {
+            return refuse("A payment of the invoice is in progress.");
+        }
+        self.object.status = InvoiceStatus::Void;
+        self.record(EventType::InvoiceVoided);
+        Ok(())
+    }
+
+    /// Starts an attempt to pay, and returns the pending transaction of its charge.
+    pub fn begin_payment(
+        &mut self,
+        method: PaymentMethod,
+        method_internal: PaymentMethodInternal,
+        now: Timestamp,
+    ) -> Transaction {
+        self.internal.attempts += 1;
+        let attempt = Attempt {
+            number: self.internal.attempts,
+            method,
+            method_internal,
+            begun: now,
+            transaction: Id::new(Kind::Transaction, now),
+        };
+        let transaction = self
+            .object
+            .transaction(&attempt, TransactionStatus::Pending);
+        self.internal.attempt = Some(attempt);
+        transaction
+    }
+
+    /// Ends an attempt to pay, and returns the transaction of its charge with the outcome.
+    pub fn end_payment(
+        &mut self,
+        attempt: &Attempt,
+        succeeded: bool,
+        now: Timestamp,
+    ) -> Transaction {
+        let status = match succeeded {
+            true => TransactionStatus::Succeeded,
+            false => TransactionStatus::Failed,
+        };
+        let transaction = self.object.transaction(attempt, status);
+        self.internal.attempt = None;
+        if succeeded {
+            self.settle(Some(attempt.method.id.clone()), now);
+        } else {
+            self.record(EventType::InvoicePaymentFailed);
+        }
+        transaction
+    }
+}

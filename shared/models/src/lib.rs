@@ -1,0 +1,120 @@
+//! The resources: one file each, with fields, bodies, validation and state changes. Nothing here speaks HTTP or DynamoDB.
+
+pub mod account;
+pub mod action;
+pub mod adjustment;
+pub mod api_key;
+pub mod body;
+pub mod charge_card;
+pub mod charging;
+pub mod charging_session;
+pub mod charging_station;
+pub mod condition;
+pub mod driver;
+pub mod estimation;
+pub mod event;
+pub mod event_type;
+#[cfg(test)]
+mod fixtures;
+pub mod fleet;
+pub mod invoice;
+pub mod network;
+pub mod operation;
+pub mod payment_method;
+pub mod policy;
+pub mod ports;
+pub mod report;
+pub mod reservation;
+pub mod schema;
+pub mod stored;
+pub mod test_token;
+pub mod token;
+pub mod transaction;
+pub mod vehicle;
+pub mod vehicle_telemetry;
+pub mod webhook_delivery;
+pub mod webhook_endpoint;
+pub mod webhooks;
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use kernel::error::{Error, Result};
+use kernel::size::Size;
+
+/// How many entries a list in a body may have.
+pub const MAX_LIST: usize = 100;
+
+/// How large an object may become by a request, in bytes of JSON. Its row and the event with its snapshot then stay well
+/// below the 400 KB that DynamoDB allows an item: what the service itself adds later is a few kilobytes.
+pub const MAX_OBJECT: usize = 150 * 1024;
+
+/// Refuses an object that a request makes too large.
+///
+/// # Errors
+/// 400 that names the limit; `param` is the largest member.
+pub fn check_size<T: Serialize>(object: &T) -> Result<()> {
+    if Size::of(object)?.bytes <= MAX_OBJECT {
+        return Ok(());
+    }
+    let value = serde_json::to_value(object).map_err(Error::internal)?;
+    let members = value.as_object().into_iter().flatten();
+    let largest = members.max_by_key(|(_, member)| Size::of(member).unwrap_or_default().bytes);
+    let param = largest.map_or("", |(name, _)| name);
+    let message = format!(
+        "the object would be larger than {} KiB as JSON, the most an object can be",
+        MAX_OBJECT / 1024
+    );
+    Err(Error::invalid(param, message))
+}
+
+/// The new object, unless the request makes it too large.
+///
+/// # Errors
+/// As [`check_size`].
+pub fn sized<T: Serialize>(object: T) -> Result<T> {
+    check_size(&object)?;
+    Ok(object)
+}
+
+/// A list of a body, checked: at most [`MAX_LIST`] entries, none twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Distinct<T>(Vec<T>);
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> std::ops::Deref for Distinct<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> From<Distinct<T>> for Vec<T> {
+    fn from(list: Distinct<T>) -> Self {
+        list.0
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Eq + Hash> Deserialize<'de> for Distinct<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = Vec::deserialize(deserializer)?;
+        if entries.len() > MAX_LIST {
+            let message = format!("must have at most {MAX_LIST} entries");
+            return Err(de::Error::custom(message));
+        }
+        let mut seen = HashSet::new();
+        if !entries.iter().all(|entry| seen.insert(entry)) {
+            return Err(de::Error::custom("must not name the same entry twice"));
+        }
+        Ok(Self(entries))
+    }
+}

@@ -1,0 +1,243 @@
+//! What the service needs from outside besides the table: a clock, queues, and one-time schedules.
+
+pub mod files;
+pub mod network;
+pub mod payments;
+
+use std::collections::BTreeSet;
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use kernel::error::Result;
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use kernel::time::{SignedDuration, Timestamp, millis, minutes};
+
+/// What time it is.
+pub trait Clock: Send + Sync {
+    /// The service's time: that of everything that happens in it. Local runs and tests can move it.
+    fn now(&self) -> Timestamp;
+
+    /// The machine's time, which cannot be moved: that of what others compare with their own clocks, such as the time of a signature.
+    /// A clock that is not connected with that of a machine has one time only.
+    fn wall_clock(&self) -> Timestamp {
+        self.now()
+    }
+}
+
+/// Hands messages to the functions that work on them: at least once each, in no order.
+pub trait Queue: Send + Sync {
+    /// Sends a message that arrives after so many seconds, at most 900.
+    fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>>;
+
+    /// Puts a change that can never be relayed where an operator finds it.
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>>;
+}
+
+/// A change of the table that can never be relayed, without its content, which may be too large for a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedChange {
+    /// The object that changed; none for a row that belongs to no object.
+    pub object: Option<Id>,
+    /// The key of the row.
+    pub pk: String,
+    pub sk: String,
+    /// Which write of the row it was.
+    pub version: Option<u64>,
+    pub error: String,
+    pub failed_at: Timestamp,
+}
+
+/// Sends messages at a moment that is further away than a queue can wait.
+pub trait Schedules: Send + Sync {
+    /// Sends the message at that moment. A schedule of the same name is replaced.
+    fn set<'a>(
+        &'a self,
+        name: &'a str,
+        at: Timestamp,
+        message: &'a Message,
+    ) -> BoxFuture<'a, Result<()>>;
+
+    /// Removes the schedule of that name, if there is one.
+    fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>>;
+}
+
+/// A place in a partition of the index of what is due: the keys of a row in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueCursor {
+    pub pk: String,
+    pub sk: String,
+    pub next_at: String,
+}
+
+/// A message of a queue: a job for a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// The function that does the job, and whose queue the message is sent to.
+    pub function: &'static str,
+    /// The name of the job.
+    pub job: &'static str,
+    pub subject: JobSubject,
+    /// The name of its schedule, if it has one: at most 64 characters.
+    pub schedule: String,
+    /// The job as JSON.
+    pub body: String,
+}
+
+/// What a job is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobSubject {
+    /// The owner of the object. None for the work of charging networks, which belong to no account.
+    pub tenant: Option<Tenant>,
+    pub object: Option<Id>,
+    /// A webhook endpoint or a charging network that may take long to respond.
+    pub waits_for: Option<Id>,
+}
+
+impl JobSubject {
+    /// An object of a tenant.
+    pub fn of(tenant: &Tenant, object: &Id) -> Self {
+        Self {
+            tenant: Some(tenant.clone()),
+            object: Some(object.clone()),
+            waits_for: None,
+        }
+    }
+
+    /// An object that belongs to no tenant.
+    pub fn shared(object: &Id) -> Self {
+        Self {
+            object: Some(object.clone()),
+            ..Self::default()
+        }
+    }
+
+    /// The same, with whom the job waits for.
+    #[must_use]
+    pub fn waiting_for(mut self, other: &Id) -> Self {
+        self.waits_for = Some(other.clone());
+        self
+    }
+}
+
+/// The names of the schedules that an object of a tenant may have: that of the object itself, and for an event those of its
+/// deliveries to these endpoints.
+pub fn schedule_names(id: &Id, endpoints: &BTreeSet<Id>) -> Vec<String> {
+    match id.kind() {
+        Some(
+            Kind::Reservation
+            | Kind::ChargingSession
+            | Kind::Invoice
+            | Kind::Report
+            | Kind::Transaction
+            | Kind::ChargeCard
+            | Kind::Fleet,
+        ) => vec![id.to_string()],
+        Some(Kind::Event) => {
+            let names = endpoints.iter();
+            names
+                .map(|endpoint| delivery_schedule(id, endpoint))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The name of the schedule of a delivery.
+pub fn delivery_schedule(event: &Id, endpoint: &Id) -> String {
+    digest_of("deliver", &format!("{event} {endpoint}"))
+}
+
+/// The name of a schedule that belongs to no single object.
+pub fn digest_of(what: &str, name: &str) -> String {
+    let digest = Sha256::digest(name);
+    format!("{what}-{}", hex::encode(&digest[..16]))
+}
+
+/// The longest a queue can hold a message back.
+const QUEUE_DELAY: SignedDuration = minutes(15);
+
+/// Sends a message at a moment: at once, on the queue's delay, or on a schedule, by how far away it is.
+///
+/// # Errors
+/// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
+pub async fn send_at(
+    queue: &dyn Queue,
+    schedules: &dyn Schedules,
+    now: Timestamp,
+    at: Timestamp,
+    message: &Message,
+) -> Result<()> {
+    let wait = at.since(now);
+    if wait > QUEUE_DELAY {
+        return schedules.set(&message.schedule, at, message).await;
+    }
+    let seconds =
+        u16::try_from((wait.max(SignedDuration::ZERO) + millis(999)).as_secs()).unwrap_or(900);
+    queue.send(message, seconds).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
+
+    impl Queue for Notes {
+        fn send<'a>(&'a self, _: &'a Message, delay: u16) -> BoxFuture<'a, Result<()>> {
+            self.0.lock().unwrap().push(format!("queue {delay}"));
+            Box::pin(async { Ok(()) })
+        }
+
+        fn fail<'a>(&'a self, _: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    impl Schedules for Notes {
+        fn set<'a>(
+            &'a self,
+            name: &'a str,
+            _: Timestamp,
+            _: &'a Message,
+        ) -> BoxFuture<'a, Result<()>> {
+            assert!(name.len() <= 64);
+            self.0.lock().unwrap().push("schedule".into());
+            Box::pin(async { Ok(()) })
+        }
+
+        fn remove<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    #[tokio::test]
+    async fn short_waits_ride_on_the_queue_and_long_ones_on_a_schedule() {
+        let message = Message {
+            function: "deliver-webhook",
+            job: "deliver-webhook",
+            subject: JobSubject::default(),
+            schedule: "deliver".into(),
+            body: "{}".into(),
+        };
+        let notes = Notes::default();
+        let now = Timestamp::from_unix_millis(0);
+        for wait in [-5, 0, 1, 4_999, 900_000, 900_001] {
+            let sent = send_at(&notes, &notes, now, now.plus(millis(wait)), &message);
+            sent.await.unwrap();
+        }
+        let want = [
+            "queue 0",
+            "queue 0",
+            "queue 1",
+            "queue 5",
+            "queue 900",
+            "schedule",
+        ];
+        assert_eq!(*notes.0.lock().unwrap(), want);
+    }
+}

@@ -1,0 +1,134 @@
+//! What starts and stops the current at a charging station, and keeps an EVSE free: the charging network that operates it.
+//!
+//! An answer says what became of a command so far. A pending one is followed by a result, which the network sends later
+//! (`SentCommand` of the table), or by nothing: whoever has sent the command waits for its result until a deadline,
+//! and decides then. No command is sent a second time by an adapter, because the first one may have had its effect.
+//!
+//! There are two adapters, in `functions/src/networks/operator.rs`: a simulation, which accepts everything at once, for stations
+//! without a network in test mode; and OCPI.
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+use crate::network::{EvseId, ObjectId};
+use crate::token::Token;
+use kernel::error::Result;
+use kernel::id::Id;
+use kernel::origin::Tenant;
+use kernel::time::Timestamp;
+
+/// What operates charging stations.
+pub trait Network: Send + Sync {
+    /// Starts a charging session.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached. What goes wrong at the network is in the answer.
+    fn start<'a>(&'a self, request: &'a StartRequest) -> BoxFuture<'a, Result<CommandStatus>>;
+
+    /// Ends a charging session that the network has reported.
+    ///
+    /// # Errors
+    /// As [`Network::start`].
+    fn stop<'a>(&'a self, request: &'a StopRequest) -> BoxFuture<'a, Result<CommandStatus>>;
+
+    /// Keeps an EVSE free for a token, until a moment.
+    ///
+    /// # Errors
+    /// As [`Network::start`].
+    fn reserve<'a>(&'a self, request: &'a ReserveRequest) -> BoxFuture<'a, Result<CommandStatus>>;
+
+    /// Ends a reservation at the network.
+    ///
+    /// # Errors
+    /// As [`Network::start`].
+    fn cancel<'a>(&'a self, request: &'a CancelRequest) -> BoxFuture<'a, Result<CommandStatus>>;
+}
+
+/// What became of a command so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandStatus {
+    /// It is done.
+    Accepted,
+    /// It is not done, and will not be as far as the network has said.
+    Rejected(Rejection),
+    /// The station's result follows, or is lost. `command` is the id under which it is stored, and `until` the moment after which the
+    /// network does not expect it any more. The command may have its effect in any case.
+    Pending { command: Id, until: Timestamp },
+}
+
+/// What a network has said since it was asked to keep an EVSE free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReserveOutcome {
+    /// Nothing, or that the station has not answered in time: it may still keep the EVSE free.
+    Open,
+    Kept,
+    /// It does not keep the EVSE free, or does not any more.
+    Refused,
+}
+
+/// Why a command is not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rejection {
+    /// The network refuses it.
+    Refused,
+    /// The network does not know the session or the reservation.
+    Unknown,
+    /// The network does not offer it, for this station or at all.
+    NotSupported,
+    /// The network has answered with an error.
+    Failed,
+    /// It was not sent: the network is not connected.
+    NotSent,
+}
+
+/// The object that a command is about: a charging session or a reservation of a tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    pub tenant: Tenant,
+    pub id: Id,
+}
+
+/// Where a command is to be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub evse: EvseId,
+    /// The connector within the EVSE.
+    pub connector: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    /// The charging session.
+    pub subject: Subject,
+    pub place: Place,
+    /// What the network bills the session to.
+    pub token: Token,
+}
+
+#[derive(Debug, Clone)]
+pub struct StopRequest {
+    /// The charging session.
+    pub subject: Subject,
+    /// The session of the network.
+    pub session: ObjectId,
+}
+
+#[derive(Debug, Clone)]
+pub struct ReserveRequest {
+    /// The reservation.
+    pub subject: Subject,
+    pub place: Place,
+    /// Who may charge there in the meantime.
+    pub token: Token,
+    /// What the network is to call the reservation: at most 36 characters. A second request with the same id replaces the first.
+    pub reservation_id: String,
+    pub expires: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+pub struct CancelRequest {
+    /// The reservation.
+    pub subject: Subject,
+    pub reservation_id: String,
+}

@@ -1,0 +1,289 @@
+//! Reservations: a request for a charging window in an area, which is confirmed later with a station and a connector.
+//!
+//! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled. While it is confirmed at the station of a
+//! charging network, [`outward`] keeps the EVSE free there.
+
+mod assignment;
+pub mod outward;
+mod outward_transitions;
+mod request;
+mod state;
+#[cfg(test)]
+mod tests;
+mod transitions;
+pub mod unused;
+mod view;
+
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::ToSchema;
+
+pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
+pub use self::outward::GRACE;
+use self::outward::RefusedEvse;
+pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
+use self::request::{LATEST, check_types, check_window, coded, invalid};
+pub use self::state::{
+    FailedReason, Fee, FeeState, ReservationState, ReservationStatus, Reserved, Step,
+};
+use super::action::Action;
+use super::check_size;
+use super::driver::Driver;
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
+use super::vehicle::{ConnectorType, Vehicle};
+use kernel::error::Result;
+use kernel::fields::metadata::Metadata;
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::{SignedDuration, Timestamp, minutes};
+use kernel::window::Window;
+
+/// How long before `ideal_start` the first attempt to confirm is made.
+pub const LEAD: SignedDuration = minutes(30);
+/// The time between two attempts to confirm.
+pub const RETRY: SignedDuration = minutes(5);
+
+/// A reservation as it is stored. It is serialized as clients see it (`view`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
+pub struct Reservation {
+    pub id: Id,
+    pub cancellation_policy: CancellationPolicy,
+    pub connector_type: Vec<ConnectorType>,
+    pub created: Timestamp,
+    pub currency: Currency,
+    pub driver: Id,
+    pub earliest_start: Option<Timestamp>,
+    pub ideal_end: Timestamp,
+    pub ideal_start: Timestamp,
+    pub latest_end: Option<Timestamp>,
+    pub location: Area,
+    /// The result of the last attempt to confirm.
+    pub match_summary: Option<MatchSummary>,
+    pub metadata: Metadata,
+    pub payment_method: Option<Id>,
+    /// Minor units of `currency`, fixed at creation.
+    pub reservation_fee: i64,
+    pub state: ReservationState,
+    pub updated: Timestamp,
+    pub vehicle: Id,
+}
+
+impl Object for Reservation {
+    type Internal = ReservationInternal;
+
+    const KIND: Kind = Kind::Reservation;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn stored<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        stored.object.state.next_action()
+    }
+}
+
+/// What is stored with a reservation and does not change with its state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReservationInternal {
+    /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
+    pub charging_standard: ConnectorType,
+    /// The vehicle's fleet.
+    pub fleet: Option<Id>,
+    /// The invoice that claimed the fee.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invoice: Option<Id>,
+}
+
+impl Default for ReservationInternal {
+    fn default() -> Self {
+        Self {
+            charging_standard: ConnectorType::Type2,
+            fleet: None,
+            invoice: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CancellationPolicy {
+    #[serde(rename = "type")]
+    pub kind: CancellationType,
+    /// Seconds before the start.
+    pub free_until_before: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CancellationType {
+    FreeCancellation,
+    NonRefundable,
+}
+
+/// The price of a reservation, which is fixed at its creation.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    pub currency: Currency,
+    /// Minor units.
+    pub fee: i64,
+}
+
+/// When the first attempt to confirm is made.
+fn first_attempt(ideal_start: Timestamp, now: Timestamp) -> Timestamp {
+    ideal_start.plus(-LEAD).max(now)
+}
+
+impl Reservation {
+    /// A new, pending reservation; the body has passed [`NewReservation::check`].
+    ///
+    /// # Errors
+    /// `reservation_invalid_input` with the field at fault.
+    pub fn new(
+        new: NewReservation,
+        driver: &Driver,
+        vehicle: &Vehicle,
+        terms: Terms,
+        now: Timestamp,
+    ) -> Result<Stored<Self>> {
+        if !driver.is_active() {
+            return Err(invalid("driver", "the driver is not active"));
+        }
+        if !vehicle.is_active() {
+            return Err(invalid("vehicle", "the vehicle is not active"));
+        }
+        if !driver.may_drive(vehicle) {
+            return Err(invalid(
+                "driver",
+                "the driver is neither one of the vehicle's nor in its fleet",
+            ));
+        }
+        let reservation = Self {
+            id: Id::new(Kind::Reservation, now),
+            cancellation_policy: CancellationPolicy {
+                kind: CancellationType::FreeCancellation,
+                free_until_before: 1800,
+            },
+            connector_type: new.connector_type,
+            created: now,
+            currency: terms.currency,
+            driver: new.driver,
+            earliest_start: new.earliest_start,
+            ideal_end: new.ideal_end,
+            ideal_start: new.ideal_start,
+            latest_end: new.latest_end,
+            location: new.location,
+            match_summary: None,
+            metadata: Metadata::new(new.metadata)?,
+            payment_method: new.payment_method,
+            reservation_fee: terms.fee,
+            state: ReservationState::Pending {
+                next_attempt: first_attempt(new.ideal_start, now),
+            },
+            updated: now,
+            vehicle: new.vehicle,
+        };
+        reservation.check_plug(vehicle.charging_standard)?;
+        check_size(&reservation).map_err(coded)?;
+        let internal = ReservationInternal {
+            charging_standard: vehicle.charging_standard,
+            fleet: Some(vehicle.fleet.clone()),
+            ..ReservationInternal::default()
+        };
+        Ok(Stored::with_internal(reservation, internal).recording(EventType::ReservationCreated))
+    }
+
+    fn check(&self, standard: ConnectorType) -> Result<()> {
+        check_window(
+            self.ideal_start,
+            self.ideal_end,
+            self.earliest_start,
+            self.latest_end,
+        )?;
+        self.location.check()?;
+        check_types(&self.connector_type)?;
+        self.check_plug(standard)
+    }
+
+    fn check_plug(&self, standard: ConnectorType) -> Result<()> {
+        if !self.connector_type.contains(&standard) {
+            return Err(invalid(
+                "connector_type",
+                "must include the vehicle's charging_standard",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, whatever `latest_end` is
+    /// stored: at one attempt every 5 minutes from 30 minutes before `ideal_start` on, that bounds the number of attempts at 2,023.
+    fn last_attempt(&self) -> Timestamp {
+        let length = self.ideal_end.since(self.ideal_start);
+        let latest_start = self.latest_end.map(|end| end.plus(-length));
+        self.ideal_start
+            .max(latest_start.unwrap_or(self.ideal_start))
+            .min(self.ideal_start.plus(LATEST))
+    }
+
+    /// Whether cancelling is free: before the reservation is confirmed, and until `free_until_before` seconds before the start.
+    fn is_free_to_cancel(&self, now: Timestamp) -> bool {
+        let CancellationPolicy {
+            kind,
+            free_until_before,
+        } = self.cancellation_policy;
+        let Some(reserved) = self.state.reserved() else {
+            return true;
+        };
+        let last = reserved
+            .window
+            .from
+            .plus_seconds(-i64::from(free_until_before));
+        kind == CancellationType::FreeCancellation && now <= last
+    }
+
+    /// Whether a connector of this station is reserved.
+    pub fn is_for(&self, station: &Id) -> bool {
+        self.status() == ReservationStatus::Confirmed
+            && self
+                .state
+                .reserved()
+                .is_some_and(|reserved| reserved.station == *station)
+    }
+
+    pub fn status(&self) -> ReservationStatus {
+        self.state.status()
+    }
+
+    /// The window that is or was reserved.
+    pub fn window(&self) -> Option<Window> {
+        self.state.reserved().map(|reserved| reserved.window)
+    }
+
+    /// The EVSEs that their networks have refused to keep free.
+    pub fn refused_evses(&self) -> &[RefusedEvse] {
+        let reserved = self.state.reserved();
+        reserved.map_or(&[], |reserved| &reserved.refused_evses)
+    }
+
+    /// Whether the reservation is confirmed, and its vehicle does not charge on it yet.
+    pub fn awaits_vehicle(&self) -> bool {
+        self.status() == ReservationStatus::Confirmed && self.state.session().is_none()
+    }
+
+    /// What is due, in minor units: from the confirmation on the reservation's own fee.
+    pub fn fee_due(&self) -> i64 {
+        match (&self.state, self.state.fee()) {
+            (ReservationState::Confirmed { .. }, _) => self.reservation_fee,
+            (_, FeeState::Due { amount, .. }) => amount,
+            _ => 0,
+        }
+    }
+
+    /// What a charge of the fee is called.
+    pub fn fee_description(&self) -> String {
+        format!("Fee of reservation {}", self.id)
+    }
+}

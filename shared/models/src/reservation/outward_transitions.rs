@@ -1,0 +1,184 @@
+//! The transitions of a confirmed reservation at the network of its station, whose states are in [`super::outward`].
+
+use super::outward::{OutwardReservation, OutwardState, PATIENCE, RefusedEvse};
+use super::{Reservation, ReservationState, Step};
+use crate::action::Action;
+use crate::stored::Stored;
+use kernel::id::Id;
+use kernel::time::Timestamp;
+
+impl Stored<Reservation> {
+    /// The outward reservation, while the reservation waits for its vehicle.
+    pub fn outward(&self) -> Option<&OutwardReservation> {
+        match &self.object.state {
+            ReservationState::Confirmed {
+                reserved,
+                step: Step::Arrival,
+            } => reserved.outward.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The station, and the id at its network, of the reservation that the network has to cancel now that this one is no longer as it was
+    /// `before`.
+    pub fn to_cancel<'a>(&self, before: &'a Self, now: Timestamp) -> Option<(&'a Id, &'a str)> {
+        let confirmed = |state: &'_ ReservationState| match state {
+            ReservationState::Confirmed { reserved, .. } => {
+                Some(reserved.outward.as_ref()?.id.clone())
+            }
+            _ => None,
+        };
+        let ReservationState::Confirmed { reserved, .. } = &before.object.state else {
+            return None;
+        };
+        let outward = reserved.outward.as_ref()?;
+        let is_kept = confirmed(&self.object.state).as_ref() == Some(&outward.id);
+        let ends = outward.is_sent() && reserved.expires() > now && !is_kept;
+        ends.then_some((&reserved.station, outward.id.as_str()))
+    }
+
+    /// Whether RESERVE_NOW is to be sent now.
+    pub fn is_outward_due(&self, now: Timestamp) -> bool {
+        self.is_due(Action::ReserveAtNetwork, now)
+            && self.outward().is_some_and(|one| !one.is_sent())
+    }
+
+    /// Records that RESERVE_NOW is about to be sent.
+    pub fn begin_outward(&mut self, now: Timestamp) {
+        let until = now.plus(PATIENCE);
+        let command = None;
+        self.set_outward(OutwardState::Sent { command, until });
+    }
+
+    /// Records the command whose result is waited for.
+    pub fn await_outward(&mut self, command: Id, now: Timestamp) {
+        let until = match self.outward().map(|outward| &outward.state) {
+            Some(OutwardState::Sent { until, .. }) => *until,
+            _ => now.plus(PATIENCE),
+        };
+        let command = Some(command);
+        self.set_outward(OutwardState::Sent { command, until });
+    }
+
+    /// Records that the network keeps the EVSE free. What is left is to see whether the vehicle comes.
+    pub fn accept_outward(&mut self, command: Option<Id>) {
+        self.set_outward(OutwardState::Accepted { command });
+    }
+
+    fn set_outward(&mut self, state: OutwardState) {
+        let reserved = self.object.state.reserved_mut();
+        if let Some(outward) = reserved.and_then(|reserved| reserved.outward.as_mut()) {
+            outward.state = state;
+        }
+    }
+
+    /// Records that the network does not keep the EVSE free: the reservation is matched again now, without that EVSE.
+    pub fn refuse_outward(&mut self, now: Timestamp) {
+        let ReservationState::Confirmed { reserved, step } = &mut self.object.state else {
+            return;
+        };
+        if reserved.outward.take().is_none() {
+            return;
+        }
+        let refused = RefusedEvse {
+            station: reserved.station.clone(),
+            evse: reserved.evse.clone(),
+        };
+        if !reserved.refused_evses.contains(&refused) {
+            reserved.refused_evses.push(refused);
+        }
+        *step = Step::Rematch { next_attempt: now };
+    }
+
+    /// Whether a network has refused to keep the reserved EVSE free.
+    pub fn is_refused(&self) -> bool {
+        self.object.state.reserved().is_some_and(|reserved| {
+            let mut refused = reserved.refused_evses.iter();
+            refused.any(|one| one.station == reserved.station && one.evse == reserved.evse)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outward::{AHEAD, GRACE};
+    use super::super::tests::confirmed_at_network;
+    use super::*;
+    use kernel::id::Kind;
+    use kernel::time::{SECOND, millis, minutes};
+
+    fn command(number: u128) -> Id {
+        Id::from_number(Kind::NetworkCommand, number)
+    }
+
+    #[test]
+    fn a_reservation_is_sent_fifteen_minutes_before_its_start_or_at_once() {
+        let (row, start) = confirmed_at_network(minutes(60));
+        let due = start.plus(-AHEAD);
+        assert_eq!(row.next_action_at(), Some(due));
+        assert!(!row.is_outward_due(due.plus(millis(-1))) && row.is_outward_due(due));
+        let outward = row.outward().unwrap();
+        assert_eq!(outward.id.len(), 32);
+        let reserved = row.object.state.reserved().unwrap();
+        assert_eq!(reserved.expires(), start.plus(GRACE));
+        let (row, start) = confirmed_at_network(minutes(5));
+        assert!(row.is_outward_due(start.plus(minutes(-5))));
+    }
+
+    #[test]
+    fn a_result_is_waited_for_once_and_then_the_vehicle_is() {
+        let (mut row, start) = confirmed_at_network(minutes(10));
+        let now = start.plus(minutes(-10));
+        row.begin_outward(now);
+        let until = now.plus(PATIENCE);
+        assert_eq!(row.next_action_at(), Some(until));
+        // It is sent once, even if nobody has noted the response.
+        assert!(!row.is_outward_due(now) && !row.is_outward_due(until));
+        row.await_outward(command(1), now.plus(SECOND));
+        assert_eq!(row.next_action_at(), Some(until));
+        assert!(!row.is_outward_due(now.plus(SECOND)));
+        row.accept_outward(Some(command(1)));
+        assert_eq!(row.next_action_at(), Some(start.plus(GRACE)));
+    }
+
+    #[test]
+    fn an_evse_that_is_refused_is_given_up() {
+        let (mut row, start) = confirmed_at_network(minutes(10));
+        let now = start.plus(minutes(-10));
+        let before = row.clone();
+        row.begin_outward(now);
+        let sent = row.clone();
+        row.refuse_outward(now);
+        assert!(row.is_refused() && row.outward().is_none());
+        assert_eq!(row.next_action_at(), Some(now));
+        assert!(row.to_cancel(&before, now).is_none());
+        assert!(row.is_due(Action::ConfirmReservation, now));
+        let cancelled = row.to_cancel(&sent, now).map(|(_, id)| id);
+        assert_eq!(cancelled, sent.outward().map(|one| one.id.as_str()));
+        // The network does so by itself when it has expired.
+        assert!(row.to_cancel(&sent, start.plus(GRACE)).is_none());
+        row.refuse_outward(now);
+        assert_eq!(row.object.refused_evses().len(), 1);
+    }
+
+    #[test]
+    fn whatever_ends_a_reservation_cancels_it_at_the_network() {
+        let (mut row, start) = confirmed_at_network(minutes(10));
+        let now = start.plus(minutes(-10));
+        row.begin_outward(now);
+        row.accept_outward(None);
+        let before = row.clone();
+        assert!(row.to_cancel(&before, now).is_none());
+        let session = Id::from_number(Kind::ChargingSession, 1);
+        row.fulfil(&session);
+        assert!(row.to_cancel(&before, now).is_none() && row.outward().is_none());
+        let charging = row.clone();
+        row.complete(&session, now);
+        assert!(row.to_cancel(&charging, now).is_some());
+        let mut row = before.clone();
+        row.cancel(now).unwrap();
+        assert!(row.to_cancel(&before, now).is_some());
+        let over = row.clone();
+        assert!(row.to_cancel(&over, now).is_none());
+    }
+}

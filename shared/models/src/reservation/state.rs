@@ -1,0 +1,282 @@
+//! The states of a reservation, each with its data.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::outward::{GRACE, OutwardReservation, OutwardState, RefusedEvse, UnusedReservation};
+use crate::action::Action;
+use crate::stored::is_default;
+use kernel::id::Id;
+use kernel::time::Timestamp;
+use kernel::window::Window;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum ReservationState {
+    /// No connector is reserved yet.
+    Pending { next_attempt: Timestamp },
+    Confirmed {
+        reserved: Reserved,
+        #[serde(default, skip_serializing_if = "is_default")]
+        step: Step,
+    },
+    /// The session that fulfilled the reservation has ended.
+    Completed {
+        reserved: Reserved,
+        session: Id,
+        #[serde(default, skip_serializing_if = "is_default")]
+        fee: FeeState,
+    },
+    /// The vehicle has not come.
+    Expired {
+        reserved: Reserved,
+        #[serde(default, skip_serializing_if = "is_default")]
+        fee: FeeState,
+    },
+    Cancelled {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved: Option<Reserved>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        fee: FeeState,
+    },
+    Failed {
+        /// The connector that was lost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved: Option<Reserved>,
+        reason: FailedReason,
+    },
+}
+
+/// What a confirmed reservation waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// The vehicle, once the network of the station keeps the EVSE free.
+    #[default]
+    Arrival,
+    /// Another connector, because the reserved one is out of order or refused by its network.
+    Rematch { next_attempt: Timestamp },
+    /// The end of the session that fulfils it.
+    Charging { session: Id },
+}
+
+/// A connector that is reserved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reserved {
+    pub station: Id,
+    /// The EVSE of the connector, whose calendar the reservation is in.
+    pub evse: String,
+    pub connector: String,
+    pub window: Window,
+    /// When the first connector was reserved.
+    pub confirmed_at: Timestamp,
+    /// The reservation as the network of the station knows it; none for a station without a network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outward: Option<OutwardReservation>,
+    /// The EVSEs that their networks have refused to keep free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_evses: Vec<RefusedEvse>,
+    /// What the network of the station has billed for not using the reservation.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unused: UnusedReservation,
+}
+
+/// What is due of the fee of a reservation that is over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeeState {
+    /// Nothing is due, unless the network bills something.
+    #[default]
+    None,
+    /// The reservation was cancelled free of charge.
+    Waived,
+    /// So many minor units are due since the end of the reservation.
+    Due {
+        since: Timestamp,
+        amount: i64,
+        /// Whether the charge to the payment method is in flight.
+        is_charging: bool,
+    },
+    Paid {
+        since: Timestamp,
+        amount: i64,
+    },
+}
+
+/// The fee of a reservation that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fee {
+    /// When it became due: at the end of the reservation.
+    pub since: Timestamp,
+    /// Minor units of the reservation's currency.
+    pub amount: i64,
+    /// What of `amount` is paid.
+    pub paid: i64,
+}
+
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum ReservationStatus {
+    Pending,
+    Confirmed,
+    Completed,
+    Cancelled,
+    Failed,
+    Expired,
+}
+
+impl ReservationStatus {
+    /// Whether the reservation is pending or confirmed.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::Confirmed)
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        name.parse().ok()
+    }
+
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailedReason {
+    NoAvailableConnectors,
+    PaymentFailed,
+    PolicyBlocked,
+    DriverUnavailable,
+    VehicleUnavailable,
+    StationUnavailable,
+    Other,
+}
+
+impl ReservationState {
+    pub fn status(&self) -> ReservationStatus {
+        match self {
+            Self::Pending { .. } => ReservationStatus::Pending,
+            Self::Confirmed { .. } => ReservationStatus::Confirmed,
+            Self::Completed { .. } => ReservationStatus::Completed,
+            Self::Expired { .. } => ReservationStatus::Expired,
+            Self::Cancelled { .. } => ReservationStatus::Cancelled,
+            Self::Failed { .. } => ReservationStatus::Failed,
+        }
+    }
+
+    /// The connector that is or was reserved.
+    pub fn reserved(&self) -> Option<&Reserved> {
+        match self {
+            Self::Pending { .. } => None,
+            Self::Confirmed { reserved, .. }
+            | Self::Completed { reserved, .. }
+            | Self::Expired { reserved, .. } => Some(reserved),
+            Self::Cancelled { reserved, .. } | Self::Failed { reserved, .. } => reserved.as_ref(),
+        }
+    }
+
+    pub(super) fn reserved_mut(&mut self) -> Option<&mut Reserved> {
+        match self {
+            Self::Pending { .. } => None,
+            Self::Confirmed { reserved, .. }
+            | Self::Completed { reserved, .. }
+            | Self::Expired { reserved, .. } => Some(reserved),
+            Self::Cancelled { reserved, .. } | Self::Failed { reserved, .. } => reserved.as_mut(),
+        }
+    }
+
+    /// The fee; none before the reservation is over.
+    pub fn fee(&self) -> FeeState {
+        match self {
+            Self::Completed { fee, .. }
+            | Self::Expired { fee, .. }
+            | Self::Cancelled { fee, .. } => *fee,
+            Self::Pending { .. } | Self::Confirmed { .. } | Self::Failed { .. } => FeeState::None,
+        }
+    }
+
+    pub(super) fn set_fee(&mut self, new: FeeState) {
+        if let Self::Completed { fee, .. }
+        | Self::Expired { fee, .. }
+        | Self::Cancelled { fee, .. } = self
+        {
+            *fee = new;
+        }
+    }
+
+    /// The session that fulfils or has fulfilled the reservation.
+    pub fn session(&self) -> Option<&Id> {
+        match self {
+            Self::Confirmed {
+                step: Step::Charging { session },
+                ..
+            }
+            | Self::Completed { session, .. } => Some(session),
+            _ => None,
+        }
+    }
+
+    pub(super) fn next_action(&self) -> Option<(Timestamp, Action)> {
+        match self {
+            Self::Pending { next_attempt }
+            | Self::Confirmed {
+                step: Step::Rematch { next_attempt },
+                ..
+            } => Some((*next_attempt, Action::ConfirmReservation)),
+            Self::Confirmed {
+                reserved,
+                step: Step::Arrival,
+            } => Some(
+                match reserved.outward.as_ref().map(|outward| &outward.state) {
+                    Some(
+                        OutwardState::Due { at: moment } | OutwardState::Sent { until: moment, .. },
+                    ) => (*moment, Action::ReserveAtNetwork),
+                    Some(OutwardState::Accepted { .. }) | None => {
+                        (reserved.expires(), Action::ExpireReservation)
+                    }
+                },
+            ),
+            _ => match self.fee() {
+                FeeState::Due {
+                    since,
+                    is_charging: true,
+                    ..
+                } => Some((since, Action::ChargeFee)),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl Reserved {
+    /// When the reservation expires unless the vehicle has come; until then the network keeps the EVSE free.
+    pub fn expires(&self) -> Timestamp {
+        self.window.from.plus(GRACE)
+    }
+}
+
+impl FeeState {
+    /// A fee that is due from now on, and charged if there is a payment method.
+    pub(super) fn due(amount: i64, is_charging: bool, now: Timestamp) -> Self {
+        if amount == 0 {
+            return Self::None;
+        }
+        Self::Due {
+            since: now,
+            amount,
+            is_charging,
+        }
+    }
+}

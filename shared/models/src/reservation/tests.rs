@@ -1,0 +1,363 @@
+use super::*;
+use crate::account::Account;
+use crate::fleet::FleetStatus;
+use kernel::error::{Code, Error};
+use kernel::window::Window;
+use serde_json::{Value, json};
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+fn now() -> Timestamp {
+    at("2026-03-01T08:00:00Z")
+}
+
+fn pair() -> (Driver, Vehicle) {
+    let account = json!({"email": "a@b.example", "name": "A", "type": "business"});
+    let account = Account::new(serde_json::from_value(account).unwrap(), now()).unwrap();
+    let driver = json!({"name": "Ada", "email": "ada@b.example"});
+    let driver = Driver::new(serde_json::from_value(driver).unwrap(), &account, now()).unwrap();
+    let mut driver = driver.object;
+    let fleet = Id::new(Kind::Fleet, now());
+    let vehicle = json!({"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "V1", "battery_capacity": 60000,
+        "charging_standard": "Type2"});
+    let vehicle = Vehicle::new(serde_json::from_value(vehicle).unwrap(), now()).unwrap();
+    let vehicle = vehicle.object;
+    driver.fleets.push(fleet);
+    (driver, vehicle)
+}
+
+fn body(change: Value) -> Value {
+    let (driver, vehicle) = ("drv", "veh");
+    let mut body = json!({"driver": driver, "vehicle": vehicle, "ideal_start": "2026-03-01T10:00:00Z",
+        "ideal_end": "2026-03-01T11:00:00Z", "connector_type": ["Type2"],
+        "location": {"latitude": 51.5, "longitude": 0.0, "radius": 1000}});
+    body.as_object_mut()
+        .unwrap()
+        .extend(change.as_object().unwrap().clone());
+    body
+}
+
+fn reserve(change: Value) -> Result<Stored<Reservation>> {
+    let (driver, vehicle) = pair();
+    let terms = Terms {
+        currency: Currency::USD,
+        fee: 0,
+    };
+    let new: NewReservation = serde_json::from_value(body(change)).unwrap();
+    new.check(now())?;
+    Reservation::new(new, &driver, &vehicle, terms, now())
+}
+
+/// A reservation that is confirmed at the station of a network `before` its start, and that start.
+pub(super) fn confirmed_at_network(before: SignedDuration) -> (Stored<Reservation>, Timestamp) {
+    let mut row = reserve(json!({})).unwrap();
+    let start = row.object.ideal_start;
+    let assignment = Assignment {
+        station: Id::from_number(Kind::ChargingStation, 1),
+        evse: "E1".into(),
+        connector: "E1-1".into(),
+        is_of_network: true,
+        window: Window {
+            from: start,
+            until: row.object.ideal_end,
+        },
+    };
+    row.confirm(&assignment, MatchSummary::default(), start.plus(-before));
+    (row, start)
+}
+
+fn param(result: Result<Stored<Reservation>>) -> String {
+    match result.unwrap_err() {
+        Error::Client(refusal) => {
+            assert_eq!(refusal.code, Some(Code::ReservationInvalidInput));
+            refusal.param.unwrap()
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn the_first_attempt_is_half_an_hour_before_the_window_or_at_once() {
+    let reservation = reserve(json!({})).unwrap();
+    assert_eq!(reservation.object.status(), ReservationStatus::Pending);
+    assert_eq!(
+        reservation.next_action_at(),
+        Some(at("2026-03-01T09:30:00Z"))
+    );
+    let soon = reserve(json!({"ideal_start": "2026-03-01T08:10:00Z"})).unwrap();
+    assert_eq!(soon.next_action_at(), Some(now()));
+}
+
+#[test]
+fn what_breaks_a_rule_is_named() {
+    for (change, want) in [
+        (json!({"ideal_end": "2026-03-01T10:00:00Z"}), "ideal_end"),
+        (json!({"ideal_end": "2026-03-01T10:14:59Z"}), "ideal_end"),
+        (json!({"ideal_end": "2026-03-02T10:00:01Z"}), "ideal_end"),
+        (
+            json!({"ideal_start": "2026-03-01T08:00:00Z"}),
+            "ideal_start",
+        ),
+        (
+            json!({"ideal_start": "2026-05-30T08:00:01Z", "ideal_end": "2026-05-30T09:00:01Z"}),
+            "ideal_start",
+        ),
+        (
+            json!({"earliest_start": "2026-03-01T10:00:01Z"}),
+            "earliest_start",
+        ),
+        (json!({"latest_end": "2026-03-01T10:59:59Z"}), "latest_end"),
+        (
+            json!({"latest_end": "2026-03-08T11:00:00.001Z"}),
+            "latest_end",
+        ),
+        (json!({"latest_end": "9999-03-08T11:00:00Z"}), "latest_end"),
+        (
+            json!({"location": {"latitude": 90.1, "longitude": 0.0, "radius": 1}}),
+            "location.latitude",
+        ),
+        (
+            json!({"location": {"latitude": 0, "longitude": -180.5, "radius": 1}}),
+            "location.longitude",
+        ),
+        (
+            json!({"location": {"latitude": 0, "longitude": 0, "radius": 0}}),
+            "location.radius",
+        ),
+        (
+            json!({"location": {"latitude": 0, "longitude": 0, "radius": 100_001}}),
+            "location.radius",
+        ),
+        (json!({"connector_type": []}), "connector_type"),
+        (json!({"connector_type": ["CCS"]}), "connector_type"),
+    ] {
+        assert_eq!(param(reserve(change.clone())), want, "{change}");
+    }
+}
+
+#[test]
+fn driver_and_vehicle_must_be_active_and_belong_together() {
+    let terms = Terms {
+        currency: Currency::USD,
+        fee: 0,
+    };
+    let reserve = |driver: &Driver, vehicle: &Vehicle| {
+        Reservation::new(
+            serde_json::from_value(body(json!({}))).unwrap(),
+            driver,
+            vehicle,
+            terms,
+            now(),
+        )
+    };
+    let (mut driver, mut vehicle) = pair();
+    driver.status = FleetStatus::Suspended;
+    assert_eq!(param(reserve(&driver, &vehicle)), "driver");
+    driver.status = FleetStatus::Active;
+    driver.fleets.clear();
+    assert_eq!(param(reserve(&driver, &vehicle)), "driver");
+    vehicle.drivers.push(driver.id.clone());
+    assert!(reserve(&driver, &vehicle).is_ok());
+    vehicle.status = crate::vehicle::VehicleStatus::Retired;
+    assert_eq!(param(reserve(&driver, &vehicle)), "vehicle");
+}
+
+#[test]
+fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
+    let mut reservation = reserve(json!({"latest_end": "2026-03-01T11:07:00Z"})).unwrap();
+    let mut moments = Vec::new();
+    while let Some(due) = reservation.next_action_at() {
+        moments.push(due.to_string()[11..16].to_owned());
+        reservation.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
+    }
+    assert_eq!(
+        moments,
+        [
+            "09:30", "09:35", "09:40", "09:45", "09:50", "09:55", "10:00", "10:05"
+        ]
+    );
+    assert_eq!(reservation.object.status(), ReservationStatus::Failed);
+    assert_eq!(
+        reservation.object.state,
+        ReservationState::Failed {
+            reserved: None,
+            reason: FailedReason::NoAvailableConnectors
+        }
+    );
+}
+
+#[test]
+fn at_most_2023_attempts_are_made_whatever_latest_end_was_stored() {
+    let mut widest = reserve(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
+    let attempts = |one: &mut Stored<Reservation>| {
+        let mut attempts = 0;
+        while let Some(due) = one.next_action_at() {
+            one.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
+            attempts += 1;
+            assert!(attempts < 10_000, "attempts go on without end");
+        }
+        assert_eq!(one.object.status(), ReservationStatus::Failed);
+        attempts
+    };
+    let mut older = widest.clone();
+    older.object.latest_end = Some(at("2036-03-01T11:00:00Z"));
+    assert_eq!(attempts(&mut widest), 2_023);
+    assert_eq!(attempts(&mut older), 2_023);
+}
+
+#[test]
+fn an_update_keeps_latest_end_within_seven_days() {
+    let mut reservation = reserve(json!({})).unwrap();
+    let before = reservation.clone();
+    for late in [
+        json!({"latest_end": "2026-03-08T11:00:00.001Z"}),
+        json!({"latest_end": "2026-03-08T12:00:00Z", "ideal_end": "2026-03-01T10:30:00Z"}),
+    ] {
+        let mut changed = before.clone();
+        let change = serde_json::from_value(late.clone()).unwrap();
+        let refused = changed.update(change, now());
+        assert_eq!(
+            param(refused.map(|()| before.clone())),
+            "latest_end",
+            "{late}"
+        );
+    }
+    let change = serde_json::from_value(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
+    reservation.update(change, now()).unwrap();
+    assert_eq!(
+        reservation.object.latest_end,
+        Some(at("2026-03-08T11:00:00Z"))
+    );
+}
+
+#[test]
+fn a_driver_who_left_fails_the_reservation_at_once() {
+    let mut reservation = reserve(json!({})).unwrap();
+    reservation.record_failed_attempt(
+        FailedReason::DriverUnavailable,
+        None,
+        at("2026-03-01T09:30:00Z"),
+    );
+    assert_eq!(reservation.object.status(), ReservationStatus::Failed);
+    assert_eq!(reservation.next_action_at(), None);
+}
+
+#[test]
+fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
+    let mut reservation = reserve(json!({})).unwrap();
+    let change = || -> ReservationChange {
+        serde_json::from_value(json!({"metadata": {"k": "v"}})).unwrap()
+    };
+    reservation.update(change(), now()).unwrap();
+    let assignment = Assignment {
+        station: Id::from_number(Kind::ChargingStation, 1),
+        evse: "1".into(),
+        connector: "1".into(),
+        is_of_network: false,
+        window: Window {
+            from: reservation.object.ideal_start,
+            until: reservation.object.ideal_end,
+        },
+    };
+    reservation.confirm(&assignment, MatchSummary::default(), now());
+    assert_eq!(
+        reservation.next_action_at(),
+        Some(at("2026-03-01T10:15:00Z"))
+    );
+    let refused = reservation.update(change(), now()).unwrap_err();
+    assert!(refused.is(Code::ReservationUpdateInvalidState));
+    reservation.cancel(now()).unwrap();
+    assert_eq!(reservation.next_action_at(), None);
+    assert!(
+        reservation
+            .cancel(now())
+            .unwrap_err()
+            .is(Code::ReservationCancelInvalidState)
+    );
+}
+
+#[test]
+fn moving_the_window_moves_the_attempt() {
+    let mut reservation = reserve(json!({})).unwrap();
+    let change =
+        json!({"ideal_start": "2026-03-01T12:00:00Z", "ideal_end": "2026-03-01T13:00:00Z"});
+    reservation
+        .update(serde_json::from_value(change).unwrap(), now())
+        .unwrap();
+    assert_eq!(
+        reservation.next_action_at(),
+        Some(at("2026-03-01T11:30:00Z"))
+    );
+    let change = serde_json::from_value(json!({"connector_type": ["CCS"]})).unwrap();
+    assert!(reservation.update(change, now()).is_err());
+}
+
+#[test]
+fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_reserved() {
+    let mut reservation = reserve(json!({})).unwrap();
+    reservation.object.reservation_fee = 300;
+    let assignment = Assignment {
+        station: Id::from_number(Kind::ChargingStation, 1),
+        evse: "1".into(),
+        connector: "1".into(),
+        is_of_network: false,
+        window: Window {
+            from: at("2026-03-01T11:00:00Z"),
+            until: at("2026-03-01T12:00:00Z"),
+        },
+    };
+    let summary = MatchSummary::default;
+    let fee_due = |mut reservation: Stored<Reservation>, now: &str| {
+        reservation.cancel(at(now)).unwrap();
+        reservation.object.fee_due()
+    };
+    assert_eq!(fee_due(reservation.clone(), "2026-03-01T09:59:00Z"), 0);
+    reservation.confirm(&assignment, summary(), now());
+    assert_eq!(reservation.object.fee_due(), 300);
+    assert_eq!(fee_due(reservation.clone(), "2026-03-01T10:30:00Z"), 0);
+    assert_eq!(
+        fee_due(reservation.clone(), "2026-03-01T10:30:00.001Z"),
+        300
+    );
+    reservation.object.cancellation_policy.kind = CancellationType::NonRefundable;
+    assert_eq!(fee_due(reservation, "2026-03-01T09:00:00Z"), 300);
+}
+
+#[test]
+fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_fails() {
+    let mut reservation = reserve(json!({"latest_end": "2026-03-01T11:10:00Z"})).unwrap();
+    reservation.object.reservation_fee = 300;
+    let assignment = Assignment {
+        station: Id::from_number(Kind::ChargingStation, 1),
+        evse: "1".into(),
+        connector: "1".into(),
+        is_of_network: false,
+        window: Window {
+            from: reservation.object.ideal_start,
+            until: reservation.object.ideal_end,
+        },
+    };
+    let at_half_past_nine = at("2026-03-01T09:30:00Z");
+    reservation.confirm(&assignment, MatchSummary::default(), at_half_past_nine);
+    let now = at("2026-03-01T09:52:00Z");
+    let lost = ["1".to_owned()];
+    let station = Id::from_number(Kind::ChargingStation, 2);
+    assert!(!reservation.request_rematch(&station, &lost, now));
+    assert!(!reservation.request_rematch(&assignment.station, &["2".into()], now));
+    assert!(reservation.request_rematch(&assignment.station, &lost, now));
+    assert!(!reservation.request_rematch(&assignment.station, &lost, now));
+    let mut moments = Vec::new();
+    while let Some(due) = reservation.next_action_at() {
+        assert!(reservation.reserved_window(due).is_some());
+        moments.push(due.to_string()[11..16].to_owned());
+        reservation.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
+    }
+    assert_eq!(moments, ["09:52", "09:57", "10:02", "10:07"]);
+    let reason = FailedReason::StationUnavailable;
+    assert!(
+        matches!(&reservation.object.state, ReservationState::Failed { reason: failed, .. } if *failed == reason)
+    );
+    assert_eq!(reservation.object.fee_due(), 0);
+}

@@ -1,0 +1,336 @@
+//! The transitions of a reservation. Each checks the state, changes the object and its internal state, and records its event.
+
+use super::assignment::{Assignment, MatchSummary};
+use super::outward::{OutwardReservation, UnusedReservation};
+use super::request::{ReservationChange, ReservationRequest, check_start, coded};
+use super::{
+    FailedReason, Fee, FeeState, RETRY, Reservation, ReservationState, Reserved, Step,
+    first_attempt,
+};
+use crate::check_size;
+use crate::event_type::EventType;
+use crate::stored::Stored;
+use crate::transaction::{
+    Movement, PaymentOutcome, Transaction, TransactionStatus, TransactionType,
+};
+use kernel::error::{Code, Result};
+use kernel::fields::patch::Change;
+use kernel::id::Id;
+use kernel::money::Money;
+use kernel::time::Timestamp;
+use kernel::window::Window;
+
+impl Stored<Reservation> {
+    /// Applies an update to a pending reservation; what the body leaves out stays.
+    ///
+    /// # Errors
+    /// `reservation_update_invalid_state` unless pending; `reservation_invalid_input` with the field at fault.
+    pub fn update(&mut self, change: ReservationChange, now: Timestamp) -> Result<()> {
+        let ReservationState::Pending { next_attempt } = &mut self.object.state else {
+            return Err(Code::ReservationUpdateInvalidState
+                .because("Only a pending reservation can be updated."));
+        };
+        let ReservationChange {
+            ideal_start,
+            ideal_end,
+            connector_type,
+            location,
+            earliest_start,
+            latest_end,
+            metadata,
+        } = change;
+        let window_moves = ideal_start != Change::Keep || ideal_end != Change::Keep;
+        ideal_start.apply(&mut self.object.ideal_start);
+        ideal_end.apply(&mut self.object.ideal_end);
+        connector_type.apply(&mut self.object.connector_type);
+        location.apply(&mut self.object.location);
+        earliest_start.apply(&mut self.object.earliest_start);
+        latest_end.apply(&mut self.object.latest_end);
+        self.object.metadata.merge(metadata)?;
+        if window_moves {
+            check_start(self.object.ideal_start, now)?;
+            *next_attempt = first_attempt(self.object.ideal_start, now);
+        }
+        self.object.check(self.internal.charging_standard)?;
+        self.object.updated = now;
+        self.record(EventType::ReservationUpdated);
+        check_size(&self.object).map_err(coded)
+    }
+
+    /// Confirms a pending reservation on a connector, or moves a confirmed one to another connector or window. It expires if
+    /// the vehicle has not arrived 15 minutes after the start of the window.
+    pub fn confirm(&mut self, assignment: &Assignment, summary: MatchSummary, now: Timestamp) {
+        let before = self.object.state.reserved();
+        let event = if before.is_some() {
+            EventType::ReservationReassigned
+        } else {
+            EventType::ReservationConfirmed
+        };
+        let outward = OutwardReservation::of(&self.object.id, assignment, now);
+        let reserved = Reserved {
+            station: assignment.station.clone(),
+            evse: assignment.evse.clone(),
+            connector: assignment.connector.clone(),
+            window: assignment.window,
+            confirmed_at: before.map_or(now, |before| before.confirmed_at),
+            outward: assignment.is_of_network.then_some(outward),
+            refused_evses: self.object.refused_evses().to_vec(),
+            unused: UnusedReservation::default(),
+        };
+        self.object.state = ReservationState::Confirmed {
+            reserved,
+            step: Step::Arrival,
+        };
+        self.object.match_summary = Some(summary);
+        self.object.updated = now;
+        self.record(event);
+    }
+
+    /// What an attempt to confirm reads besides the reservation.
+    pub fn request(&self) -> ReservationRequest {
+        ReservationRequest {
+            driver: self.object.driver.clone(),
+            vehicle: self.object.vehicle.clone(),
+            fleet: self.internal.fleet.clone(),
+            location: self.object.location,
+        }
+    }
+
+    /// Records an attempt that found no connector: the next one follows in 5 minutes, or the reservation fails if it is too
+    /// late or another attempt cannot succeed. For a confirmed reservation the reason is always `station_unavailable`, because
+    /// its connector is out of order.
+    pub fn record_failed_attempt(
+        &mut self,
+        reason: FailedReason,
+        summary: Option<MatchSummary>,
+        now: Timestamp,
+    ) {
+        let hopeless = matches!(
+            reason,
+            FailedReason::DriverUnavailable | FailedReason::VehicleUnavailable
+        );
+        let next_attempt = self.next_attempt(now);
+        let is_last = hopeless || next_attempt > self.object.last_attempt();
+        self.object.match_summary = summary.or(self.object.match_summary.take());
+        self.object.updated = now;
+        self.object.state = match self.object.state.reserved().cloned() {
+            None if is_last => ReservationState::Failed {
+                reserved: None,
+                reason,
+            },
+            None => ReservationState::Pending { next_attempt },
+            Some(reserved) if is_last => ReservationState::Failed {
+                reserved: Some(reserved),
+                reason: FailedReason::StationUnavailable,
+            },
+            Some(reserved) => ReservationState::Confirmed {
+                reserved,
+                step: Step::Rematch { next_attempt },
+            },
+        };
+        if is_last {
+            self.record(EventType::ReservationFailed);
+        }
+    }
+
+    /// When the next attempt is made: 5 minutes after this one was due, so that attempts keep their schedule however late each
+    /// of them is made.
+    fn next_attempt(&self, now: Timestamp) -> Timestamp {
+        let due = self.next_action_at().filter(|due| *due <= now);
+        let next = due.unwrap_or(now).plus(RETRY);
+        match next > now {
+            true => next,
+            false => now.plus(RETRY),
+        }
+    }
+
+    /// The window that is reserved, until it starts or the vehicle arrives; after its start only while the reservation awaits
+    /// a rematch.
+    pub fn reserved_window(&self, now: Timestamp) -> Option<Window> {
+        let ReservationState::Confirmed { reserved, step } = &self.object.state else {
+            return None;
+        };
+        let waits = match step {
+            Step::Arrival => reserved.window.from > now,
+            Step::Rematch { .. } => true,
+            Step::Charging { .. } => false,
+        };
+        waits.then_some(reserved.window)
+    }
+
+    /// Requests another connector if one of these is reserved: the next attempt is due now. Returns whether anything changed.
+    pub fn request_rematch(&mut self, station: &Id, connectors: &[String], now: Timestamp) -> bool {
+        match &mut self.object.state {
+            ReservationState::Confirmed {
+                reserved,
+                step: step @ Step::Arrival,
+            } if reserved.window.from > now
+                && reserved.station == *station
+                && connectors.contains(&reserved.connector) =>
+            {
+                *step = Step::Rematch { next_attempt: now };
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether another connector is sought for a confirmed reservation.
+    pub fn is_awaiting_rematch(&self) -> bool {
+        matches!(
+            self.object.state,
+            ReservationState::Confirmed {
+                step: Step::Rematch { .. },
+                ..
+            }
+        )
+    }
+
+    /// Keeps the reserved connector, because it is in order again. Returns false if no other one was sought.
+    pub fn reinstate(&mut self) -> bool {
+        match &mut self.object.state {
+            ReservationState::Confirmed {
+                step: step @ Step::Rematch { .. },
+                ..
+            } => {
+                *step = Step::Arrival;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Cancels a pending or confirmed reservation. The fee stays due when that is no longer free.
+    ///
+    /// # Errors
+    /// `reservation_cancel_invalid_state` in any other state; `reservation_invalid_state` while the vehicle charges on it.
+    pub fn cancel(&mut self, now: Timestamp) -> Result<()> {
+        if !self.object.status().is_open() {
+            let message = "Only a pending or confirmed reservation can be cancelled.";
+            return Err(Code::ReservationCancelInvalidState.because(message));
+        }
+        if self.object.state.session().is_some() {
+            let message = "The vehicle is charging on this reservation: stop the session instead.";
+            return Err(Code::ReservationInvalidState.because(message));
+        }
+        let fee = if self.object.is_free_to_cancel(now) {
+            FeeState::Waived
+        } else {
+            self.fee_from(self.unused_fee(), now)
+        };
+        let reserved = self.object.state.reserved().cloned();
+        self.object.state = ReservationState::Cancelled { reserved, fee };
+        self.object.updated = now;
+        self.record(EventType::ReservationCancelled);
+        Ok(())
+    }
+
+    /// Records that this session fulfils the reservation. The reservation stays confirmed until the session ends.
+    pub fn fulfil(&mut self, session: &Id) {
+        if let ReservationState::Confirmed { step, .. } = &mut self.object.state {
+            let session = session.clone();
+            *step = Step::Charging { session };
+        }
+    }
+
+    /// Completes a confirmed reservation, because the session that fulfils it has ended.
+    pub fn complete(&mut self, session: &Id, now: Timestamp) {
+        let fee = self.fee_from(self.object.reservation_fee, now);
+        let session = session.clone();
+        self.end_confirmed(EventType::ReservationCompleted, now, |reserved| {
+            ReservationState::Completed {
+                reserved,
+                session,
+                fee,
+            }
+        });
+    }
+
+    /// Ends a confirmed reservation whose vehicle has not arrived in time.
+    pub fn expire(&mut self, now: Timestamp) {
+        let fee = self.fee_from(self.unused_fee(), now);
+        self.end_confirmed(EventType::ReservationExpired, now, |reserved| {
+            ReservationState::Expired { reserved, fee }
+        });
+    }
+
+    fn end_confirmed(
+        &mut self,
+        event: EventType,
+        now: Timestamp,
+        end: impl FnOnce(Reserved) -> ReservationState,
+    ) {
+        if let ReservationState::Confirmed { reserved, .. } = &self.object.state {
+            self.object.state = end(reserved.clone());
+            self.object.updated = now;
+            self.record(event);
+        }
+    }
+
+    /// A fee that is due from now on. It is charged if the reservation has a payment method. Otherwise, and if the charge is declined, it
+    /// is billed by an invoice.
+    pub(super) fn fee_from(&self, amount: i64, now: Timestamp) -> FeeState {
+        FeeState::due(amount, self.object.payment_method.is_some(), now)
+    }
+
+    /// Whether the charge of a fee that was due before `until` is still in flight, so that it cannot be billed yet.
+    pub fn is_unsettled(&self, until: Timestamp) -> bool {
+        matches!(self.object.state.fee(), FeeState::Due { since, is_charging: true, .. } if since < until)
+    }
+
+    /// Records that the fee was paid. Returns whether anything was due.
+    pub fn mark_fee_paid(&mut self, now: Timestamp) -> bool {
+        let FeeState::Due { since, amount, .. } = self.object.state.fee() else {
+            return false;
+        };
+        self.object.state.set_fee(FeeState::Paid { since, amount });
+        self.object.updated = now;
+        true
+    }
+
+    /// The fee, if the reservation is over and has one that was not waived.
+    pub fn fee(&self) -> Option<Fee> {
+        match self.object.state.fee() {
+            FeeState::None | FeeState::Waived => None,
+            FeeState::Due { since, amount, .. } => Some(Fee {
+                since,
+                amount,
+                paid: 0,
+            }),
+            FeeState::Paid { since, amount } => Some(Fee {
+                since,
+                amount,
+                paid: amount,
+            }),
+        }
+    }
+
+    /// Records the outcome of the charge of the fee, and returns its transaction. A fee whose charge was declined stays due.
+    pub fn settle_fee(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
+        let movement = Movement {
+            kind: TransactionType::Charge,
+            amount: Money::new(self.object.fee_due(), self.object.currency),
+            description: self.object.fee_description(),
+            payment_method: self.object.payment_method.clone(),
+            driver: Some(self.object.driver.clone()),
+            fleet: self.internal.fleet.clone(),
+            vehicle: Some(self.object.vehicle.clone()),
+            charging_session: None,
+        };
+        let status = if *outcome == PaymentOutcome::Succeeded {
+            self.mark_fee_paid(now);
+            TransactionStatus::Succeeded
+        } else {
+            if let FeeState::Due { since, amount, .. } = self.object.state.fee() {
+                let is_charging = false;
+                self.object.state.set_fee(FeeState::Due {
+                    since,
+                    amount,
+                    is_charging,
+                });
+            }
+            TransactionStatus::Failed
+        };
+        Transaction::new(movement, status, now)
+    }
+}

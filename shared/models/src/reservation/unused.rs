@@ -1,0 +1,221 @@
+//! What the network of a station bills for a reservation that was never used: a CDR whose `evse_uid` is `#NA` and which names the
+//! RESERVE_NOW of the reservation.
+//!
+//! The fee of such a reservation is the larger of its own fee and of what the network bills in all. A fee that nobody has begun to charge
+//! or to invoice is raised; what is more or less than a fee that was charged or invoiced becomes an adjustment. CDRs may come twice, in any
+//! order, and before the reservation has expired here.
+//!
+//! Nothing is billed for a reservation that was cancelled free of charge, was used or has failed, nor for an EVSE that the reservation is
+//! no longer assigned to: such CDRs are not taken in.
+
+use super::outward::OutwardReservation;
+use super::{FeeState, Reservation, ReservationState, ReservationStatus};
+use crate::charging_session::network::{Billed, total_of};
+use crate::event_type::EventType;
+use crate::stored::Stored;
+use kernel::id::Id;
+use kernel::time::Timestamp;
+
+/// What a CDR for an unused reservation led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnusedOutcome {
+    /// Nothing is due for the reservation, or in another currency. The CDR was not taken in.
+    NotDue,
+    /// It was taken in before.
+    Known,
+    /// It was noted, or has changed the fee that is due.
+    Noted,
+    /// The fee was charged or invoiced before, and so many minor units are to be billed, or credited, in addition.
+    Adjusted(i64),
+}
+
+impl Stored<Reservation> {
+    /// Applies a CDR of the network. `command` is the RESERVE_NOW that it names; without one it names another CDR of the reservation.
+    pub fn take_unused_cdr(
+        &mut self,
+        command: Option<&Id>,
+        cdr: &Billed,
+        now: Timestamp,
+    ) -> UnusedOutcome {
+        let currency = self.object.currency;
+        let is_open = self.object.status() == ReservationStatus::Confirmed;
+        let is_due = match &self.object.state {
+            ReservationState::Confirmed { .. } | ReservationState::Expired { .. } => true,
+            ReservationState::Cancelled { fee, .. } => *fee != FeeState::Waived,
+            _ => false,
+        };
+        let Some(reserved) = self.object.state.reserved_mut() else {
+            return UnusedOutcome::NotDue;
+        };
+        if reserved.unused.cdrs.iter().any(|known| known.id == cdr.id) {
+            return UnusedOutcome::Known;
+        }
+        let assigned = reserved.outward.as_ref();
+        let assigned = assigned.and_then(OutwardReservation::command);
+        let is_current = command.is_none_or(|command| assigned == Some(command));
+        if !is_due || !is_current || cdr.currency != currency {
+            return UnusedOutcome::NotDue;
+        }
+        reserved.unused.cdrs.push(cdr.clone());
+        if is_open {
+            // The fee becomes due when the reservation has ended.
+            return UnusedOutcome::Noted;
+        }
+        self.correct_fee(now)
+    }
+
+    /// The fee of the reservation if it is not used.
+    pub(super) fn unused_fee(&self) -> i64 {
+        let own = self.object.reservation_fee;
+        let reserved = self.object.state.reserved();
+        let billed =
+            reserved.and_then(|reserved| total_of(&reserved.unused.cdrs, self.object.currency));
+        billed.map_or(own, |billed| billed.gross.max(own))
+    }
+
+    /// Makes the fee of a reservation that is over what it is by the CDRs so far.
+    fn correct_fee(&mut self, now: Timestamp) -> UnusedOutcome {
+        let wanted = self.unused_fee();
+        let due = self.fee().map_or(0, |fee| fee.amount);
+        let new = match self.object.state.fee() {
+            _ if self.internal.invoice.is_some() => None,
+            FeeState::Paid { .. }
+            | FeeState::Due {
+                is_charging: true, ..
+            } => None,
+            // A fee that is due already keeps its time, and whether its charge was declined.
+            FeeState::Due { since, .. } if wanted != 0 => Some(FeeState::Due {
+                since,
+                amount: wanted,
+                is_charging: false,
+            }),
+            _ => Some(self.fee_from(wanted, now)),
+        };
+        let Some(reserved) = self.object.state.reserved_mut() else {
+            return UnusedOutcome::Noted;
+        };
+        let adjusted = &mut reserved.unused.adjusted;
+        let more = wanted - (due + *adjusted);
+        match new {
+            _ if more == 0 => UnusedOutcome::Noted,
+            Some(fee) if *adjusted == 0 => {
+                self.object.state.set_fee(fee);
+                self.object.updated = now;
+                self.record(EventType::ReservationUpdated);
+                UnusedOutcome::Noted
+            }
+            _ => {
+                *adjusted += more;
+                UnusedOutcome::Adjusted(more)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::confirmed_at_network;
+    use super::*;
+    use crate::charging_session::network::Total;
+    use crate::network::{Module, ObjectId, Owner, PartyId};
+    use kernel::id::Kind;
+    use kernel::money::Currency;
+    use kernel::time::minutes;
+
+    fn command(number: u128) -> Id {
+        Id::from_number(Kind::NetworkCommand, number)
+    }
+
+    fn cdr(id: &str, gross: i64) -> Billed {
+        let owner = Owner {
+            network: Id::from_number(Kind::Network, 1),
+            party: PartyId::new("NL", "EXA").unwrap(),
+        };
+        Billed {
+            id: ObjectId::new(owner, Module::Cdrs, id).unwrap(),
+            total: Total { net: gross, gross },
+            credit: false,
+            credits: None,
+            last_updated: Timestamp::EPOCH,
+            currency: Currency::USD,
+        }
+    }
+
+    /// A reservation that its network keeps by the first command, and its start.
+    fn kept() -> (Stored<Reservation>, Timestamp) {
+        let (mut row, start) = confirmed_at_network(minutes(120));
+        row.accept_outward(Some(command(1)));
+        (row, start)
+    }
+
+    fn take(row: &mut Stored<Reservation>, cdr: &Billed, now: Timestamp) -> UnusedOutcome {
+        row.take_unused_cdr(Some(&command(1)), cdr, now)
+    }
+
+    #[test]
+    fn nothing_is_due_unless_the_reservation_was_kept_in_vain() {
+        let (open, start) = kept();
+        let before = start.plus(minutes(-60));
+        let mut free = open.clone();
+        free.cancel(before).unwrap();
+        assert_eq!(free.object.state.fee(), FeeState::Waived);
+        let mut used = open.clone();
+        used.complete(&Id::from_number(Kind::ChargingSession, 1), start);
+        let mut elsewhere = open.clone();
+        elsewhere.accept_outward(Some(command(2)));
+        elsewhere.expire(start);
+        for mut row in [free, used, elsewhere] {
+            let unchanged = row.clone();
+            assert_eq!(
+                take(&mut row, &cdr("R1", 500), start),
+                UnusedOutcome::NotDue
+            );
+            assert_eq!(row, unchanged);
+        }
+        let mut expired = open;
+        expired.expire(start);
+        let francs = Billed {
+            currency: Currency::from_code("chf").unwrap(),
+            ..cdr("R1", 500)
+        };
+        assert_eq!(take(&mut expired, &francs, start), UnusedOutcome::NotDue);
+        assert_eq!(expired.object.fee_due(), 0);
+    }
+
+    #[test]
+    fn a_fee_that_is_on_an_invoice_or_about_to_be_charged_is_adjusted() {
+        let (mut open, start) = kept();
+        open.object.reservation_fee = 300;
+        open.expire(start);
+        let mut invoiced = open.clone();
+        invoiced.internal.invoice = Some(Id::from_number(Kind::Invoice, 1));
+        let mut charging = open.clone();
+        charging.object.state.set_fee(FeeState::Due {
+            since: start,
+            amount: 300,
+            is_charging: true,
+        });
+        let mut paid = open.clone();
+        paid.mark_fee_paid(start);
+        for mut row in [invoiced, charging, paid] {
+            let due = row.object.fee_due();
+            let outcome = take(&mut row, &cdr("R1", 500), start);
+            assert_eq!(outcome, UnusedOutcome::Adjusted(200));
+            let outcome = take(&mut row, &cdr("r1", 500), start);
+            assert_eq!(outcome, UnusedOutcome::Known);
+            let credit = Billed {
+                credit: true,
+                credits: Some(cdr("R1", 0).id),
+                ..cdr("R1-C", -500)
+            };
+            let outcome = row.take_unused_cdr(None, &credit, start);
+            assert_eq!(outcome, UnusedOutcome::Adjusted(-200));
+            assert_eq!(row.object.fee_due(), due);
+        }
+        assert_eq!(
+            take(&mut open, &cdr("R1", 500), start),
+            UnusedOutcome::Noted
+        );
+        assert_eq!(open.object.fee_due(), 500);
+    }
+}

@@ -1,0 +1,145 @@
+//! The reservation as clients see it.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
+
+use super::{
+    Area, CancellationPolicy, FailedReason, MatchSummary, Reservation, ReservationState,
+    ReservationStatus,
+};
+use crate::vehicle::ConnectorType;
+use kernel::fields::metadata::Metadata;
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::Timestamp;
+
+// The names and descriptions are those of the OpenAPI document.
+#[derive(Serialize, ToSchema)]
+struct View {
+    id: Id,
+    object: Kind,
+    cancellation_policy: CancellationPolicy,
+    /// The session that fulfils the reservation; null until the vehicle has started charging.
+    #[schema(required)]
+    charging_session: Option<Id>,
+    /// The station; null until one is assigned.
+    charging_station: Option<Id>,
+    confirmed_at: Option<Timestamp>,
+    /// The connector within the station; null until one is assigned.
+    connector: Option<String>,
+    connector_type: Vec<ConnectorType>,
+    created: Timestamp,
+    currency: Currency,
+    driver: Id,
+    earliest_start: Option<Timestamp>,
+    failed_reason: Option<FailedReason>,
+    /// How much is due, in minor units of `currency`. The `reservation_fee` from the confirmation on; nothing before, nor after a failure
+    /// or a free cancellation. If the reservation is not used and the charging network bills more than that for it, what the network bills.
+    /// Once the reservation is over, it is charged to `payment_method`.
+    fee_due: i64,
+    ideal_end: Timestamp,
+    ideal_start: Timestamp,
+    latest_end: Option<Timestamp>,
+    location: Area,
+    /// The result of the last attempt to confirm: how many stations were in the radius, and why they were refused.
+    match_summary: Option<MatchSummary>,
+    metadata: Metadata,
+    payment_method: Option<Id>,
+    /// Minor units of `currency`, fixed at creation.
+    reservation_fee: i64,
+    reserved_end: Option<Timestamp>,
+    reserved_start: Option<Timestamp>,
+    status: ReservationStatus,
+    updated: Timestamp,
+    vehicle: Id,
+}
+
+impl From<Reservation> for View {
+    fn from(reservation: Reservation) -> Self {
+        let fee_due = reservation.fee_due();
+        let Reservation {
+            id,
+            cancellation_policy,
+            connector_type,
+            created,
+            currency,
+            driver,
+            earliest_start,
+            ideal_end,
+            ideal_start,
+            latest_end,
+            location,
+            match_summary,
+            metadata,
+            payment_method,
+            reservation_fee,
+            state,
+            updated,
+            vehicle,
+        } = reservation;
+        let reserved = state.reserved();
+        Self {
+            id,
+            object: Kind::Reservation,
+            cancellation_policy,
+            charging_session: state.session().cloned(),
+            charging_station: reserved.map(|reserved| reserved.station.clone()),
+            confirmed_at: reserved.map(|reserved| reserved.confirmed_at),
+            connector: reserved.map(|reserved| reserved.connector.clone()),
+            connector_type,
+            created,
+            currency,
+            driver,
+            earliest_start,
+            failed_reason: match state {
+                ReservationState::Failed { reason, .. } => Some(reason),
+                _ => None,
+            },
+            fee_due,
+            ideal_end,
+            ideal_start,
+            latest_end,
+            location,
+            match_summary,
+            metadata,
+            payment_method,
+            reservation_fee,
+            reserved_end: reserved.map(|reserved| reserved.window.until),
+            reserved_start: reserved.map(|reserved| reserved.window.from),
+            status: state.status(),
+            updated,
+            vehicle,
+        }
+    }
+}
+
+impl Serialize for Reservation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        View::from(self.clone()).serialize(serializer)
+    }
+}
+
+/// From the form in which it is stored.
+impl<'de> Deserialize<'de> for Reservation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+}
+
+impl PartialSchema for Reservation {
+    fn schema() -> RefOr<Schema> {
+        View::schema()
+    }
+}
+
+impl ToSchema for Reservation {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Reservation".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        View::schemas(schemas);
+    }
+}

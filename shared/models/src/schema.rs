@@ -1,0 +1,66 @@
+//! How the types of the resources with rules of their own look in the interface's document.
+
+use utoipa::__dev::ComposeSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::charge_card::{CardUid, VisualNumber};
+use super::charging_station::Plug;
+use super::event::EventType;
+use super::policy::{Degrees, PriceCap, Radius, TimeOfDay};
+use super::transaction::TopUpAmount;
+use super::webhook_endpoint::{SigningSecret, Subscription};
+use super::{Distinct, MAX_LIST};
+use kernel::fields::schema::{first, string};
+use kernel::schemas;
+
+/// The name of a schema, and that schema and those it refers to by their names.
+pub type Named = (String, Vec<(String, RefOr<Schema>)>);
+
+/// The schema of a type.
+pub fn named<T: ToSchema>() -> Named {
+    let name = T::name().into_owned();
+    let mut schemas = vec![(name.clone(), T::schema())];
+    T::schemas(&mut schemas);
+    (name, schemas)
+}
+
+fn number(least: f64, most: f64) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::Number))
+        .minimum(Some(least))
+        .maximum(Some(most))
+}
+
+schemas! {
+    (CardUid) "CardUid", string().pattern(Some("^[!-~]{1,36}$")).description(Some("As the reader of a charging station reads it, for example the hexadecimal UID of an RFID card. Not case-sensitive."));
+    (VisualNumber) "VisualNumber", string().pattern(Some("^[0-9A-Za-z][0-9A-Za-z ./-]{0,63}$")).description(Some("The number that is printed on the card."));
+    (TimeOfDay) "TimeOfDay", string().pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9]$"));
+    [MOST: u16] (Degrees<MOST>) format!("Degrees{MOST}"), number(-f64::from(MOST), f64::from(MOST));
+    (Radius) "Radius", number(1e-9, 50_000_000.0);
+    (PriceCap) "PriceCap", number(0.0, 1e9);
+    (TopUpAmount) "TopUpAmount", ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer)).minimum(Some(1)).maximum(Some(99_999_999));
+    (Plug) "Plug", string().description(Some("`CCS`, `CHAdeMO`, `Type2`, or the name of a plug that is never matched."));
+    (SigningSecret) "SigningSecret", string().description(Some("`whsec_` and 32 base64 characters: the key of `Service-Signature`."));
+    (Subscription) "Subscription", string()
+        .enum_values(Some(std::iter::once("*").chain(EventType::ALL.iter().map(|kind| kind.as_str()))))
+        .description(Some("A type of events; `*` is every type."));
+    (EventType) "EventType", string().enum_values(Some(EventType::ALL.iter().map(|kind| kind.as_str())));
+}
+
+impl<T: ComposeSchema> ComposeSchema for Distinct<T> {
+    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        ArrayBuilder::new()
+            .items(first(generics, T::schema))
+            .max_items(Some(MAX_LIST))
+            .unique_items(true)
+            .into()
+    }
+}
+
+impl<T: ToSchema + ComposeSchema> ToSchema for Distinct<T> {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(schemas);
+    }
+}

@@ -1,0 +1,113 @@
+//! Tokens: what charge cards are to charging networks. This service is their owner and sends them in the form of OCPI 2.2.1-d2, "Token".
+
+use serde::{Deserialize, Serialize};
+
+use super::network::PartyId;
+use kernel::time::Timestamp;
+
+/// What a driver identifies with at a charging station.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    #[serde(flatten)]
+    pub owner: PartyId,
+    /// Unique together with the type, and case-insensitive.
+    pub uid: String,
+    #[serde(rename = "type")]
+    pub kind: TokenType,
+    pub contract_id: String,
+    /// Tokens with the same group may end each other's sessions and use each other's reservations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visual_number: Option<String>,
+    /// The company that issued the card.
+    pub issuer: String,
+    pub valid: bool,
+    pub whitelist: Whitelist,
+    pub last_updated: Timestamp,
+}
+
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+pub enum TokenType {
+    /// Stands for one session.
+    AdHocUser,
+    /// Stands for a driver who uses an app.
+    AppUser,
+    Rfid,
+}
+
+impl TokenType {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        name.parse().ok()
+    }
+}
+
+/// Whether an operator may let the token charge without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Whitelist {
+    /// It never asks.
+    Always,
+    /// It may ask, and need not.
+    Allowed,
+    /// It asks, and need not when this service cannot be reached.
+    AllowedOffline,
+    /// It always asks.
+    Never,
+}
+
+/// What a network is answered that asks whether a token may charge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum AllowedType {
+    Allowed,
+    Blocked,
+    Expired,
+    NoCredit,
+    NotAllowed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_has_the_shape_of_the_standard() {
+        let token = Token {
+            owner: PartyId::new("DE", "TNM").unwrap(),
+            uid: "bdf21bce".into(),
+            kind: TokenType::AppUser,
+            contract_id: "DE8ACC12E46L89".into(),
+            group_id: None,
+            visual_number: None,
+            issuer: "TheNewMotion".into(),
+            valid: true,
+            whitelist: Whitelist::Allowed,
+            last_updated: Timestamp::parse("2018-12-10T17:16:15Z").unwrap(),
+        };
+        let want = serde_json::json!({"country_code": "DE", "party_id": "TNM", "uid": "bdf21bce", "type": "APP_USER",
+            "contract_id": "DE8ACC12E46L89", "issuer": "TheNewMotion", "valid": true, "whitelist": "ALLOWED",
+            "last_updated": "2018-12-10T17:16:15.000Z"});
+        assert_eq!(serde_json::to_value(&token).unwrap(), want);
+        assert_eq!(serde_json::from_value::<Token>(want).unwrap(), token);
+        assert_eq!(TokenType::from_name("RFID"), Some(TokenType::Rfid));
+        assert_eq!(TokenType::from_name("rfid"), None);
+    }
+}

@@ -1,0 +1,407 @@
+//! Transactions: money that moved, or failed to.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::action::Action;
+use super::body::RequestBody;
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
+use kernel::error::{Error, Result};
+use kernel::fields::patch::Change;
+use kernel::id::{Id, Kind};
+use kernel::money::{Currency, Money};
+use kernel::time::{MINUTE, SignedDuration, Timestamp, minutes};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Transaction {
+    pub id: Id,
+    pub object: Kind,
+    /// Minor units of `currency`.
+    pub amount: i64,
+    pub charging_session: Option<Id>,
+    pub created: Timestamp,
+    pub currency: Currency,
+    pub description: String,
+    pub driver: Option<Id>,
+    pub fleet: Option<Id>,
+    pub payment_method: Option<Id>,
+    pub status: TransactionStatus,
+    #[serde(rename = "type")]
+    pub kind: TransactionType,
+    pub vehicle: Option<Id>,
+}
+
+impl Object for Transaction {
+    type Internal = TransactionInternal;
+
+    const KIND: Kind = Kind::Transaction;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.internal.next_action_at;
+        at.map(|at| (at, Action::SettleTransaction))
+    }
+}
+
+/// How long a request has to finish a top-up before `settle-transaction` finishes it.
+const LEASE: SignedDuration = MINUTE;
+/// How long to wait before a refund that the provider declined is tried again.
+const REFUND_RETRY: SignedDuration = minutes(10);
+
+/// Internal state of a transaction.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransactionInternal {
+    /// Where the money of a charge came from. A refund has that of its charge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<ChargeSource>,
+    /// Of a charge: its refund, unless that failed.
+    pub refund: Option<Id>,
+    /// Of a refund: its charge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charge: Option<Id>,
+    /// When the service has to act by itself: on a pending refund, or on a top-up whose request did not finish it.
+    #[serde(rename = "next")]
+    pub next_action_at: Option<Timestamp>,
+    /// Of a top-up: what it needs to be finished without its request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_up: Option<TopUpState>,
+}
+
+/// Where the money of a charge came from, which is where a refund returns it. The payment method is not needed for that and may
+/// have been deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ChargeSource {
+    /// A card or bank account.
+    Provider {
+        /// What the provider's idempotency key was derived from.
+        key: String,
+        /// The provider's id of the charge.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
+    },
+    /// The wallet of this account, driver or fleet.
+    Wallet { owner: Id },
+}
+
+/// A top-up: the wallet, a copy of what the payment method is charged with, and how far it got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TopUpState {
+    /// The account, driver or fleet that owns the wallet.
+    pub wallet: Id,
+    pub token: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub customer: Option<String>,
+    pub stage: TopUpStage,
+}
+
+/// How far a top-up got. The last three are final.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TopUpStage {
+    /// The charge may or may not have been made.
+    Charging,
+    /// The charge was made, the wallet cannot take it, and it is to be refunded. From here on the wallet is never credited.
+    Refunding {
+        reason: RefundReason,
+        reference: Option<String>,
+        /// Refunds that the provider declined.
+        attempts: u32,
+    },
+    Credited,
+    Declined {
+        code: String,
+    },
+    Refunded {
+        reason: RefundReason,
+    },
+}
+
+/// Why a wallet could not take the money of a top-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefundReason {
+    CurrencyChanged,
+    OwnerDeleted,
+}
+
+impl TransactionInternal {
+    /// The state of a charge that was made.
+    pub fn paid_from(source: ChargeSource) -> Self {
+        Self {
+            source: Some(source),
+            ..Self::default()
+        }
+    }
+
+    /// The state of a charge that the provider made under a key derived from this.
+    pub fn charged(key: String) -> Self {
+        Self::paid_from(ChargeSource::Provider {
+            key,
+            reference: None,
+        })
+    }
+
+    /// The state of a top-up that begins.
+    pub fn topping_up(wallet: Id, token: String, customer: Option<String>, now: Timestamp) -> Self {
+        Self {
+            next_action_at: Some(now.plus(LEASE)),
+            top_up: Some(TopUpState {
+                wallet,
+                token,
+                customer,
+                stage: TopUpStage::Charging,
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// Moves a top-up on. A final stage needs no more attention.
+    fn advance(&mut self, stage: TopUpStage, due: Option<Timestamp>) {
+        self.next_action_at = due;
+        if let Some(top_up) = &mut self.top_up {
+            top_up.stage = stage;
+        }
+    }
+
+    /// Records that the charge of a top-up has to be refunded.
+    pub fn begin_refund(
+        &mut self,
+        reason: RefundReason,
+        reference: Option<String>,
+        now: Timestamp,
+    ) {
+        let stage = TopUpStage::Refunding {
+            reason,
+            reference,
+            attempts: 0,
+        };
+        self.advance(stage, Some(now.plus(LEASE)));
+    }
+
+    /// Records that the provider declined to refund a top-up. It is tried again later, under another key.
+    pub fn delay_refund(&mut self, now: Timestamp) {
+        if let Some(TopUpState {
+            stage: TopUpStage::Refunding { attempts, .. },
+            ..
+        }) = &mut self.top_up
+        {
+            *attempts += 1;
+            self.next_action_at = Some(now.plus(REFUND_RETRY));
+        }
+    }
+}
+
+/// What a transaction is about; see [`Transaction::new`].
+#[derive(Debug, Clone)]
+pub struct Movement {
+    pub kind: TransactionType,
+    pub amount: Money,
+    pub description: String,
+    pub payment_method: Option<Id>,
+    pub driver: Option<Id>,
+    pub fleet: Option<Id>,
+    pub vehicle: Option<Id>,
+    pub charging_session: Option<Id>,
+}
+
+impl Transaction {
+    /// The record of money that moved, or failed to.
+    pub fn new(movement: Movement, status: TransactionStatus, now: Timestamp) -> Self {
+        let Movement {
+            kind,
+            amount: Money { amount, currency },
+            description,
+            payment_method,
+            driver,
+            fleet,
+            vehicle,
+            charging_session,
+        } = movement;
+        Self {
+            id: Id::new(Kind::Transaction, now),
+            object: Kind::Transaction,
+            amount,
+            charging_session,
+            created: now,
+            currency,
+            description,
+            driver,
+            fleet,
+            payment_method,
+            status,
+            kind,
+            vehicle,
+        }
+    }
+}
+
+impl Transaction {
+    /// The amount with its currency.
+    pub fn money(&self) -> Money {
+        Money::new(self.amount, self.currency)
+    }
+}
+
+impl Stored<Transaction> {
+    /// Starts a refund of this whole charge: a new, pending transaction.
+    ///
+    /// # Errors
+    /// 409 unless this is a charge that succeeded, is no top-up, and has no refund that is pending or succeeded.
+    pub fn refund(&mut self, now: Timestamp) -> Result<Self> {
+        let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
+        let succeeded = self.object.kind == TransactionType::Charge
+            && self.object.status == TransactionStatus::Succeeded;
+        let charged = self.object.amount > 0 && self.internal.source.is_some();
+        if !succeeded || !charged || self.internal.top_up.is_some() {
+            return refuse("Only a charge that succeeded can be refunded, and no top-up.");
+        }
+        if self.internal.refund.is_some() {
+            return refuse("The charge was refunded before, or its refund is pending.");
+        }
+        let refund = Transaction {
+            id: Id::new(Kind::Transaction, now),
+            created: now,
+            description: format!("Refund of {}", self.object.id),
+            kind: TransactionType::Refund,
+            status: TransactionStatus::Pending,
+            ..self.object.clone()
+        };
+        self.internal.refund = Some(refund.id.clone());
+        let waiting = TransactionInternal {
+            source: self.internal.source.clone(),
+            charge: Some(self.object.id.clone()),
+            next_action_at: Some(now),
+            ..TransactionInternal::default()
+        };
+        Ok(Self::with_internal(refund, waiting))
+    }
+
+    /// Ends a pending refund.
+    pub fn end_refund(&mut self, succeeded: bool) {
+        let (status, event) = match succeeded {
+            true => (TransactionStatus::Succeeded, EventType::ServiceRefunded),
+            false => (TransactionStatus::Failed, EventType::ServiceFailed),
+        };
+        self.object.status = status;
+        self.internal.next_action_at = None;
+        self.record(event);
+    }
+
+    /// Records that the wallet has the money of a top-up.
+    pub fn end_credited(&mut self) {
+        self.object.status = TransactionStatus::Succeeded;
+        self.internal.advance(TopUpStage::Credited, None);
+    }
+
+    /// Records that the charge of a top-up was declined.
+    pub fn end_declined(&mut self, code: String) {
+        self.object.status = TransactionStatus::Failed;
+        self.internal.advance(TopUpStage::Declined { code }, None);
+    }
+
+    /// Records that the charge of a top-up was refunded.
+    pub fn end_refunded(&mut self, reason: RefundReason) {
+        self.object.status = TransactionStatus::Failed;
+        self.internal.advance(TopUpStage::Refunded { reason }, None);
+    }
+}
+
+/// How a charge or refund ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PaymentOutcome {
+    Succeeded,
+    /// Refused, with the provider's word for why: `card_declined`, `insufficient_funds`, `expired_card`.
+    Declined(String),
+}
+
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum TransactionStatus {
+    Succeeded,
+    Failed,
+    Pending,
+}
+
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum TransactionType {
+    Charge,
+    Refund,
+    Adjustment,
+}
+
+impl TransactionStatus {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+impl TransactionType {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The body of `POST /v1/accounts/{id}/top_up` and of the same for drivers and fleets.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TopUp {
+    /// Minor units of the wallet's currency, 1 to 99,999,999.
+    pub amount: TopUpAmount,
+    /// A card or bank account of the wallet's owner or of the account.
+    pub payment_method: Id,
+}
+
+impl RequestBody for TopUp {}
+
+/// Minor units, 1 to 99,999,999.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "i64")]
+pub struct TopUpAmount(i64);
+
+impl TopUpAmount {
+    pub fn minor_units(self) -> i64 {
+        self.0
+    }
+}
+
+impl TryFrom<i64> for TopUpAmount {
+    type Error = &'static str;
+
+    fn try_from(amount: i64) -> Result<Self, &'static str> {
+        match amount {
+            1..=99_999_999 => Ok(Self(amount)),
+            _ => Err("must be a whole number from 1 to 99999999"),
+        }
+    }
+}
+
+/// Refuses another currency for a wallet that holds money: the number would mean something else.
+///
+/// # Errors
+/// 409 with the field.
+pub fn check_currency(
+    param: &str,
+    change: &Change<Currency>,
+    current: Currency,
+    empty: bool,
+) -> Result<()> {
+    match change.set() {
+        Some(wanted) if *wanted != current && !empty => Err(Error::conflict(
+            "The currency cannot change while there is money in the wallet.",
+            Some(param),
+        )),
+        _ => Ok(()),
+    }
+}

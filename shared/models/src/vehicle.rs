@@ -1,0 +1,250 @@
+//! Vehicles: each belongs to one fleet and may name its drivers.
+
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::body::RequestBody;
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
+use super::{Distinct, check_size, sized};
+use kernel::error::{Error, Result};
+use kernel::fields::metadata::{Metadata, MetadataChange};
+use kernel::fields::patch::Change;
+use kernel::fields::text::{Memo, Text};
+use kernel::id::{Id, Kind};
+use kernel::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Vehicle {
+    pub id: Id,
+    pub object: Kind,
+    /// Wh
+    pub battery_capacity: u32,
+    pub charging_standard: ConnectorType,
+    pub created: Timestamp,
+    pub drivers: Vec<Id>,
+    pub fleet: Id,
+    pub information: Information,
+    pub metadata: Metadata,
+    pub policy_ids: Vec<Id>,
+    pub registration_plate: Text<64>,
+    pub status: VehicleStatus,
+    /// The id of the vehicle's one telemetry record.
+    pub telemetry: Id,
+    pub updated: Timestamp,
+    pub vin: Text<64>,
+}
+
+impl Object for Vehicle {
+    type Internal = ();
+
+    const KIND: Kind = Kind::Vehicle;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+/// The plugs that are matched.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    strum::EnumString,
+)]
+pub enum ConnectorType {
+    #[serde(rename = "CHAdeMO")]
+    #[strum(serialize = "CHAdeMO")]
+    Chademo,
+    #[serde(rename = "CCS")]
+    #[strum(serialize = "CCS")]
+    Ccs,
+    Type2,
+}
+
+impl ConnectorType {
+    pub fn from_name(name: &str) -> Option<Self> {
+        name.parse().ok()
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VehicleStatus {
+    #[default]
+    Active,
+    Inactive,
+    Retired,
+}
+
+/// Make, model and year; "" when unset.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Information {
+    pub make: Memo<256>,
+    pub model: Memo<256>,
+    pub year: Memo<16>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InformationChange {
+    #[serde(default)]
+    pub make: Change<Memo<256>>,
+    #[serde(default)]
+    pub model: Change<Memo<256>>,
+    #[serde(default)]
+    pub year: Change<Memo<16>>,
+}
+
+/// How many drivers a vehicle may name: all of them are updated in the one transaction that creates it.
+pub const MAX_DRIVERS: usize = 90;
+
+/// The body of `POST /v1/vehicles`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewVehicle {
+    pub fleet: Id,
+    pub registration_plate: Text<64>,
+    pub vin: Text<64>,
+    /// Wh, at least 1.
+    #[schema(value_type = u32, minimum = 1)]
+    pub battery_capacity: NonZeroU32,
+    pub charging_standard: ConnectorType,
+    #[serde(default)]
+    pub drivers: Option<Distinct<Id>>,
+    #[serde(default)]
+    pub information: Option<InformationChange>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    #[serde(default)]
+    pub policy_ids: Option<Distinct<Id>>,
+}
+
+impl RequestBody for NewVehicle {}
+
+/// The body of `POST /v1/vehicles/{id}`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VehicleChange {
+    #[serde(default)]
+    #[schema(value_type = u32, minimum = 1)]
+    pub battery_capacity: Change<NonZeroU32>,
+    #[serde(default)]
+    pub charging_standard: Change<ConnectorType>,
+    #[serde(default)]
+    pub information: Change<InformationChange>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    #[serde(default)]
+    pub policy_ids: Change<Distinct<Id>>,
+    #[serde(default)]
+    pub registration_plate: Change<Text<64>>,
+    #[serde(default)]
+    pub status: Change<VehicleStatus>,
+}
+
+impl RequestBody for VehicleChange {}
+
+impl Vehicle {
+    /// A new, active vehicle with a telemetry record of its own.
+    ///
+    /// # Errors
+    /// 400 if metadata or a list exceeds its limits.
+    pub fn new(new: NewVehicle, now: Timestamp) -> Result<Stored<Self>> {
+        let drivers = Vec::from(new.drivers.unwrap_or_default());
+        if drivers.len() > MAX_DRIVERS {
+            return Err(Error::invalid(
+                "drivers",
+                format!("must have at most {MAX_DRIVERS} entries"),
+            ));
+        }
+        let mut information = Information::default();
+        information.change(new.information.unwrap_or_default());
+        let vehicle = sized(Self {
+            id: Id::new(Kind::Vehicle, now),
+            object: Kind::Vehicle,
+            battery_capacity: new.battery_capacity.get(),
+            charging_standard: new.charging_standard,
+            created: now,
+            drivers,
+            fleet: new.fleet,
+            information,
+            metadata: Metadata::new(new.metadata)?,
+            policy_ids: new.policy_ids.unwrap_or_default().into(),
+            registration_plate: new.registration_plate,
+            status: VehicleStatus::Active,
+            telemetry: Id::new(Kind::VehicleTelemetry, now),
+            updated: now,
+            vin: new.vin,
+        })?;
+        Ok(Stored::new(vehicle).recording(EventType::VehicleCreated))
+    }
+
+    /// Removes a deleted driver from the vehicle's list.
+    pub fn forget_driver(&mut self, driver: &Id, now: Timestamp) {
+        self.drivers.retain(|id| id != driver);
+        self.updated = now;
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.status == VehicleStatus::Active
+    }
+}
+
+impl Stored<Vehicle> {
+    /// Applies an update; what the body leaves out stays, `information` key by key.
+    ///
+    /// # Errors
+    /// 400 if metadata or a list exceeds its limits.
+    pub fn update(&mut self, change: VehicleChange, now: Timestamp) -> Result<()> {
+        let VehicleChange {
+            battery_capacity,
+            charging_standard,
+            information,
+            metadata,
+            policy_ids,
+            registration_plate,
+            status,
+        } = change;
+        if let Change::Set(capacity) = battery_capacity {
+            self.object.battery_capacity = capacity.get();
+        }
+        charging_standard.apply(&mut self.object.charging_standard);
+        if let Change::Set(information) = information {
+            self.object.information.change(information);
+        }
+        self.object.metadata.merge(metadata)?;
+        if let Change::Set(ids) = policy_ids {
+            self.object.policy_ids = ids.into();
+        }
+        registration_plate.apply(&mut self.object.registration_plate);
+        status.apply(&mut self.object.status);
+        self.object.updated = now;
+        self.record(EventType::VehicleUpdated);
+        check_size(&self.object)
+    }
+
+    /// Records that the vehicle is deleted.
+    pub fn delete(&mut self) {
+        self.record(EventType::VehicleDeleted);
+    }
+}
+
+impl Information {
+    fn change(&mut self, change: InformationChange) {
+        let InformationChange { make, model, year } = change;
+        make.apply(&mut self.make);
+        model.apply(&mut self.model);
+        year.apply(&mut self.year);
+    }
+}

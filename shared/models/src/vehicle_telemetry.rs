@@ -1,0 +1,207 @@
+//! Vehicle telemetry: the last reading of a vehicle, one record per vehicle.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::body::RequestBody;
+use super::stored::Object;
+use super::vehicle::Vehicle;
+use kernel::error::{Error, Result};
+use kernel::fields::patch::{Change, Patch};
+use kernel::fields::text::Text;
+use kernel::id::{Id, Kind};
+use kernel::time::Timestamp;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct VehicleTelemetry {
+    pub id: Id,
+    pub object: Kind,
+    pub battery: Option<Battery>,
+    pub created: Timestamp,
+    pub firmware_version: Option<Text<256>>,
+    pub location: Option<Position>,
+    pub odometer: Option<Odometer>,
+    pub updated: Timestamp,
+    pub vehicle: Id,
+}
+
+impl Object for VehicleTelemetry {
+    type Internal = ();
+
+    const KIND: Kind = Kind::VehicleTelemetry;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Battery {
+    /// Wh
+    pub capacity: u32,
+    /// Percent.
+    pub level: f64,
+    /// Metres.
+    pub range: Option<u32>,
+    pub status: BatteryStatus,
+    /// °C
+    pub temperature: Option<f64>,
+    pub updated: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BatteryStatus {
+    Charging,
+    Discharging,
+    Idle,
+    Full,
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Position {
+    pub latitude: f64,
+    pub longitude: f64,
+    pub updated: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Odometer {
+    pub unit: OdometerUnit,
+    pub updated: Timestamp,
+    pub value: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum OdometerUnit {
+    #[serde(rename = "KMS")]
+    Kilometres,
+    #[serde(rename = "MILES")]
+    Miles,
+}
+
+/// The body of `POST /v1/vehicles/{id}/telemetry`: a reading, in whole or in part.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    #[serde(default)]
+    pub battery: Change<BatteryReading>,
+    #[serde(default)]
+    pub firmware_version: Patch<Text<256>>,
+    #[serde(default)]
+    pub location: Change<PositionReading>,
+    #[serde(default)]
+    pub odometer: Change<OdometerReading>,
+}
+
+impl RequestBody for Reading {}
+
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BatteryReading {
+    /// Wh; the vehicle's when left out.
+    #[serde(default)]
+    pub capacity: Option<u32>,
+    pub level: f64,
+    #[serde(default)]
+    pub range: Option<u32>,
+    #[serde(default)]
+    pub status: Option<BatteryStatus>,
+    #[serde(default)]
+    pub temperature: Option<f64>,
+}
+
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PositionReading {
+    pub latitude: f64,
+    pub longitude: f64,
+}
+
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OdometerReading {
+    pub unit: OdometerUnit,
+    pub value: f64,
+}
+
+impl VehicleTelemetry {
+    /// The record of a vehicle, before its first reading.
+    pub fn of(vehicle: &Vehicle, now: Timestamp) -> Self {
+        Self {
+            id: vehicle.telemetry.clone(),
+            object: Kind::VehicleTelemetry,
+            battery: None,
+            created: now,
+            firmware_version: None,
+            location: None,
+            odometer: None,
+            updated: now,
+            vehicle: vehicle.id.clone(),
+        }
+    }
+
+    /// Takes a reading in; what it leaves out stays as it was read before.
+    ///
+    /// # Errors
+    /// 400 for what cannot be read: a level outside 0..100, a place off the globe, an odometer below zero.
+    pub fn read(&mut self, reading: Reading, vehicle: &Vehicle, now: Timestamp) -> Result<()> {
+        let Reading {
+            battery,
+            firmware_version,
+            location,
+            odometer,
+        } = reading;
+        let within = |param: &str, value: f64, low: f64, high: f64| {
+            let message = || format!("must lie between {low} and {high}");
+            if (low..=high).contains(&value) {
+                Ok(value)
+            } else {
+                Err(Error::invalid(param, message()))
+            }
+        };
+        if let Change::Set(BatteryReading {
+            capacity,
+            level,
+            range,
+            status,
+            temperature,
+        }) = battery
+        {
+            let temperature = temperature
+                .map(|value| within("battery.temperature", value, -100.0, 200.0))
+                .transpose()?;
+            self.battery = Some(Battery {
+                capacity: capacity.unwrap_or(vehicle.battery_capacity),
+                level: within("battery.level", level, 0.0, 100.0)?,
+                range,
+                status: status.unwrap_or(BatteryStatus::Unknown),
+                temperature,
+                updated: now,
+            });
+        }
+        firmware_version.apply(&mut self.firmware_version);
+        if let Change::Set(PositionReading {
+            latitude,
+            longitude,
+        }) = location
+        {
+            self.location = Some(Position {
+                latitude: within("location.latitude", latitude, -90.0, 90.0)?,
+                longitude: within("location.longitude", longitude, -180.0, 180.0)?,
+                updated: now,
+            });
+        }
+        if let Change::Set(OdometerReading { unit, value }) = odometer {
+            let value = within("odometer.value", value, 0.0, 100_000_000.0)?;
+            self.odometer = Some(Odometer {
+                unit,
+                updated: now,
+                value,
+            });
+        }
+        self.updated = now;
+        Ok(())
+    }
+}

@@ -1,0 +1,549 @@
+//! Webhook endpoints: where events are delivered, and the secret they are signed with.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::api_key::ActingKey;
+use super::body::RequestBody;
+use super::event::EventType;
+use super::stored::{Object, Stored};
+use super::{Distinct, check_size, sized};
+use kernel::error::{Error, Result};
+use kernel::fields::metadata::{Metadata, MetadataChange};
+use kernel::fields::patch::{Change, Patch};
+use kernel::fields::text::{Description, Text, WebUrl};
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use kernel::targets::Targets;
+use kernel::time::{DAY, SignedDuration, Timestamp, hours};
+
+/// How many endpoints an account may have in one mode.
+pub const MAX_ENDPOINTS: usize = 16;
+
+/// How often the secret of an endpoint can be rotated in 24 hours. Every secret of that time signs each delivery.
+pub const MAX_ROTATIONS: usize = 10;
+
+/// How long deliveries may fail before the endpoint is disabled.
+pub const PATIENCE: SignedDuration = hours(120);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct WebhookEndpoint {
+    pub id: Id,
+    pub object: Kind,
+    /// The version payloads sent to this endpoint are rendered in.
+    pub api_version: String,
+    pub application: Option<Text<256>>,
+    pub created: Timestamp,
+    pub description: Option<Description>,
+    pub disabled_at: Option<Timestamp>,
+    pub disabled_reason: Option<DisabledReason>,
+    /// The types of events this endpoint receives; `*` stands for all. A key that sets them, or changes the endpoint
+    /// otherwise, needs the read scopes of the objects that these events show.
+    pub enabled_events: Vec<Subscription>,
+    pub livemode: bool,
+    pub metadata: Metadata,
+    /// What deliveries are signed with. Masked for keys without `webhook_endpoints:write`, and in events: `whsec_****` and
+    /// its last four characters.
+    pub secret: SigningSecret,
+    /// How `t` of `Service-Signature` is written.
+    pub signature_timestamp: SignatureTimestamp,
+    pub status: EndpointStatus,
+    pub url: WebUrl,
+}
+
+impl Object for WebhookEndpoint {
+    type Internal = EndpointInternal;
+
+    const KIND: Kind = Kind::WebhookEndpoint;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EndpointInternal {
+    /// Since when every attempt has failed.
+    pub failing_since: Option<Timestamp>,
+    /// The secrets that were replaced in the last 24 hours, the newest first: each keeps signing for 24 hours after its
+    /// replacement.
+    pub previous: Vec<PreviousSecret>,
+}
+
+/// A secret that was replaced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PreviousSecret {
+    pub secret: SigningSecret,
+    pub until: Timestamp,
+}
+
+impl EndpointInternal {
+    /// The replaced secrets that still sign, the newest first.
+    pub fn previous_secrets(&self, now: Timestamp) -> impl Iterator<Item = &SigningSecret> {
+        self.previous
+            .iter()
+            .filter(move |previous| now < previous.until)
+            .map(|previous| &previous.secret)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndpointStatus {
+    Enabled,
+    Disabled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DisabledReason {
+    /// The receiver answered 410.
+    Gone,
+    /// No success for 120 hours.
+    Failing,
+    Manual,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SignatureTimestamp {
+    /// RFC 3339 with milliseconds.
+    #[default]
+    Rfc3339,
+    /// Unix seconds.
+    Unix,
+}
+
+/// One type of events, or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Subscription {
+    All,
+    To(EventType),
+}
+
+impl TryFrom<String> for Subscription {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Self, &'static str> {
+        match name.as_str() {
+            "*" => Ok(Self::All),
+            name => EventType::from_name(name)
+                .map(Self::To)
+                .ok_or("no such event type"),
+        }
+    }
+}
+
+impl From<Subscription> for String {
+    fn from(subscription: Subscription) -> Self {
+        match subscription {
+            Subscription::All => "*".into(),
+            Subscription::To(kind) => kind.as_str().into(),
+        }
+    }
+}
+
+/// `whsec_` and 32 base64 characters. It does not show itself when printed for debugging.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SigningSecret(String);
+
+impl SigningSecret {
+    const PREFIX: &str = "whsec_";
+
+    /// A new secret of 24 random bytes.
+    ///
+    /// # Errors
+    /// `Internal` if the system's source of randomness fails.
+    pub fn generate() -> Result<Self> {
+        let mut random = [0; 24];
+        getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
+        Ok(Self(format!("{}{}", Self::PREFIX, STANDARD.encode(random))))
+    }
+
+    /// A secret as it was stored.
+    pub fn stored(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The prefix, four asterisks and the last four characters: what is shown to readers who may not sign.
+    pub fn masked(&self) -> Self {
+        let last4 = &self.0[self.0.len().saturating_sub(4)..];
+        Self(format!("{}****{last4}", Self::PREFIX))
+    }
+
+    /// The whole text: the key of `Service-Signature`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The random bytes: the key of the Standard Webhooks signature.
+    pub fn bytes(&self) -> Vec<u8> {
+        let encoded = self.0.strip_prefix(Self::PREFIX).unwrap_or_default();
+        STANDARD.decode(encoded).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for SigningSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+/// The body of `POST /v1/webhook_endpoints`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewWebhookEndpoint {
+    pub url: WebUrl,
+    pub enabled_events: Distinct<Subscription>,
+    /// Default: the account's version.
+    #[serde(default)]
+    pub api_version: Option<String>,
+    #[serde(default)]
+    pub application: Option<Text<256>>,
+    #[serde(default)]
+    pub description: Option<Description>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    /// Default `rfc3339`.
+    #[serde(default)]
+    pub signature_timestamp: Option<SignatureTimestamp>,
+}
+
+impl RequestBody for NewWebhookEndpoint {}
+
+/// The body of `POST /v1/webhook_endpoints/{id}`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookEndpointChange {
+    #[serde(default)]
+    pub api_version: Change<String>,
+    #[serde(default)]
+    pub application: Patch<Text<256>>,
+    #[serde(default)]
+    pub description: Patch<Description>,
+    #[serde(default)]
+    pub enabled_events: Change<Distinct<Subscription>>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    #[serde(default)]
+    pub signature_timestamp: Change<SignatureTimestamp>,
+    #[serde(default)]
+    pub status: Change<EndpointStatus>,
+    #[serde(default)]
+    pub url: Change<WebUrl>,
+}
+
+impl RequestBody for WebhookEndpointChange {}
+
+impl WebhookEndpoint {
+    /// A new, enabled endpoint with a secret of its own.
+    ///
+    /// # Errors
+    /// 400 for `http` where `https` is required, or a list beyond its limits.
+    pub fn new(
+        new: NewWebhookEndpoint,
+        tenant: &Tenant,
+        version: &str,
+        targets: Targets,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let api_version = new.api_version.unwrap_or_else(|| version.to_owned());
+        targets.check(&new.url)?;
+        sized(Self {
+            id: Id::new(Kind::WebhookEndpoint, now),
+            object: Kind::WebhookEndpoint,
+            api_version,
+            application: new.application,
+            created: now,
+            description: new.description,
+            disabled_at: None,
+            disabled_reason: None,
+            enabled_events: some(new.enabled_events)?,
+            livemode: tenant.mode.is_live(),
+            metadata: Metadata::new(new.metadata)?,
+            secret: SigningSecret::generate()?,
+            signature_timestamp: new.signature_timestamp.unwrap_or_default(),
+            status: EndpointStatus::Enabled,
+            url: new.url,
+        })
+    }
+
+    /// The endpoint with its secret masked.
+    #[must_use]
+    pub fn masked(mut self) -> Self {
+        self.secret = self.secret.masked();
+        self
+    }
+
+    /// Checks that a key may read the objects of every event that the endpoint is subscribed to, so that a subscription
+    /// shows nothing that the key could not read itself.
+    ///
+    /// # Errors
+    /// 403 `authentication_error` that names the scope which the key lacks.
+    pub fn check_subscriptions(&self, key: &ActingKey) -> Result<()> {
+        let subscribed = self.enabled_events.iter().flat_map(|one| match one {
+            Subscription::All => EventType::ALL,
+            Subscription::To(kind) => std::slice::from_ref(kind),
+        });
+        for kind in subscribed {
+            key.require_read(kind.subject())
+                .map_err(|error| error.at("enabled_events"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether events of this type are delivered here.
+    pub fn subscribes_to(&self, kind: EventType) -> bool {
+        self.status == EndpointStatus::Enabled
+            && self.enabled_events.iter().any(|wanted| match wanted {
+                Subscription::All => true,
+                Subscription::To(wanted) => *wanted == kind,
+            })
+    }
+}
+
+impl WebhookEndpoint {
+    fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
+        if self.status == EndpointStatus::Enabled {
+            self.status = EndpointStatus::Disabled;
+            self.disabled_reason = Some(reason);
+            self.disabled_at = Some(now);
+        }
+    }
+}
+
+impl Stored<WebhookEndpoint> {
+    /// Stops deliveries because of a failure. An endpoint that is disabled already keeps its first reason.
+    pub fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
+        if self.object.status == EndpointStatus::Enabled {
+            self.record(EventType::WebhookEndpointDisabled);
+        }
+        self.object.disable(reason, now);
+    }
+
+    /// Applies an update; what the body leaves out stays. Enabling an endpoint forgets its failures.
+    ///
+    /// # Errors
+    /// 400 for an unknown version, for `http` where `https` is required, or a list beyond its limits.
+    pub fn update(
+        &mut self,
+        change: WebhookEndpointChange,
+        targets: Targets,
+        now: Timestamp,
+    ) -> Result<()> {
+        let WebhookEndpointChange {
+            api_version,
+            application,
+            description,
+            enabled_events,
+            metadata,
+            signature_timestamp,
+            status,
+            url,
+        } = change;
+        api_version.apply(&mut self.object.api_version);
+        application.apply(&mut self.object.application);
+        description.apply(&mut self.object.description);
+        if let Change::Set(events) = enabled_events {
+            self.object.enabled_events = some(events)?;
+        }
+        self.object.metadata.merge(metadata)?;
+        signature_timestamp.apply(&mut self.object.signature_timestamp);
+        if let Change::Set(url) = url {
+            targets.check(&url)?;
+            self.object.url = url;
+        }
+        match status {
+            Change::Keep => {}
+            Change::Set(EndpointStatus::Disabled) => {
+                self.object.disable(DisabledReason::Manual, now)
+            }
+            Change::Set(EndpointStatus::Enabled) => {
+                self.object.status = EndpointStatus::Enabled;
+                self.object.disabled_reason = None;
+                self.object.disabled_at = None;
+                self.internal.failing_since = None;
+            }
+        }
+        check_size(&self.object)
+    }
+
+    /// Gives the endpoint a new secret. Each replaced secret keeps signing for 24 hours, so that receivers can change
+    /// over.
+    ///
+    /// # Errors
+    /// 409 when the secret was rotated [`MAX_ROTATIONS`] times in the last 24 hours: another rotation would have to
+    /// silence a secret before its 24 hours are over. `Internal` if the system's source of randomness failed.
+    pub fn rotate_secret(&mut self, now: Timestamp) -> Result<()> {
+        self.internal
+            .previous
+            .retain(|previous| now < previous.until);
+        if self.internal.previous.len() >= MAX_ROTATIONS {
+            let message = format!(
+                "The secret was rotated {MAX_ROTATIONS} times in the last 24 hours, which is the most there can be."
+            );
+            return Err(Error::conflict(message, None));
+        }
+        let replaced = PreviousSecret {
+            secret: std::mem::replace(&mut self.object.secret, SigningSecret::generate()?),
+            until: now.plus(DAY),
+        };
+        self.internal.previous.insert(0, replaced);
+        Ok(())
+    }
+}
+
+fn some(events: Distinct<Subscription>) -> Result<Vec<Subscription>> {
+    match events.is_empty() {
+        true => Err(Error::invalid("enabled_events", "must not be empty")),
+        false => Ok(events.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Mode;
+
+    fn endpoint(url: &str, events: &[&str], targets: Targets) -> Result<WebhookEndpoint> {
+        let new = serde_json::from_value(serde_json::json!({"url": url, "enabled_events": events}))
+            .unwrap();
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
+        WebhookEndpoint::new(
+            new,
+            &tenant,
+            "2026-03-01",
+            targets,
+            Timestamp::from_unix_millis(0),
+        )
+    }
+
+    #[test]
+    fn http_is_for_this_machine_in_local_runs_alone() {
+        let all = &["*"];
+        assert!(endpoint("https://fleet.example/hook", all, Targets::Public).is_ok());
+        assert!(
+            endpoint(
+                "http://127.0.0.1:9000/hook",
+                all,
+                Targets::PublicAndLoopback
+            )
+            .is_ok()
+        );
+        assert!(
+            endpoint(
+                "http://localhost:9000/hook",
+                all,
+                Targets::PublicAndLoopback
+            )
+            .is_ok()
+        );
+        assert!(endpoint("http://127.0.0.1:9000/hook", all, Targets::Public).is_err());
+        assert!(endpoint("http://fleet.example/hook", all, Targets::PublicAndLoopback).is_err());
+    }
+
+    #[test]
+    fn a_special_address_is_refused_however_it_is_written() {
+        for url in [
+            "https://10.0.0.1/",
+            "https://169.254.169.254/latest/meta-data/",
+            "https://192.168.0.1:8443/",
+            "https://0x0a000001/",
+            "https://167772161/",
+            "https://10.1/",
+            "https://10.0.0.1./",
+            "https://[fd00::1]/",
+            "https://[::ffff:10.0.0.1]/",
+            "https://[64:ff9b::a00:1]/",
+            "https://0.0.0.0/",
+        ] {
+            for targets in [Targets::Public, Targets::PublicAndLoopback] {
+                assert!(endpoint(url, &["*"], targets).is_err(), "{url}");
+            }
+        }
+        for url in [
+            "https://127.0.0.1/",
+            "https://[::1]/",
+            "https://localhost/",
+            "https://a.localhost./",
+        ] {
+            assert!(endpoint(url, &["*"], Targets::Public).is_err(), "{url}");
+            let local = endpoint(url, &["*"], Targets::PublicAndLoopback);
+            assert!(local.is_ok(), "{url}");
+        }
+        for url in [
+            "https://93.184.216.34/",
+            "https://[2606:4700::1111]/",
+            "https://fleet.example/10.0.0.1",
+        ] {
+            assert!(endpoint(url, &["*"], Targets::Public).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn every_secret_of_the_last_day_signs() {
+        let one = endpoint("https://fleet.example/", &["*"], Targets::Public).unwrap();
+        let mut one = Stored::new(one);
+        let at = |hour: i64| Timestamp::EPOCH.plus(hours(hour));
+        let signing = |one: &Stored<WebhookEndpoint>, hour| {
+            std::iter::once(one.object.secret.as_str().to_owned())
+                .chain(
+                    one.internal
+                        .previous_secrets(at(hour))
+                        .map(|secret| secret.as_str().to_owned()),
+                )
+                .collect::<Vec<_>>()
+        };
+        let mut secrets = vec![one.object.secret.as_str().to_owned()];
+        for hour in 0..MAX_ROTATIONS as i64 {
+            one.rotate_secret(at(hour)).unwrap();
+            secrets.insert(0, one.object.secret.as_str().to_owned());
+            assert_eq!(signing(&one, hour), secrets);
+        }
+        let before = one.clone();
+        let refused = one.rotate_secret(at(23)).unwrap_err();
+        assert_eq!(refused.class(), kernel::error::ErrorClass::Conflict);
+        assert_eq!(one.clone(), before);
+        // The first was replaced 24 hours ago by now.
+        assert_eq!(signing(&one, 24), secrets[..MAX_ROTATIONS]);
+        one.rotate_secret(at(24)).unwrap();
+        assert_eq!(signing(&one, 24).len(), 1 + MAX_ROTATIONS);
+    }
+
+    #[test]
+    fn an_endpoint_wants_what_it_subscribed_to_until_it_is_disabled() {
+        let mut some = endpoint(
+            "https://fleet.example/",
+            &["reservation.confirmed"],
+            Targets::Public,
+        )
+        .unwrap();
+        assert!(some.subscribes_to(EventType::ReservationConfirmed));
+        assert!(!some.subscribes_to(EventType::FleetCreated));
+        some.disable(DisabledReason::Gone, Timestamp::from_unix_millis(1));
+        some.disable(DisabledReason::Failing, Timestamp::from_unix_millis(2));
+        assert_eq!(some.disabled_reason, Some(DisabledReason::Gone));
+        assert!(!some.subscribes_to(EventType::ReservationConfirmed));
+        assert!(endpoint("https://fleet.example/", &[], Targets::Public).is_err());
+    }
+
+    #[test]
+    fn a_secret_is_redacted_and_carries_24_bytes() {
+        let secret = SigningSecret::generate().unwrap();
+        assert_eq!(secret.as_str().len(), "whsec_".len() + 32);
+        assert_eq!(secret.bytes().len(), 24);
+        assert_eq!(format!("{secret:?}"), "[redacted]");
+        let masked = secret.masked();
+        let last4 = &secret.as_str()[34..];
+        assert_eq!(masked.as_str(), format!("whsec_****{last4}"));
+    }
+}

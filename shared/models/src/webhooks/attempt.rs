@@ -1,0 +1,188 @@
+//! What follows from an attempt to deliver an event: the next attempt, and the health of the endpoint.
+
+use crate::event::{Delivery, DeliveryState};
+use crate::stored::Stored;
+use crate::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, WebhookEndpoint};
+use kernel::time::{DAY, SignedDuration, Timestamp, hours, millis, minutes, seconds, whole_millis};
+
+/// The waits between attempts: the first follows the first attempt.
+const WAITS: [SignedDuration; 9] = [
+    seconds(5),
+    minutes(5),
+    minutes(30),
+    hours(2),
+    hours(5),
+    hours(10),
+    hours(14),
+    hours(20),
+    hours(24),
+];
+
+/// How a receiver responded to an attempt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeliveryOutcome {
+    /// The HTTP status; none without a response.
+    pub status: Option<u16>,
+    /// How long the receiver asks to wait.
+    pub retry_after: Option<SignedDuration>,
+    /// The beginning of the response's body, or why there was no response.
+    pub response: String,
+    pub latency: SignedDuration,
+}
+
+impl DeliveryOutcome {
+    /// Whether the receiver acknowledged the event.
+    pub fn succeeded(&self) -> bool {
+        matches!(self.status, Some(200 | 201 | 202 | 204))
+    }
+
+    /// The delivery after this outcome of an attempt. Without a receiver, which was deleted or disabled, there is no next
+    /// attempt. `jitter` lies between −0.2 and 0.2.
+    pub fn delivery(
+        &self,
+        has_receiver: bool,
+        attempt: u32,
+        now: Timestamp,
+        jitter: f64,
+    ) -> Delivery {
+        let closed = |state| Delivery {
+            attempts: attempt,
+            state,
+            next_at: now,
+        };
+        if self.succeeded() {
+            return closed(DeliveryState::Delivered);
+        }
+        let wait = WAITS.get(attempt.saturating_sub(1) as usize);
+        match wait {
+            Some(wait) if has_receiver && self.status != Some(410) => {
+                let wait = whole_millis(*wait) as f64 * (1.0 + jitter);
+                let asked = self
+                    .retry_after
+                    .filter(|_| matches!(self.status, Some(429 | 503)));
+                let wait = millis(wait.round() as i64).max(asked.unwrap_or_default().min(DAY));
+                Delivery {
+                    attempts: attempt,
+                    state: DeliveryState::Waiting,
+                    next_at: now.plus(wait),
+                }
+            }
+            _ => closed(DeliveryState::GivenUp),
+        }
+    }
+}
+
+impl Stored<WebhookEndpoint> {
+    /// Records the outcome of an attempt in the health of the endpoint, which is disabled by a 410 at once, and after 120
+    /// hours of failures. Returns whether the endpoint has changed.
+    pub fn record_outcome(&mut self, outcome: &DeliveryOutcome, now: Timestamp) -> bool {
+        let before = self.internal.failing_since;
+        if outcome.succeeded() {
+            self.internal.failing_since = None;
+            return before.is_some();
+        }
+        let since = *self.internal.failing_since.get_or_insert(now);
+        let reason = match outcome.status {
+            Some(410) => Some(DisabledReason::Gone),
+            _ if now.since(since) >= PATIENCE => Some(DisabledReason::Failing),
+            _ => None,
+        };
+        match reason {
+            Some(reason) if self.object.status == EndpointStatus::Enabled => {
+                self.disable(reason, now);
+                true
+            }
+            _ => before.is_none(),
+        }
+    }
+}
+
+/// The header `Retry-After`, as seconds or as a date, from now: at most 24 hours, however large the value
+/// is. None when it is neither.
+pub fn retry_after(text: &str, now: Timestamp) -> Option<SignedDuration> {
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // A number that does not fit is larger than 24 hours, too.
+        let wait = seconds(text.parse::<i64>().unwrap_or(i64::MAX));
+        return Some(wait.min(DAY));
+    }
+    let date = jiff::fmt::rfc2822::parse(text).ok()?;
+    let wait = Timestamp::from(date.timestamp()).since(now);
+    Some(wait.clamp(SignedDuration::ZERO, DAY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        Timestamp::parse("2026-03-01T08:00:00Z").unwrap()
+    }
+
+    fn after(status: Option<u16>, attempt: u32, jitter: f64) -> (DeliveryState, i64) {
+        let outcome = DeliveryOutcome {
+            status,
+            ..DeliveryOutcome::default()
+        };
+        let delivery = outcome.delivery(true, attempt, now(), jitter);
+        assert_eq!(delivery.attempts, attempt);
+        (delivery.state, delivery.next_at.since(now()).as_secs())
+    }
+
+    #[test]
+    fn ten_attempts_follow_the_table() {
+        let waits: Vec<i64> = (1..=9)
+            .map(|attempt| after(Some(500), attempt, 0.0).1)
+            .collect();
+        assert_eq!(
+            waits,
+            [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
+        );
+        assert_eq!(after(Some(500), 10, 0.0).0, DeliveryState::GivenUp);
+        assert_eq!(after(None, 2, 0.2).1, 360);
+        assert_eq!(after(None, 2, -0.2).1, 240);
+    }
+
+    #[test]
+    fn only_four_answers_acknowledge() {
+        for status in [200, 201, 202, 204] {
+            assert_eq!(after(Some(status), 1, 0.0).0, DeliveryState::Delivered);
+        }
+        for status in [203, 205, 301, 302, 400, 404, 500] {
+            assert_eq!(after(Some(status), 1, 0.0).0, DeliveryState::Waiting);
+        }
+        assert_eq!(after(Some(410), 1, 0.0).0, DeliveryState::GivenUp);
+    }
+
+    #[test]
+    fn a_receiver_may_ask_for_more_time_up_to_a_day() {
+        let asked = |status, text: &str| {
+            let outcome = DeliveryOutcome {
+                status: Some(status),
+                retry_after: retry_after(text, now()),
+                ..DeliveryOutcome::default()
+            };
+            outcome
+                .delivery(true, 1, now(), 0.0)
+                .next_at
+                .since(now())
+                .as_secs()
+        };
+        assert_eq!(asked(503, "120"), 120);
+        assert_eq!(asked(429, "1"), 5);
+        assert_eq!(asked(429, "999999"), 86_400);
+        for absurd in [
+            "4294967296",
+            "9223372036854775807",
+            "99999999999999999999999999999999999999999",
+            "Wed, 01 Jan 2200 00:00:00 GMT",
+        ] {
+            assert_eq!(asked(503, absurd), 86_400, "{absurd}");
+        }
+        for meaningless in ["", "-1", "1e99", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"] {
+            assert_eq!(asked(503, meaningless), 5, "{meaningless}");
+        }
+        assert_eq!(asked(500, "120"), 5);
+        assert_eq!(asked(503, "Sun, 01 Mar 2026 08:02:00 GMT"), 120);
+    }
+}

@@ -1,0 +1,190 @@
+//! Commands to a charging station, by way of its operator.
+//!
+//! The operator's response says whether it has passed the command on. The station's result arrives later, at the address that
+//! the command names, or never.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use kernel::time::Timestamp;
+use models::token::Token;
+
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+pub enum CommandType {
+    CancelReservation,
+    ReserveNow,
+    StartSession,
+    StopSession,
+}
+
+impl CommandType {
+    pub const ALL: [Self; 4] = [
+        Self::CancelReservation,
+        Self::ReserveNow,
+        Self::StartSession,
+        Self::StopSession,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        name.parse().ok()
+    }
+}
+
+/// What a command asks for. `response_url` is added when it is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Command {
+    StartSession {
+        token: Box<Token>,
+        location_id: String,
+        evse_uid: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        connector_id: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        authorization_reference: Option<String>,
+    },
+    StopSession {
+        session_id: String,
+    },
+    ReserveNow {
+        token: Box<Token>,
+        expiry_date: Timestamp,
+        reservation_id: String,
+        location_id: String,
+        evse_uid: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        authorization_reference: Option<String>,
+    },
+    CancelReservation {
+        reservation_id: String,
+    },
+}
+
+impl Command {
+    pub fn kind(&self) -> CommandType {
+        match self {
+            Self::StartSession { .. } => CommandType::StartSession,
+            Self::StopSession { .. } => CommandType::StopSession,
+            Self::ReserveNow { .. } => CommandType::ReserveNow,
+            Self::CancelReservation { .. } => CommandType::CancelReservation,
+        }
+    }
+
+    /// The command with a reference that the network repeats in the session and the CDR that follow from it, unless it has one.
+    #[must_use]
+    pub fn referenced(mut self, reference: &str) -> Self {
+        if let Self::StartSession {
+            authorization_reference,
+            ..
+        }
+        | Self::ReserveNow {
+            authorization_reference,
+            ..
+        } = &mut self
+        {
+            authorization_reference.get_or_insert_with(|| reference.to_owned());
+        }
+        self
+    }
+
+    /// The body of the request.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn body(&self, response_url: &str) -> Result<Value, serde_json::Error> {
+        let mut body = serde_json::to_value(self)?;
+        body["response_url"] = Value::from(response_url);
+        Ok(body)
+    }
+}
+
+/// How an operator responds to a command.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CommandResponse {
+    pub result: ResponseType,
+    /// Seconds within which the station's result arrives.
+    #[serde(default)]
+    pub timeout: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ResponseType {
+    NotSupported,
+    Rejected,
+    Accepted,
+    UnknownSession,
+    #[serde(other)]
+    Unknown,
+}
+
+/// The station's result of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CommandResult {
+    pub result: ResultType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ResultType {
+    Accepted,
+    CanceledReservation,
+    EvseOccupied,
+    EvseInoperative,
+    Failed,
+    NotSupported,
+    Rejected,
+    Timeout,
+    UnknownReservation,
+    #[serde(other)]
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_command_says_where_its_result_belongs() {
+        let stop = Command::StopSession {
+            session_id: "101".into(),
+        };
+        let body = stop
+            .body("https://emsp.example/ocpi/2.2.1/commands/STOP_SESSION/1")
+            .unwrap();
+        let want = json!({"session_id": "101", "response_url": "https://emsp.example/ocpi/2.2.1/commands/STOP_SESSION/1"});
+        assert_eq!(body, want);
+        assert_eq!(stop.kind().as_str(), "STOP_SESSION");
+    }
+
+    #[test]
+    fn names_are_those_of_the_standard() {
+        for kind in CommandType::ALL {
+            assert_eq!(json!(kind), json!(kind.as_str()));
+            assert_eq!(CommandType::from_name(kind.as_str()), Some(kind));
+        }
+        let read: CommandResult =
+            serde_json::from_value(json!({"result": "EVSE_OCCUPIED", "message": []})).unwrap();
+        assert_eq!(read.result, ResultType::EvseOccupied);
+        let read: CommandResponse = serde_json::from_value(json!({"result": "ACCEPTED"})).unwrap();
+        assert_eq!((read.result, read.timeout), (ResponseType::Accepted, 0));
+    }
+}

@@ -1,0 +1,551 @@
+//! A Location object becomes a charging station.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
+use serde::Deserialize;
+
+use super::country::country;
+use super::reader::{
+    moment, number, optional_moment, optional_number, optional_text, text, texts, time_of_day,
+};
+use super::tariff::{Supply, Tariffs};
+use kernel::fields::address::Address;
+use kernel::fields::text::{Memo, Text, ZoneName};
+use kernel::id::{Id, Kind};
+use kernel::time::Timestamp;
+use models::charging_station::{
+    Availability, Capabilities, ChargingStation, Connector, ConnectorStatus, OpeningHours, Plug,
+    Point, Price, Range, StationNetwork, StationStatus, Weekday,
+};
+use models::network::ObjectId;
+use models::vehicle::ConnectorType;
+
+/// The members of a Location of OCPI 2.2.1 or 2.3.0 that a charging station is made of. Others are ignored, as the standard asks.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Location {
+    pub country_code: String,
+    pub party_id: String,
+    #[serde(deserialize_with = "text")]
+    pub id: String,
+    #[serde(default = "yes")]
+    pub publish: bool,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub name: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub address: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub city: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub postal_code: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub state: Option<String>,
+    /// ISO 3166-1 alpha-3.
+    pub country: String,
+    pub coordinates: Coordinates,
+    #[serde(default)]
+    pub operator: Option<Business>,
+    #[serde(default)]
+    pub evses: Vec<Evse>,
+    #[serde(default, deserialize_with = "texts")]
+    pub facilities: Vec<String>,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub time_zone: Option<String>,
+    #[serde(default)]
+    pub opening_times: Option<Hours>,
+    #[serde(default, deserialize_with = "optional_moment")]
+    pub last_updated: Option<Timestamp>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Decimal degrees.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Coordinates {
+    #[serde(deserialize_with = "number")]
+    pub latitude: Decimal,
+    #[serde(deserialize_with = "number")]
+    pub longitude: Decimal,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Business {
+    #[serde(default, deserialize_with = "optional_text")]
+    pub name: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub website: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Evse {
+    #[serde(deserialize_with = "text")]
+    pub uid: String,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub evse_id: Option<String>,
+    #[serde(default, deserialize_with = "optional_text")]
+    pub physical_reference: Option<String>,
+    #[serde(default)]
+    pub status: EvseStatus,
+    #[serde(default, deserialize_with = "texts")]
+    pub capabilities: Vec<String>,
+    #[serde(default)]
+    pub connectors: Vec<OcpiConnector>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum EvseStatus {
+    Available,
+    Blocked,
+    Charging,
+    Inoperative,
+    #[serde(rename = "OUTOFORDER")]
+    OutOfOrder,
+    Planned,
+    Removed,
+    Reserved,
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct OcpiConnector {
+    #[serde(deserialize_with = "text")]
+    pub id: String,
+    #[serde(default)]
+    pub standard: String,
+    /// V, line to neutral for three phases.
+    #[serde(default, deserialize_with = "optional_number")]
+    pub max_voltage: Option<Decimal>,
+    /// A
+    #[serde(default, deserialize_with = "optional_number")]
+    pub max_amperage: Option<Decimal>,
+    #[serde(default)]
+    pub power_type: String,
+    /// W
+    #[serde(default, deserialize_with = "optional_number")]
+    pub max_electric_power: Option<Decimal>,
+    #[serde(default, deserialize_with = "texts")]
+    pub tariff_ids: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Hours {
+    #[serde(default)]
+    pub twentyfourseven: bool,
+    #[serde(default)]
+    pub regular_hours: Vec<RegularHours>,
+    #[serde(default)]
+    pub exceptional_openings: Vec<ExceptionalPeriod>,
+    #[serde(default)]
+    pub exceptional_closings: Vec<ExceptionalPeriod>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct ExceptionalPeriod {
+    #[serde(deserialize_with = "moment")]
+    pub period_begin: Timestamp,
+    #[serde(deserialize_with = "moment")]
+    pub period_end: Timestamp,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct RegularHours {
+    /// 1 (Monday) to 7 (Sunday).
+    #[serde(deserialize_with = "number")]
+    pub weekday: Decimal,
+    /// `HH:MM`
+    pub period_begin: String,
+    /// `HH:MM`
+    pub period_end: String,
+}
+
+/// A station as a file describes it.
+#[derive(Debug, Clone)]
+pub struct ImportedStation {
+    /// Its connectors have the prices that the file gives them; see `priced`.
+    pub station: ChargingStation,
+    /// Whether the operator publishes the location.
+    pub published: bool,
+    /// The ids of the connectors whose prices the file gives. The others keep those that they have.
+    pub priced: Vec<String>,
+    /// The tariffs of each connector, in the order of the station's connectors.
+    tariffs: Vec<TariffIds>,
+    country_code: String,
+    party_id: String,
+    /// The location at a network; none for a station of a file.
+    pub(super) location: Option<ObjectId>,
+    pub last_updated: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone)]
+struct TariffIds {
+    ids: Vec<String>,
+    supply: Supply,
+}
+
+/// The moment in the ids of stations that come from OCPI: an id follows from the location's names alone.
+const ID_TIME: i64 = 1_767_225_600_000;
+
+impl Location {
+    /// The ids by which the location is known: unique among all parties.
+    pub fn key(&self) -> String {
+        format!("{}*{}*{}", self.country_code, self.party_id, self.id)
+    }
+
+    /// The id of the station that a location becomes: it follows from the location's own.
+    pub fn station_id(country_code: &str, party_id: &str, id: &str) -> Id {
+        let seed = format!("{country_code}*{party_id}*{id}");
+        Id::derived(
+            Kind::ChargingStation,
+            Timestamp::from_unix_millis(ID_TIME),
+            &seed,
+        )
+    }
+
+    /// The charging station that this location is. Its id follows from the location's own, so importing it again changes the
+    /// same station. Texts that are too long are cut; an empty text that an address needs becomes `-`.
+    ///
+    /// # Errors
+    /// Why the location cannot be used: coordinates beyond the poles, an unknown country or time zone, an opening time that is
+    /// no time, a connector whose power is not given.
+    pub fn into_station(self) -> Result<ImportedStation, String> {
+        let degrees = |name: &str, degrees: Decimal, limit: i64| {
+            let valid = degrees.abs() <= Decimal::from(limit);
+            let number = degrees.to_f64().filter(|_| valid);
+            number.ok_or_else(|| format!("{name}: {degrees} is beyond {limit} degrees"))
+        };
+        let location = Point {
+            latitude: degrees("coordinates.latitude", self.coordinates.latitude, 90)?,
+            longitude: degrees("coordinates.longitude", self.coordinates.longitude, 180)?,
+        };
+        let country = country(&self.country)
+            .ok_or_else(|| format!("country: {:?} is no ISO 3166-1 code", self.country))?;
+        let line1 = self.address.unwrap_or_else(|| "-".into());
+        let address = Address {
+            city: required(self.city.as_deref())?,
+            country,
+            line1: required(Some(&line1))?,
+            line2: Memo::default(),
+            postal_code: required(self.postal_code.as_deref())?,
+            state: shortened(&self.state.unwrap_or_default(), 256).try_into()?,
+        };
+        let timezone = match &self.time_zone {
+            Some(name) => ZoneName::try_from(name.trim().to_owned())
+                .map_err(|why| format!("time_zone: {why}, not {name:?}"))?,
+            None => ZoneName::utc(),
+        };
+        let hours = self.opening_times.as_ref();
+        let (access_24_7, opening_hours) = opening_hours(hours)?;
+        let id = Self::station_id(&self.country_code, &self.party_id, &self.id);
+        let status = station_status(&self.evses);
+        let evses = || {
+            let evses = self.evses.iter();
+            evses.filter(|evse| evse.status != EvseStatus::Removed)
+        };
+        let can = |capability: &str| evses().any(|evse| evse.can(capability));
+        let card = can("CREDIT_CARD_PAYABLE") || can("DEBIT_CARD_PAYABLE");
+        let methods: &[&str] = if card { &["app", "card"] } else { &["app"] };
+        let mut connectors = Vec::new();
+        let mut tariffs = Vec::new();
+        for evse in evses() {
+            for connector in &evse.connectors {
+                let supply = connector.supply();
+                connectors.push(connector.of(evse, supply)?);
+                tariffs.push(TariffIds {
+                    ids: connector.tariff_ids.clone(),
+                    supply,
+                });
+            }
+        }
+        if let Some(twice) = duplicate(&connectors) {
+            return Err(format!("evses: two connectors are {twice}"));
+        }
+        let updated = self
+            .last_updated
+            .unwrap_or(Timestamp::from_unix_millis(ID_TIME));
+        let (name, website) = match self.operator {
+            Some(operator) => (operator.name, operator.website),
+            None => (None, None),
+        };
+        let mut station = ChargingStation {
+            id,
+            object: Kind::ChargingStation,
+            distance_meters: None,
+            address,
+            availability: Availability {
+                connectors_available: 0,
+                connectors_total: 0,
+                exceptional_closings: ranges(hours.map(|hours| &hours.exceptional_closings)),
+                exceptional_openings: ranges(hours.map(|hours| &hours.exceptional_openings)),
+                opening_hours,
+                range: Vec::new(),
+            },
+            capabilities: Capabilities {
+                access_24_7,
+                amenities: self
+                    .facilities
+                    .iter()
+                    .map(|word| word.to_lowercase())
+                    .collect(),
+                payment_methods: methods.iter().map(|&name| name.to_owned()).collect(),
+                requires_membership: false,
+                reservable: can(RESERVABLE),
+            },
+            connectors,
+            created: updated,
+            location,
+            location_id: Some(self.id),
+            name: self.name.unwrap_or(line1),
+            network: None,
+            operator: name.unwrap_or_else(|| self.party_id.clone()),
+            operator_contact: website.unwrap_or_default(),
+            pricing: Vec::new(),
+            status,
+            timezone,
+            updated,
+        };
+        station.count_connectors();
+        Ok(ImportedStation {
+            station,
+            published: self.publish,
+            priced: Vec::new(),
+            tariffs,
+            country_code: self.country_code,
+            party_id: self.party_id,
+            location: None,
+            last_updated: self.last_updated,
+        })
+    }
+}
+
+impl ImportedStation {
+    /// Gives each connector the prices of its tariffs, as they are from now on. A connector none of whose tariffs is in the
+    /// file keeps the prices that it has; one that names no tariff loses them. Returns the ids of the tariffs that are not in
+    /// the file.
+    pub fn set_prices(&mut self, tariffs: &Tariffs, now: Timestamp) -> Vec<String> {
+        let mut unknown = Vec::new();
+        for (connector, TariffIds { ids, supply }) in
+            self.station.connectors.iter_mut().zip(&self.tariffs)
+        {
+            let (found, missing) = tariffs.find(&self.country_code, &self.party_id, ids);
+            unknown.extend(missing);
+            if ids.is_empty() || !found.is_empty() {
+                connector.pricing = super::tariff::prices(&found, *supply, now);
+                self.priced.push(connector.id.clone());
+            }
+        }
+        self.station.show_cheapest_pricing();
+        unknown
+    }
+
+    /// Says which location of which network the station is. `name` is that of the party.
+    pub fn set_network(&mut self, location: ObjectId, name: String) {
+        let party = location.party();
+        self.station.network = Some(StationNetwork {
+            country_code: party.country_code().to_owned(),
+            party_id: party.party_id().to_owned(),
+            name,
+        });
+        self.location = Some(location);
+    }
+
+    /// The ids of the tariffs that the connectors name, each once.
+    pub fn tariff_ids(&self) -> BTreeSet<String> {
+        let ids = self.tariffs.iter().flat_map(|one| &one.ids);
+        ids.cloned().collect()
+    }
+
+    /// Gives every connector these prices.
+    pub fn set_pricing(&mut self, pricing: Vec<Price>) {
+        self.station.set_pricing(pricing);
+        let ids = self.station.connectors.iter().map(|one| one.id.clone());
+        self.priced = ids.collect();
+    }
+
+    /// The status of each EVSE in the file, by its uid.
+    pub fn statuses(&self) -> BTreeMap<String, ConnectorStatus> {
+        let connectors = self.station.connectors.iter();
+        connectors
+            .map(|one| (one.evse.clone(), one.status))
+            .collect()
+    }
+}
+
+const RESERVABLE: &str = "RESERVABLE";
+
+impl EvseStatus {
+    /// The status of the EVSE's connectors.
+    pub fn connector_status(self) -> ConnectorStatus {
+        match self {
+            Self::Available => ConnectorStatus::Available,
+            Self::Charging => ConnectorStatus::Occupied,
+            Self::Reserved => ConnectorStatus::Reserved,
+            Self::OutOfOrder => ConnectorStatus::Faulted,
+            Self::Unknown => ConnectorStatus::Unknown,
+            Self::Blocked | Self::Inoperative | Self::Planned | Self::Removed => {
+                ConnectorStatus::Unavailable
+            }
+        }
+    }
+
+    /// Whether only the status of connectors depends on it. The others decide which connectors there are, or the status of the
+    /// whole station.
+    pub fn is_of_connectors_only(self) -> bool {
+        !matches!(self, Self::Inoperative | Self::Planned | Self::Removed)
+    }
+}
+
+impl Evse {
+    fn can(&self, capability: &str) -> bool {
+        self.capabilities.iter().any(|one| one == capability)
+    }
+}
+
+/// The status of a location: `removed` when all its EVSEs are removed; `planned` when those that are left are all planned;
+/// `inactive` when it has none, or when none of those that are left works or will work again (`INOPERATIVE`); else `active`.
+fn station_status(evses: &[Evse]) -> StationStatus {
+    let all = |statuses: &[EvseStatus]| evses.iter().all(|evse| statuses.contains(&evse.status));
+    if evses.is_empty() {
+        StationStatus::Inactive
+    } else if all(&[EvseStatus::Removed]) {
+        StationStatus::Removed
+    } else if all(&[EvseStatus::Removed, EvseStatus::Planned]) {
+        StationStatus::Planned
+    } else if all(&[
+        EvseStatus::Removed,
+        EvseStatus::Planned,
+        EvseStatus::Inoperative,
+    ]) {
+        StationStatus::Inactive
+    } else {
+        StationStatus::Active
+    }
+}
+
+impl OcpiConnector {
+    fn of(&self, evse: &Evse, supply: Supply) -> Result<Connector, String> {
+        let id = format!("{}-{}", evse.uid, self.id);
+        let watts = match (self.max_electric_power, self.max_amperage) {
+            (Some(watts), _) => watts,
+            (None, Some(amperes)) if self.max_voltage.is_some() => {
+                amperes * supply.watts_per_ampere
+            }
+            _ => {
+                return Err(format!(
+                    "connector {id}: neither max_electric_power nor max_voltage and max_amperage"
+                ));
+            }
+        };
+        Ok(Connector {
+            evse: evse.uid.clone(),
+            evse_id: evse.evse_id.clone(),
+            physical_reference: evse.physical_reference.clone(),
+            power: kilowatts(watts),
+            pricing: Vec::new(),
+            reservable: evse.can(RESERVABLE),
+            status: evse.status.connector_status(),
+            plug: plug(&self.standard),
+            id,
+        })
+    }
+
+    /// The voltage and the phases, or what the stated power and amperage amount to; the usual voltage without either.
+    fn supply(&self) -> Supply {
+        let phases = match self.power_type.as_str() {
+            "AC_3_PHASE" => Decimal::from(3),
+            "AC_2_PHASE" | "AC_2_PHASE_SPLIT" => Decimal::TWO,
+            _ => Decimal::ONE,
+        };
+        let stated = || {
+            let amperes = self.max_amperage.filter(|amperes| *amperes > Decimal::ZERO);
+            self.max_electric_power?.checked_div(amperes?)
+        };
+        let usual = || match self.power_type.starts_with("AC") {
+            true => Decimal::from(230) * phases,
+            false => Decimal::from(400),
+        };
+        let watts_per_ampere = self.max_voltage.map(|volts| volts * phases);
+        Supply {
+            watts_per_ampere: watts_per_ampere.or_else(stated).unwrap_or_else(usual),
+        }
+    }
+}
+
+/// In kW, to 100 W.
+fn kilowatts(watts: Decimal) -> f64 {
+    let hundreds = (watts / Decimal::ONE_HUNDRED).to_f64().unwrap_or_default();
+    hundreds.round() / 10.0
+}
+
+/// The id that two of the connectors have.
+fn duplicate(connectors: &[Connector]) -> Option<&str> {
+    let mut ids: Vec<&str> = connectors.iter().map(|one| one.id.as_str()).collect();
+    ids.sort_unstable();
+    let twice = ids.windows(2).find(|pair| pair[0] == pair[1]);
+    twice.map(|pair| pair[0])
+}
+
+fn plug(standard: &str) -> Plug {
+    match standard {
+        "CHADEMO" => Plug::Matched(ConnectorType::Chademo),
+        "IEC_62196_T1_COMBO" | "IEC_62196_T2_COMBO" => Plug::Matched(ConnectorType::Ccs),
+        "IEC_62196_T2" => Plug::Matched(ConnectorType::Type2),
+        other => Plug::Other(other.to_owned()),
+    }
+}
+
+/// The text cut to so many characters.
+fn shortened(text: &str, most: usize) -> String {
+    text.trim().chars().take(most).collect()
+}
+
+/// A text that an address must have, `-` when the location has none.
+fn required<const MAX: usize>(text: Option<&str>) -> Result<Text<MAX>, String> {
+    shortened(text.unwrap_or("-"), MAX).try_into()
+}
+
+/// Whether access is round the clock, and the hours by day. Without any statement a location counts as always open.
+fn opening_hours(hours: Option<&Hours>) -> Result<(bool, Vec<OpeningHours>), String> {
+    match hours {
+        Some(hours) if !hours.twentyfourseven => {
+            let lines = hours.regular_hours.iter().filter_map(|line| {
+                let weekday = line.weekday.to_usize()?.checked_sub(1)?;
+                Some((*Weekday::ALL.get(weekday)?, line))
+            });
+            let line = |(day, line): (Weekday, &RegularHours)| {
+                Ok(OpeningHours {
+                    day,
+                    from: time_of_day(&line.period_begin)?,
+                    until: time_of_day(&line.period_end)?,
+                })
+            };
+            let lines: Result<_, String> = lines.map(line).collect();
+            Ok((false, lines?))
+        }
+        _ => {
+            let whole = |day: &Weekday| OpeningHours {
+                day: *day,
+                from: "00:00".into(),
+                until: "00:00".into(),
+            };
+            Ok((true, Weekday::ALL.iter().map(whole).collect()))
+        }
+    }
+}
+
+/// The periods, in order. One that ends before it begins says nothing.
+fn ranges(periods: Option<&Vec<ExceptionalPeriod>>) -> Vec<Range> {
+    let range = |period: &ExceptionalPeriod| Range {
+        from: period.period_begin,
+        until: period.period_end,
+    };
+    let periods = periods.into_iter().flatten().map(range);
+    let mut ranges: Vec<Range> = periods.filter(|one| one.from < one.until).collect();
+    ranges.sort_by_key(|one| (one.from, one.until));
+    ranges
+}

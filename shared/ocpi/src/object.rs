@@ -1,0 +1,639 @@
+//! Objects as they are received: whether an object is newer than the stored one, and what it is afterwards.
+//!
+//! An object is kept as JSON, with every member that was sent, and shown as it was received. An update that is older than what is
+//! stored changes nothing and is answered with success, because updates may arrive late or out of order. `last_updated` decides.
+//!
+//! The clocks of others are not trusted. A `last_updated` of more than an hour ahead counts as the time of receipt, which is kept beside it
+//! in the member `#received` of the stored object, EVSE or connector. That member is neither taken from a sender nor shown. A stored
+//! `last_updated` of more than an hour ahead without it counts as older than any update.
+
+use serde_json::{Map, Value};
+
+use super::envelope::StatusCode;
+use super::reader;
+use kernel::time::Timestamp;
+use models::network::is_believed;
+pub use models::network::{Module, ObjectId};
+
+/// Why an object is not taken, for the party that sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The path names nothing: HTTP 404.
+    NotFound(&'static str),
+    /// The content is wrong: HTTP 200 with a status code.
+    Invalid(StatusCode, String),
+}
+
+impl Refusal {
+    /// Status code 2001.
+    pub fn parameter(message: impl Into<String>) -> Self {
+        Self::Invalid(StatusCode::INVALID_PARAMETERS, message.into())
+    }
+}
+
+/// What an update makes of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Update {
+    /// The update is older than what is stored, or says the same: nothing changes.
+    Stale,
+    New(Value),
+    Changed(Value),
+}
+
+/// `last_updated` of an object.
+///
+/// # Errors
+/// It is missing or not a timestamp.
+pub fn last_updated(object: &Value) -> Result<Timestamp, Refusal> {
+    let missing = || Refusal::parameter("last_updated: is required");
+    let text = object.get("last_updated").and_then(Value::as_str);
+    reader::timestamp(text.ok_or_else(missing)?)
+        .map_err(|why| Refusal::parameter(format!("last_updated: {why}")))
+}
+
+/// When the object was received whose `last_updated` is not believed.
+const RECEIVED: &str = "#received";
+
+/// The members of a stored object that say when it was updated.
+pub const TIMES: [&str; 2] = ["last_updated", RECEIVED];
+
+/// The lists of a location and of an EVSE whose members have a `last_updated` of their own.
+const PARTS: [&str; 2] = ["evses", "connectors"];
+
+/// When a stored object was updated: when it was received if its `last_updated` is not believed; nothing if that is not known.
+pub fn updated_at(stored: &Value, now: Timestamp) -> Option<Timestamp> {
+    let received = stored.get(RECEIVED).and_then(Value::as_str);
+    match received.and_then(|text| Timestamp::parse(text).ok()) {
+        Some(received) => Some(received),
+        None => last_updated(stored).ok().filter(|at| is_believed(*at, now)),
+    }
+}
+
+/// Whether an update is older than the stored object.
+fn is_older(update: &Value, stored: &Value, now: Timestamp) -> bool {
+    let times = updated_at(update, now).zip(updated_at(stored, now));
+    times.is_some_and(|(updated, stored)| updated < stored)
+}
+
+/// The object as it is stored: it says when it was received where its `last_updated`, or that of a part, is not believed.
+fn received_at(mut object: Value, now: Timestamp) -> Value {
+    fn note(object: &mut Value, now: Timestamp) {
+        let is_late = last_updated(object).is_ok_and(|at| !is_believed(at, now));
+        let Some(members) = object.as_object_mut() else {
+            return;
+        };
+        members.remove(RECEIVED);
+        if is_late {
+            members.insert(RECEIVED.into(), now.to_string().into());
+        }
+        for part in parts_of(members) {
+            note(part, now);
+        }
+    }
+    note(&mut object, now);
+    object
+}
+
+/// A stored object as it was received.
+pub fn as_received(stored: &Value) -> Value {
+    fn forget(object: &mut Value) {
+        if let Some(members) = object.as_object_mut() {
+            members.remove(RECEIVED);
+            parts_of(members).for_each(forget);
+        }
+    }
+    let mut object = stored.clone();
+    forget(&mut object);
+    object
+}
+
+fn parts_of(members: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
+    let lists = members.iter_mut();
+    let lists = lists.filter(|(name, _)| PARTS.contains(&name.as_str()));
+    lists.filter_map(|(_, list)| list.as_array_mut()).flatten()
+}
+
+/// Whether two objects were received alike, whenever that was.
+pub fn is_same(one: &Value, other: &Value) -> bool {
+    one == other || as_received(one) == as_received(other)
+}
+
+/// The text of a member; a number counts as its digits.
+pub fn text_of(object: &Value, name: &str) -> Option<String> {
+    match object.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Checks that a member of the object is what the path says, in capitals or not.
+///
+/// # Errors
+/// The member is missing or another.
+pub fn check_member(object: &Value, name: &str, expected: &str) -> Result<(), Refusal> {
+    match text_of(object, name) {
+        Some(text) if text.eq_ignore_ascii_case(expected) => Ok(()),
+        Some(_) => Err(Refusal::parameter(format!("{name}: differs from the path"))),
+        None => Err(Refusal::parameter(format!("{name}: is required"))),
+    }
+}
+
+/// Checks that an object is the one of the path, and belongs to the party of the path.
+///
+/// # Errors
+/// A member is missing or differs from the path.
+pub fn check_identity(object: &Value, id: &ObjectId) -> Result<(), Refusal> {
+    check_member(object, "country_code", id.party().country_code())?;
+    check_member(object, "party_id", id.party().party_id())?;
+    check_member(object, "id", id.id().as_str())
+}
+
+/// An object that is sent whole. One without `last_updated` counts as newer than the stored one: the member is required, but examples
+/// of the standard lack it.
+///
+/// # Errors
+/// It is not an object, or `last_updated` is not a timestamp.
+pub fn put(stored: Option<&Value>, object: Value, now: Timestamp) -> Result<Update, Refusal> {
+    match members(&object)?.get("last_updated") {
+        None | Some(Value::Null) => {}
+        Some(_) => drop(last_updated(&object)?),
+    }
+    let object = received_at(object, now);
+    Ok(match stored {
+        None => Update::New(object),
+        Some(stored) if is_older(&object, stored, now) || is_same(stored, &object) => Update::Stale,
+        Some(_) => Update::Changed(object),
+    })
+}
+
+fn members(object: &Value) -> Result<&Map<String, Value>, Refusal> {
+    let members = object.as_object();
+    members.ok_or_else(|| Refusal::parameter("expected a JSON object"))
+}
+
+/// The object with the members of a partial update; members that it does not name stay.
+fn merged(stored: &Value, patch: &Value) -> Result<Value, Refusal> {
+    let mut merged = stored.clone();
+    if let (Some(merged), patch) = (merged.as_object_mut(), members(patch)?) {
+        // The update has a time of its own.
+        merged.remove(RECEIVED);
+        for (name, member) in patch {
+            merged.insert(name.clone(), member.clone());
+        }
+    }
+    Ok(merged)
+}
+
+/// A partial update of an object.
+///
+/// # Errors
+/// It is not an object, lacks `last_updated`, or changes a member that identifies the object.
+pub fn patch(
+    stored: &Value,
+    patch: &Value,
+    identity: &[&str],
+    now: Timestamp,
+) -> Result<Update, Refusal> {
+    for name in identity {
+        if patch.get(*name).is_some()
+            && let Some(own) = text_of(stored, name)
+        {
+            check_member(patch, name, &own)?;
+        }
+    }
+    last_updated(patch)?;
+    let patch = received_at(patch.clone(), now);
+    let merged = merged(stored, &patch)?;
+    if is_older(&patch, stored, now) || is_same(stored, &merged) {
+        return Ok(Update::Stale);
+    }
+    Ok(Update::Changed(merged))
+}
+
+/// What identifies an object of a party.
+pub const IDENTITY: [&str; 3] = ["country_code", "party_id", "id"];
+
+/// A partial update of a session. Charging periods are added to those that are there; one that is there already is not added
+/// again, so that an update which arrives twice has its effect once.
+///
+/// # Errors
+/// As [`patch`], and `charging_periods` that is not a list.
+pub fn patch_session(stored: &Value, sent: &Value, now: Timestamp) -> Result<Update, Refusal> {
+    const PERIODS: &str = "charging_periods";
+    let mut sent = sent.clone();
+    let added = match sent.as_object_mut().and_then(|sent| sent.remove(PERIODS)) {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(periods)) => periods,
+        Some(_) => return Err(Refusal::parameter("charging_periods: expected a list")),
+    };
+    if !added.is_empty() {
+        let stored = stored.get(PERIODS).and_then(Value::as_array);
+        let mut periods = stored.cloned().unwrap_or_default();
+        for period in added {
+            if !periods.contains(&period) {
+                periods.push(period);
+            }
+        }
+        sent[PERIODS] = Value::Array(periods);
+    }
+    patch(stored, &sent, &IDENTITY, now)
+}
+
+/// The location, or a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part<'a> {
+    Location,
+    Evse(&'a str),
+    Connector(&'a str, &'a str),
+}
+
+/// The part of a location.
+pub fn part<'a>(location: &'a Value, part: &Part<'_>) -> Option<&'a Value> {
+    match part {
+        Part::Location => Some(location),
+        Part::Evse(uid) => find(location, "evses", "uid", uid),
+        Part::Connector(uid, id) => {
+            find(find(location, "evses", "uid", uid)?, "connectors", "id", id)
+        }
+    }
+}
+
+fn place(owner: &Value, list: &str, name: &str, id: &str) -> Option<usize> {
+    let parts = owner.get(list)?.as_array()?;
+    parts
+        .iter()
+        .position(|one| text_of(one, name).is_some_and(|own| own.eq_ignore_ascii_case(id)))
+}
+
+fn find<'a>(owner: &'a Value, list: &str, name: &str, id: &str) -> Option<&'a Value> {
+    owner.get(list)?.get(place(owner, list, name, id)?)
+}
+
+/// Puts a part into a list of its owner, in place of the one with the same id or at the end.
+fn set(owner: &mut Value, list: &str, name: &str, id: &str, part: Value) -> Result<(), Refusal> {
+    let at = place(owner, list, name, id);
+    let members = owner.as_object_mut();
+    let members = members.ok_or_else(|| Refusal::parameter("the stored object is damaged"))?;
+    let parts = members.entry(list).or_insert(Value::Null);
+    if !parts.is_array() {
+        *parts = Value::Array(Vec::new());
+    }
+    if let Some(parts) = parts.as_array_mut() {
+        match at {
+            Some(at) => parts[at] = part,
+            None => parts.push(part),
+        }
+    }
+    Ok(())
+}
+
+/// Sets the times of the owner of a part to those of the part, unless the owner is newer.
+fn touch(owner: &mut Value, part: &Value, now: Timestamp) {
+    let Some(updated) = updated_at(part, now) else {
+        return;
+    };
+    if updated_at(owner, now).is_none_or(|own| own < updated)
+        && let Some(members) = owner.as_object_mut()
+    {
+        for name in TIMES {
+            match part.get(name) {
+                Some(time) => members.insert(name.into(), time.clone()),
+                None => members.remove(name),
+            };
+        }
+    }
+}
+
+const NO_LOCATION: Refusal = Refusal::NotFound("There is no such location.");
+const NO_EVSE: Refusal = Refusal::NotFound("There is no such EVSE at the location.");
+const NO_CONNECTOR: Refusal = Refusal::NotFound("There is no such connector at the EVSE.");
+
+/// The location with a part in it; the part has this state now.
+fn with_part(
+    location: &Value,
+    part: &Part<'_>,
+    new: Value,
+    now: Timestamp,
+) -> Result<Value, Refusal> {
+    match part {
+        Part::Location => Ok(new),
+        Part::Evse(uid) => {
+            let mut location = location.clone();
+            touch(&mut location, &new, now);
+            set(&mut location, "evses", "uid", uid, new)?;
+            Ok(location)
+        }
+        Part::Connector(uid, id) => {
+            let mut evse = self::part(location, &Part::Evse(uid))
+                .ok_or(NO_EVSE)?
+                .clone();
+            touch(&mut evse, &new, now);
+            set(&mut evse, "connectors", "id", id, new)?;
+            with_part(location, &Part::Evse(uid), evse, now)
+        }
+    }
+}
+
+/// A location, an EVSE or a connector that is sent whole: what the location is afterwards.
+///
+/// # Errors
+/// The location of a part, or the EVSE of a connector, is not there; `last_updated` is not a timestamp, or the id differs from the
+/// path.
+pub fn put_part(
+    stored: Option<&Value>,
+    at: &Part<'_>,
+    object: Value,
+    now: Timestamp,
+) -> Result<Update, Refusal> {
+    match at {
+        Part::Location => return put(stored, object, now),
+        Part::Evse(uid) => check_member(&object, "uid", uid)?,
+        Part::Connector(_, id) => check_member(&object, "id", id)?,
+    }
+    let location = stored.ok_or(NO_LOCATION)?;
+    let before = part(location, at);
+    Ok(match put(before, object, now)? {
+        Update::Stale => Update::Stale,
+        Update::New(object) => Update::New(with_part(location, at, object, now)?),
+        Update::Changed(object) => Update::Changed(with_part(location, at, object, now)?),
+    })
+}
+
+/// A partial update of a location, an EVSE or a connector: what the location is afterwards.
+///
+/// # Errors
+/// There is no such object; the update lacks `last_updated`, or changes the object's id.
+pub fn patch_part(
+    stored: Option<&Value>,
+    at: &Part<'_>,
+    sent: &Value,
+    now: Timestamp,
+) -> Result<Update, Refusal> {
+    let location = stored.ok_or(NO_LOCATION)?;
+    let (missing, identity): (_, &[&str]) = match at {
+        Part::Location => (NO_LOCATION, &IDENTITY),
+        Part::Evse(_) => (NO_EVSE, &["uid"]),
+        Part::Connector(..) => (NO_CONNECTOR, &["id"]),
+    };
+    let before = part(location, at).ok_or(missing)?;
+    Ok(match patch(before, sent, identity, now)? {
+        Update::Changed(object) => Update::Changed(with_part(location, at, object, now)?),
+        other => other,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::id::{Id, Kind};
+    use kernel::time::{days, hours, minutes};
+    use models::network::{Owner, PartyId};
+    use serde_json::json;
+
+    fn now() -> Timestamp {
+        Timestamp::parse("2019-06-24T13:00:00Z").unwrap()
+    }
+
+    fn location() -> Value {
+        json!({"country_code": "BE", "party_id": "BEC", "id": "LOC1", "vendor": {"x": 1}, "name": "Gent",
+            "last_updated": "2019-06-24T12:00:00Z",
+            "evses": [{"uid": "3256", "status": "AVAILABLE", "last_updated": "2019-06-24T11:00:00Z",
+                "connectors": [{"id": "1", "tariff_ids": ["11"], "last_updated": "2019-06-24T10:00:00Z"}]}]})
+    }
+
+    fn changed(update: Result<Update, Refusal>) -> Value {
+        match update.unwrap() {
+            Update::New(object) | Update::Changed(object) => object,
+            Update::Stale => panic!("the update is older"),
+        }
+    }
+
+    #[test]
+    fn an_older_update_changes_nothing() {
+        let stored = location();
+        for (at, before) in [
+            (Part::Location, "2019-06-24T11:59:59Z"),
+            (Part::Evse("3256"), "2019-06-24T10:59:59Z"),
+            (Part::Connector("3256", "1"), "2019-06-24T09:59:59Z"),
+        ] {
+            let sent = json!({"status": "CHARGING", "last_updated": before});
+            assert_eq!(
+                patch_part(Some(&stored), &at, &sent, now()),
+                Ok(Update::Stale)
+            );
+        }
+        let mut older = stored.clone();
+        older["last_updated"] = json!("2019-06-24T11:00:00");
+        older["name"] = json!("Brugge");
+        assert_eq!(put(Some(&stored), older, now()), Ok(Update::Stale));
+        assert_eq!(put(Some(&stored), stored.clone(), now()), Ok(Update::Stale));
+        let undated = json!({"id": "LOC1", "last_updated": null});
+        assert_eq!(
+            put(Some(&stored), undated.clone(), now()),
+            Ok(Update::Changed(undated))
+        );
+    }
+
+    #[test]
+    fn a_part_sets_the_time_of_what_it_is_part_of_and_leaves_the_rest() {
+        let stored = location();
+        let sent = json!({"tariff_ids": ["12"], "last_updated": "2019-06-24T12:30:00Z"});
+        let at = Part::Connector("3256", "1");
+        let after = changed(patch_part(Some(&stored), &at, &sent, now()));
+        let evse = part(&after, &Part::Evse("3256")).unwrap();
+        assert_eq!(after["last_updated"], sent["last_updated"]);
+        assert_eq!(evse["last_updated"], sent["last_updated"]);
+        assert_eq!(part(&after, &at).unwrap()["tariff_ids"], json!(["12"]));
+        assert_eq!(
+            (&after["vendor"], &evse["status"]),
+            (&stored["vendor"], &json!("AVAILABLE"))
+        );
+        // The location is newer than a status that was late, but the EVSE is not.
+        let late = json!({"status": "CHARGING", "last_updated": "2019-06-24T11:30:00Z"});
+        let after = changed(patch_part(Some(&stored), &Part::Evse("3256"), &late, now()));
+        assert_eq!(after["last_updated"], stored["last_updated"]);
+        assert_eq!(after["evses"][0]["status"], "CHARGING");
+    }
+
+    #[test]
+    fn an_evse_is_added_and_ids_are_case_insensitive() {
+        let evse = json!({"uid": "A", "status": "PLANNED", "last_updated": "2019-06-24T12:39:09Z"});
+        let stored = location();
+        let added = put_part(Some(&stored), &Part::Evse("a"), evse.clone(), now()).unwrap();
+        let Update::New(after) = added else {
+            panic!("the EVSE is new");
+        };
+        assert_eq!(part(&after, &Part::Evse("a")), Some(&evse));
+        assert_eq!(after["evses"].as_array().unwrap().len(), 2);
+        let none = json!({"country_code": "BE", "id": "LOC2", "evses": null, "last_updated": "2019-06-24T12:00:00Z"});
+        let after = changed(put_part(Some(&none), &Part::Evse("A"), evse, now()));
+        assert_eq!(after["evses"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        let (stored, sent) = (
+            location(),
+            json!({"id": "9", "uid": "9", "last_updated": "2019-06-24T12:39:09Z"}),
+        );
+        assert_eq!(
+            patch_part(None, &Part::Location, &sent, now()),
+            Err(NO_LOCATION)
+        );
+        assert_eq!(
+            patch_part(Some(&stored), &Part::Evse("9"), &sent, now()),
+            Err(NO_EVSE)
+        );
+        let at = Part::Connector("3256", "9");
+        assert_eq!(
+            patch_part(Some(&stored), &at, &sent, now()),
+            Err(NO_CONNECTOR)
+        );
+        assert_eq!(
+            put_part(None, &Part::Evse("9"), sent.clone(), now()),
+            Err(NO_LOCATION)
+        );
+        let at = Part::Connector("9", "9");
+        assert_eq!(put_part(Some(&stored), &at, sent, now()), Err(NO_EVSE));
+    }
+
+    #[test]
+    fn a_partial_update_needs_its_time_and_keeps_the_identity() {
+        let stored = location();
+        let refused = |sent: Value| match patch_part(Some(&stored), &Part::Location, &sent, now()) {
+            Err(Refusal::Invalid(code, message)) => (code.0, message),
+            other => panic!("{other:?}"),
+        };
+        let (code, message) = refused(json!({"name": "x"}));
+        assert_eq!(
+            (code, message.as_str()),
+            (2001, "last_updated: is required")
+        );
+        let (_, message) = refused(json!({"name": "x", "last_updated": "soon"}));
+        assert!(message.starts_with("last_updated: expected"), "{message}");
+        let moved = json!({"party_id": "XXX", "last_updated": "2019-06-24T12:39:09Z"});
+        assert_eq!(refused(moved).1, "party_id: differs from the path");
+        assert_eq!(refused(json!([])).0, 2001);
+    }
+
+    #[test]
+    fn periods_are_added_to_a_session_once_however_often_they_arrive() {
+        let period = |at: &str| json!({"start_date_time": at, "dimensions": [{"type": "ENERGY", "volume": 2}]});
+        let stored = json!({"id": "101", "kwh": 1, "charging_periods": [period("2019-06-23T08:00:00Z")],
+            "last_updated": "2019-06-23T08:00:00Z"});
+        let sent = json!({"kwh": 3, "charging_periods": [period("2019-06-23T08:16:02Z")],
+            "last_updated": "2019-06-23T08:16:02Z"});
+        let once = changed(patch_session(&stored, &sent, now()));
+        assert_eq!(once["charging_periods"].as_array().unwrap().len(), 2);
+        assert_eq!(patch_session(&once, &sent, now()), Ok(Update::Stale));
+        let cost = json!({"total_cost": {"excl_vat": 4}, "charging_periods": [], "last_updated": "2019-06-23T09:00:00Z"});
+        let after = changed(patch_session(&once, &cost, now()));
+        assert_eq!(after["charging_periods"], once["charging_periods"]);
+    }
+
+    /// An update of the EVSE with a status, at a moment of ours.
+    fn status(location: &Value, status: &str, updated: Timestamp, now: Timestamp) -> Update {
+        let sent = json!({"status": status, "last_updated": updated});
+        patch_part(Some(location), &Part::Evse("3256"), &sent, now).unwrap()
+    }
+
+    fn evse(location: &Value) -> &Value {
+        part(location, &Part::Evse("3256")).unwrap()
+    }
+
+    #[test]
+    fn a_time_that_is_not_believed_counts_as_that_of_receipt() {
+        let far = Timestamp::parse("2099-01-01T00:00:00Z").unwrap();
+        let stored = changed(Ok(status(&location(), "CHARGING", far, now())));
+        let shown = as_received(&stored);
+        assert_eq!(evse(&shown)["last_updated"], json!(far));
+        assert_eq!(shown["last_updated"], json!(far));
+        assert!(!shown.to_string().contains(RECEIVED));
+        // What was sent before it was received is late, and what was sent after it counts.
+        let later = now().plus(minutes(5));
+        let late = status(&stored, "BLOCKED", now().plus(minutes(-1)), later);
+        assert_eq!(late, Update::Stale);
+        let next = changed(Ok(status(&stored, "AVAILABLE", later, later)));
+        assert_eq!(evse(&next)["status"], "AVAILABLE");
+        assert_eq!(as_received(&next), next);
+        assert_eq!(next["last_updated"], json!(later));
+        // So does what is labelled alike.
+        let again = changed(Ok(status(&stored, "AVAILABLE", far, later)));
+        let again = changed(Ok(status(&again, "CHARGING", far, later.plus(minutes(5)))));
+        assert_eq!(evse(&again)["status"], "CHARGING");
+        // The same again changes nothing, whenever it arrives.
+        let same = status(&stored, "CHARGING", far, later);
+        assert_eq!(same, Update::Stale);
+        assert_eq!(
+            put(Some(&stored), as_received(&stored), later),
+            Ok(Update::Stale)
+        );
+        // A time of up to an hour ahead is believed.
+        let hour = now().plus(hours(1));
+        let ahead = changed(Ok(status(&location(), "CHARGING", hour, now())));
+        assert_eq!(status(&ahead, "AVAILABLE", later, later), Update::Stale);
+    }
+
+    #[test]
+    fn a_clock_that_is_always_ahead_freezes_nothing() {
+        let (mut stored, mut at) = (location(), now());
+        for step in 0..6 {
+            at = at.plus(minutes(50));
+            let word = ["CHARGING", "AVAILABLE"][step % 2];
+            stored = changed(Ok(status(&stored, word, at.plus(hours(2)), at)));
+            assert_eq!(evse(&stored)["status"], word);
+            // Another EVSE says something in between.
+            let other = json!({"uid": "OTHER", "status": word, "last_updated": at.plus(hours(2))});
+            let (part, moment) = (Part::Evse("OTHER"), at.plus(minutes(20)));
+            stored = changed(put_part(Some(&stored), &part, other, moment));
+        }
+        // The clock is set right.
+        let at = at.plus(minutes(10));
+        let stored = changed(Ok(status(&stored, "BLOCKED", at, at)));
+        assert_eq!(evse(&stored)["status"], "BLOCKED");
+    }
+
+    #[test]
+    fn a_far_time_that_was_stored_before_is_older_than_any_update() {
+        let mut stored = location();
+        stored["last_updated"] = json!("2099-01-01T00:00:00Z");
+        stored["evses"][0]["last_updated"] = json!("2099-01-01T00:00:00Z");
+        let next = changed(Ok(status(&stored, "CHARGING", now(), now())));
+        assert_eq!(next["last_updated"], json!(now()));
+        let whole = changed(put(Some(&stored), location(), now().plus(days(1))));
+        assert_eq!(whole, location());
+    }
+
+    #[test]
+    fn a_sender_cannot_say_when_an_object_was_received() {
+        let mut sent = location();
+        sent["evses"][0][RECEIVED] = json!("2099-01-01T00:00:00Z");
+        sent[RECEIVED] = json!("2099-01-01T00:00:00Z");
+        assert_eq!(put(None, sent.clone(), now()), Ok(Update::New(location())));
+        assert_eq!(put(Some(&location()), sent, now()), Ok(Update::Stale));
+        let mut sent = json!({"status": "CHARGING", "last_updated": now()});
+        sent[RECEIVED] = json!("2099-01-01T00:00:00Z");
+        let after = changed(patch_part(
+            Some(&location()),
+            &Part::Evse("3256"),
+            &sent,
+            now(),
+        ));
+        assert_eq!(as_received(&after), after);
+    }
+
+    #[test]
+    fn an_object_belongs_to_the_party_of_its_path() {
+        let id = |country: &str, id: &str| {
+            let owner = Owner {
+                network: Id::from_number(Kind::Network, 1),
+                party: PartyId::new(country, "BEC").unwrap(),
+            };
+            ObjectId::new(owner, Module::Locations, id).unwrap()
+        };
+        assert_eq!(check_identity(&location(), &id("be", "loc1")), Ok(()));
+        assert!(check_identity(&location(), &id("NL", "LOC1")).is_err());
+        assert!(check_identity(&location(), &id("BE", "LOC2")).is_err());
+    }
+}

@@ -1,0 +1,195 @@
+//! Accounts and the keys that open them.
+
+use aws_sdk_dynamodb::types::{ConditionCheck, ReturnValuesOnConditionCheckFailure, Update};
+
+use super::keys::{Key, Partition};
+use super::list::PageRequest;
+use super::row;
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Store, client, key_item, n, s, string};
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use kernel::time::Timestamp;
+use models::account::Account;
+use models::api_key::{ActingKey, ApiKey, Secret};
+use models::stored::Stored;
+
+impl Store {
+    /// The record of a key and the account it names, read in one call. The key is left out unless the account has it in
+    /// that mode.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn api_key(
+        &self,
+        tenant: &Tenant,
+        secret: &Secret,
+    ) -> Result<(Option<Stored<ApiKey>>, Option<Stored<Account>>)> {
+        let hash = secret.hash();
+        let account = key_item(Key::Account {
+            id: &tenant.account,
+        });
+        let key = key_item(Key::ApiKey {
+            account: &tenant.account,
+            hash: &hash,
+        });
+        let is_account = |pk: &str| {
+            account
+                .get("pk")
+                .and_then(|at| at.as_s().ok())
+                .is_some_and(|at| at == pk)
+        };
+        let (mut found_key, mut found_account) = (None, None);
+        for item in self.items(vec![key, account.clone()], None, true).await? {
+            if is_account(string(&item, "pk")) {
+                found_account = Some(row::from_item::<Account>(item)?);
+            } else {
+                found_key = Some(row::from_item::<ApiKey>(item)?);
+            }
+        }
+        let key = found_key.filter(|row| row.object.livemode == tenant.mode.is_live());
+        Ok((key, found_account))
+    }
+
+    /// The record of a key by its id.
+    ///
+    /// # Errors
+    /// 404.
+    pub async fn api_key_by_id(&self, tenant: &Tenant, id: &Id) -> Result<Stored<ApiKey>> {
+        let number = id
+            .number(Kind::ApiKey)
+            .ok_or_else(|| Error::not_found(Kind::ApiKey))?;
+        let page_request = PageRequest {
+            range: (number, number),
+            ..PageRequest::first(1)
+        };
+        let found = self
+            .list(
+                Partition::Kind {
+                    tenant,
+                    kind: Kind::ApiKey,
+                },
+                &page_request,
+                Vec::new(),
+            )
+            .await?;
+        found
+            .rows
+            .into_iter()
+            .next()
+            .ok_or_else(|| Error::not_found(Kind::ApiKey))
+    }
+
+    /// Records that a key was used. The key is read from a cache, so whether it still exists is checked here.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn note_use(&self, tenant: &Tenant, secret: &Secret, now: Timestamp) -> Result<()> {
+        let hash = secret.hash();
+        let key = Key::ApiKey {
+            account: &tenant.account,
+            hash: &hash,
+        };
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(key_item(key)));
+        let sent = update
+            .update_expression("SET #object.last_used = :now")
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_values(":now", s(now.to_string()))
+            .send()
+            .await;
+        match sent {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_conditional_check_failed_exception()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+
+    /// The accounts that an account has made.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn children(&self, parent: &Id) -> Result<Vec<Id>> {
+        let items = self.items_in(Partition::Children { parent }).await?;
+        let ids = items.iter().map(|item| Id::from(string(item, "list_sk")));
+        Ok(ids.collect())
+    }
+
+    /// The account's own row and whether the other may act in it: an account may act in itself and in its children.
+    ///
+    /// # Errors
+    /// 404 `account_not_found`, also if the account belongs to another account.
+    pub async fn account(&self, caller: &Tenant, id: &Id) -> Result<Stored<Account>> {
+        let row = self.load::<Account>(caller, id).await?;
+        let allowed =
+            *id == caller.account || row.internal.parent.as_ref() == Some(&caller.account);
+        if allowed {
+            Ok(row)
+        } else {
+            Err(Error::not_found(Kind::Account))
+        }
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Adds to the changes that the acting key must still exist and must not have expired. An instance may accept a key from
+    /// its cache for a minute after it was revoked; what the key makes or deletes then is refused by this.
+    ///
+    /// # Errors
+    /// The check cannot be built. A commit fails with 401 if the key was revoked or has expired.
+    pub fn check_key(&mut self, key: &ActingKey, now: Timestamp) -> Result<()> {
+        let check = ConditionCheck::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::ApiKey {
+                account: &key.account,
+                hash: &key.hash,
+            })))
+            .condition_expression(
+                "attribute_exists(pk) AND (attribute_not_exists(#object.expires_at) OR #object.expires_at > :now)",
+            )
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_values(":now", s(now.to_string()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::None);
+        self.push(
+            Write::Check(check.build().map_err(Error::internal)?),
+            Error::unauthenticated("This API key does not exist, has expired or was revoked."),
+        );
+        Ok(())
+    }
+
+    /// Adds to the changes that each of these accounts has one account more below it.
+    ///
+    /// # Errors
+    /// The update cannot be built. A commit fails with 409 if one of them has as many as it may have.
+    pub fn count_child(&mut self, above: &[Id], most: u32) -> Result<()> {
+        for account in above {
+            let update = Update::builder()
+                .table_name(&self.store.table)
+                .set_key(Some(key_item(Key::ChildCount { account })))
+                .update_expression("ADD #count :one")
+                .condition_expression("attribute_not_exists(#count) OR #count < :most")
+                .expression_attribute_names("#count", "count")
+                .expression_attribute_values(":one", n(1))
+                .expression_attribute_values(":most", n(most));
+            let message = format!(
+                "The account {account} has {most} accounts below it, the most it may have."
+            );
+            self.push(
+                Write::Update(update.build().map_err(Error::internal)?),
+                Error::conflict(message, None),
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,355 @@
+//! Calendars in the table: one document per EVSE or vehicle and UTC day. [`models::charging::calendar`] describes what they
+//! hold and when that changes.
+//!
+//! Every document has a `version`, which each write increases by one. A write is conditional on the version that was read
+//! (or on the document's absence), and stands in the same transaction as the reservation or session that it is for. So
+//! calendars may be read without locks and eventually consistent: if what was read is out of date, the transaction is
+//! refused as a whole, and the caller reads again and decides again.
+//!
+//! Booking a reservation touches at most eight documents: two owners, and a window of up to 24 hours on at most two days, both
+//! for the window that is taken and for the one that is given up.
+//!
+//! Reservations and sessions keep the EVSE themselves, because a station can be imported again while they last.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use jiff::ToSpan as _;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::keys::Key;
+use super::unit_of_work::{CommitFailure, UnitOfWork, Write};
+use super::{Store, key_item, n, new_item, number, string};
+use kernel::error::{Error, Result};
+use kernel::id::Id;
+use kernel::origin::{Mode, Origin};
+use kernel::time::{SignedDuration, Timestamp, days};
+use kernel::window::Window;
+use models::charging::calendar::{Calendar, CalendarOwner, Entry};
+use models::charging_session::ChargingSession;
+use models::reservation::Reservation;
+use models::stored::Stored;
+
+/// One document: the owner of the calendar, and the day.
+pub type Page = (CalendarOwner, Date);
+
+/// Calendars as they were read, with the version each document had; 0 where there was none.
+#[derive(Debug, Clone, Default)]
+pub struct Calendars {
+    pages: HashMap<CalendarOwner, BTreeMap<Date, (Calendar, u64)>>,
+}
+
+/// A span of time that is taken for a holder in the calendars of an EVSE and of a vehicle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CalendarHold {
+    /// The reservation or session.
+    pub holder: Id,
+    /// The EVSE and the vehicle.
+    pub owners: [CalendarOwner; 2],
+    pub window: Window,
+}
+
+impl CalendarHold {
+    /// The time that a session takes.
+    pub fn of_session(stored: &Stored<ChargingSession>) -> Self {
+        let session = &stored.object;
+        Self {
+            holder: session.id.clone(),
+            owners: [
+                CalendarOwner::Evse {
+                    station: session.charging_station.clone(),
+                    evse: stored.internal.evse.clone(),
+                },
+                CalendarOwner::Vehicle(session.vehicle.clone()),
+            ],
+            window: stored.window(),
+        }
+    }
+
+    /// The time that is reserved, if any is.
+    pub fn of_reservation(stored: &Stored<Reservation>) -> Option<Self> {
+        let reservation = &stored.object;
+        let reserved = reservation.state.reserved()?;
+        Some(Self {
+            holder: reservation.id.clone(),
+            owners: [
+                CalendarOwner::Evse {
+                    station: reserved.station.clone(),
+                    evse: reserved.evse.clone(),
+                },
+                CalendarOwner::Vehicle(reservation.vehicle.clone()),
+            ],
+            window: reserved.window,
+        })
+    }
+
+    /// The days of the calendars that the window touches.
+    pub fn pages(&self) -> impl Iterator<Item = Page> {
+        let days = || self.window.utc_days();
+        self.owners
+            .iter()
+            .flat_map(move |owner| days().map(|day| (owner.clone(), day)))
+    }
+}
+
+fn key(mode: Mode, (owner, day): &Page) -> Key<'_> {
+    Key::Calendar {
+        mode,
+        owner,
+        day: *day,
+    }
+}
+
+/// The outcome of booking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Booked {
+    Done,
+    /// One of the calendars was changed: they have to be read again.
+    CalendarMoved,
+    /// The reservation was changed: there is nothing left to do here.
+    ReservationMoved,
+}
+
+/// How far ahead a confirmed reservation can end, with a margin: half an hour until `ideal_start`, a day of charging, and
+/// the week by which `latest_end` may follow `ideal_end`.
+const REACH: SignedDuration = days(9);
+
+/// The reservation comes first in the transaction, then its event, then the calendars.
+const RESERVATION: usize = 0;
+
+impl Calendars {
+    /// The windows of this owner's calendar that are taken by others than the holder, on the days that were read.
+    pub fn taken_by_others(&self, owner: &CalendarOwner, holder: &Id) -> Vec<Window> {
+        let calendars = self.of(owner);
+        calendars
+            .flat_map(|calendar| calendar.taken_by_others(holder))
+            .collect()
+    }
+
+    /// The windows of this owner's calendar that are taken and overlap the window.
+    pub fn busy(&self, owner: &CalendarOwner, window: &Window) -> Vec<Window> {
+        let entries = self.of(owner).flat_map(|calendar| calendar.entries.iter());
+        let taken = entries.map(|entry| entry.window);
+        taken.filter(|taken| taken.overlaps(window)).collect()
+    }
+
+    /// The entries of this owner's calendar on the days that were read, in order.
+    pub fn entries(&self, owner: &CalendarOwner) -> Vec<Entry> {
+        let entries = self.of(owner).flat_map(|calendar| calendar.entries.iter());
+        let mut entries: Vec<Entry> = entries.cloned().collect();
+        entries.sort_by(|a, b| (a.window.from, &a.holder).cmp(&(b.window.from, &b.holder)));
+        entries.dedup();
+        entries
+    }
+
+    fn of(&self, owner: &CalendarOwner) -> impl Iterator<Item = &Calendar> {
+        let days = self.pages.get(owner).into_iter().flatten();
+        days.map(|(_, (calendar, _))| calendar)
+    }
+
+    fn insert(&mut self, (owner, day): Page, calendar: Calendar, version: u64) {
+        let days = self.pages.entry(owner).or_default();
+        days.insert(day, (calendar, version));
+    }
+
+    /// Takes newer readings in.
+    pub fn update(&mut self, newer: Calendars) {
+        for (owner, days) in newer.pages {
+            self.pages.entry(owner).or_default().extend(days);
+        }
+    }
+}
+
+impl Store {
+    /// Reads calendars, for deciding.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn calendars(&self, mode: Mode, pages: Vec<Page>) -> Result<Calendars> {
+        self.read_calendars(mode, pages, false).await
+    }
+
+    async fn read_calendars(
+        &self,
+        mode: Mode,
+        pages: Vec<Page>,
+        consistent: bool,
+    ) -> Result<Calendars> {
+        // A batch may name each key once.
+        let pages: BTreeSet<Page> = pages.into_iter().collect();
+        let keys = pages.iter().map(|page| key_item(key(mode, page)));
+        let items = self.items(keys.collect(), None, consistent).await?;
+        let mut calendars = Calendars::default();
+        let mut by_key: HashMap<(String, String), Page> = HashMap::new();
+        for page in pages {
+            by_key.insert(key(mode, &page).pair(), page.clone());
+            calendars.insert(page, Calendar::default(), 0);
+        }
+        for mut item in items {
+            let pair = (
+                string(&item, "pk").to_owned(),
+                string(&item, "sk").to_owned(),
+            );
+            let page = by_key
+                .remove(&pair)
+                .ok_or_else(|| Error::internal("a calendar that was not asked for"))?;
+            let version = number(&item, "version").unsigned_abs();
+            let calendar = item
+                .remove("calendar")
+                .ok_or_else(|| Error::internal("a calendar without content"))?;
+            let calendar = serde_dynamo::from_attribute_value(calendar).map_err(Error::internal)?;
+            calendars.insert(page, calendar, version);
+        }
+        Ok(calendars)
+    }
+
+    /// Writes a confirmed reservation, the events it has recorded, and its window into every calendar that the window
+    /// touches, in one transaction. The window that it held before is released. All these calendars must have been read.
+    ///
+    /// # Errors
+    /// `Internal` if the reservation has no window; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn book(
+        &self,
+        origin: &Origin,
+        reservation: &mut Stored<Reservation>,
+        calendars: &Calendars,
+        before: Option<&CalendarHold>,
+    ) -> Result<Booked> {
+        let mut tx = self.begin(origin);
+        tx.save_with_events(reservation)?;
+        let now = CalendarHold::of_reservation(reservation)
+            .ok_or_else(|| Error::internal("a reservation without a window"))?;
+        let kept: BTreeSet<Page> = now.pages().collect();
+        let left = before.into_iter().flat_map(CalendarHold::pages);
+        let left = left.filter(|page| !kept.contains(page));
+        for page in left.collect::<BTreeSet<_>>() {
+            tx.rewrite(calendars, page, |calendar| {
+                calendar.release(&now.holder);
+            })?;
+        }
+        tx.hold(calendars, &now)?;
+        Ok(match tx.write(None).await? {
+            None => Booked::Done,
+            Some(CommitFailure::Condition(RESERVATION)) => Booked::ReservationMoved,
+            Some(_) => Booked::CalendarMoved,
+        })
+    }
+
+    /// The entries in the calendars of some EVSEs from now on, read consistently.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn entries_of(
+        &self,
+        mode: Mode,
+        owners: BTreeSet<CalendarOwner>,
+        now: Timestamp,
+    ) -> Result<Vec<Entry>> {
+        let reach = Window {
+            from: now,
+            until: now.plus(REACH),
+        };
+        let pages = owners
+            .iter()
+            .flat_map(|owner| reach.utc_days().map(move |day| (owner.clone(), day)));
+        let calendars = self.read_calendars(mode, pages.collect(), true).await?;
+        let entries = owners.iter().flat_map(|owner| calendars.entries(owner));
+        Ok(entries.filter(|entry| entry.window.until > now).collect())
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Releases the window that a reservation holds in the calendars, if it holds one.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn release(&mut self, row: &Stored<Reservation>) -> Result<()> {
+        let hold = CalendarHold::of_reservation(row);
+        self.release_all(hold.as_slice()).await
+    }
+
+    /// Releases these holds.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn release_all(&mut self, holds: &[CalendarHold]) -> Result<()> {
+        // One page may hold several of them, and a transaction writes each row once.
+        let pages: BTreeSet<Page> = holds.iter().flat_map(CalendarHold::pages).collect();
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let pages: Vec<Page> = pages.into_iter().collect();
+        let calendars = self
+            .store
+            .calendars(self.origin.tenant.mode, pages.clone())
+            .await?;
+        for page in pages {
+            self.rewrite(&calendars, page, |calendar| {
+                for hold in holds {
+                    calendar.release(&hold.holder);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes a hold into every calendar that its window touches. The commit fails if one of them has changed since it was read.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn hold(&mut self, calendars: &Calendars, hold: &CalendarHold) -> Result<()> {
+        for page in hold.pages() {
+            self.rewrite(calendars, page, |calendar| {
+                calendar.book(hold.window, &hold.holder, &self.origin.tenant.account)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn rewrite(
+        &mut self,
+        calendars: &Calendars,
+        page: Page,
+        change: impl FnOnce(&mut Calendar),
+    ) -> Result<()> {
+        let (owner, day) = page;
+        let read = calendars
+            .pages
+            .get(&owner)
+            .and_then(|days| days.get(&day))
+            .cloned();
+        let (mut calendar, version) = read.unwrap_or_default();
+        change(&mut calendar);
+        let mut item = new_item(Key::Calendar {
+            mode: self.origin.tenant.mode,
+            owner: &owner,
+            day,
+        });
+        item.insert("version".into(), n(version + 1));
+        item.insert(
+            "calendar".into(),
+            serde_dynamo::to_attribute_value(calendar).map_err(Error::internal)?,
+        );
+        let kept_until = day
+            .saturating_add(8.days())
+            .to_zoned(TimeZone::UTC)
+            .map_err(Error::internal)?;
+        item.insert("ttl".into(), n(kept_until.timestamp().as_second()));
+        let put = self.store.put(item).condition_expression(if version == 0 {
+            "attribute_not_exists(pk)"
+        } else {
+            "#version = :read"
+        });
+        let put = match version {
+            0 => put,
+            _ => put
+                .expression_attribute_names("#version", "version")
+                .expression_attribute_values(":read", n(version)),
+        };
+        self.push(
+            Write::Put(put.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,627 @@
+//! Charge cards by their holders, and their uids and tokens.
+//!
+//! A card has three kinds of items: its own; one below each driver and vehicle that it belongs to, by which their cards are found; and
+//! one for its uid. The last is written in the transaction that creates the card. For the card that holds the uid it has the token
+//! as networks know it as soon as there is one; for a pending card it is the account's claim, below the same partition key. When the
+//! card that holds a uid is deleted, the token stays for 90 days, so that networks that pull see that it is not valid any more; if
+//! nobody claims the uid it can be given to a new card at once.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{Delete, Put};
+
+use super::keys::{self, Key, Partition};
+use super::list::{Page, PageRequest};
+use super::networks::{STATE, read_state, state};
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Item, Store, client, key_item, n, new_item, number, s, string};
+use kernel::error::{Code, Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::{Mode, Tenant};
+use kernel::time::{SignedDuration, Timestamp, days, millis};
+use models::charge_card::{CardStatus, CardUid, ChargeCard};
+use models::driver::Driver;
+use models::ports::network::Subject;
+use models::stored::Stored;
+use models::token::Token;
+
+/// How long the token of a deleted card is kept.
+const TOKEN_KEPT: SignedDuration = days(90);
+
+/// The uid of a charge card, and its token.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CardToken {
+    /// The card; `None` after it was deleted.
+    pub card: Option<Subject>,
+    /// The account whose card had the uid last, after that card was deleted.
+    pub last_account: Option<Id>,
+    /// As networks know it; `None` before it was sent for the first time.
+    pub token: Option<Token>,
+    /// How often it was written.
+    version: u64,
+}
+
+/// The claim of a uid by a pending card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardClaim {
+    pub card: Subject,
+    pub since: Timestamp,
+    /// Whether an operator has decided against it.
+    pub is_decided: bool,
+}
+
+/// All that is known of a uid.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CardUidUse {
+    pub token: Option<CardToken>,
+    pub claims: Vec<CardClaim>,
+}
+
+/// How many RFID cards a driver has.
+#[derive(Debug, Clone, Copy)]
+pub struct CardCount {
+    pub rfid: usize,
+    /// How often a card was added.
+    version: u64,
+}
+
+const CARD: &str = "card";
+const LAST_ACCOUNT: &str = "last_account";
+const SINCE: &str = "since";
+
+/// How many accounts can claim a uid at the same time.
+const MAX_CLAIMS: usize = 20;
+
+impl CardUidUse {
+    /// The card that holds the uid.
+    pub fn holder(&self) -> Option<&Subject> {
+        self.token.as_ref()?.card.as_ref()
+    }
+
+    /// The claim of a card.
+    pub fn claim_of(&self, card: &Subject) -> Option<&CardClaim> {
+        self.claims.iter().find(|claim| claim.card == *card)
+    }
+
+    /// Whether a new card of the account holds the uid at once: nobody holds it, and nobody claims it unless the account was the last
+    /// that held it. Otherwise the card has to wait for a decision.
+    ///
+    /// # Errors
+    /// `charge_card_conflict` if the account has a card with the uid, or if too many others wait.
+    pub fn is_free_for(&self, account: &Id) -> Result<bool> {
+        let holder = self.holder();
+        let mut claimants = self.claims.iter().map(|claim| &claim.card.tenant.account);
+        let is_own = holder.is_some_and(|holder| holder.tenant.account == *account)
+            || claimants.any(|claimant| claimant == account);
+        let has_held = || {
+            let token = self.token.as_ref();
+            token.is_some_and(|token| token.last_account.as_ref() == Some(account))
+        };
+        let is_free = holder.is_none() && (self.claims.is_empty() || has_held());
+        if is_own || (!is_free && self.claims.len() >= MAX_CLAIMS) {
+            return Err(Code::ChargeCardConflict
+                .because("A charge card with this uid exists already.")
+                .at("uid"));
+        }
+        Ok(is_free)
+    }
+}
+
+impl CardToken {
+    fn read(item: &Item) -> Result<Self> {
+        let card = string(item, CARD);
+        let card = (!card.is_empty()).then(|| serde_json::from_str(card));
+        let token = item.contains_key(STATE).then(|| read_state(item));
+        Ok(Self {
+            card: card.transpose().map_err(Error::permanent)?,
+            last_account: Some(string(item, LAST_ACCOUNT))
+                .filter(|account| !account.is_empty())
+                .map(Id::from),
+            token: token.transpose()?,
+            version: number(item, "version").unsigned_abs(),
+        })
+    }
+
+    /// The row as the next write leaves it.
+    fn item(&self, mode: Mode, uid: &str, now: Timestamp) -> Result<Item> {
+        let mut item = new_item(Key::ChargeToken { mode, uid });
+        item.insert("version".into(), n(self.version + 1));
+        match &self.card {
+            Some(card) => {
+                let card = serde_json::to_string(card).map_err(Error::internal)?;
+                item.insert(CARD.into(), s(card));
+            }
+            None => {
+                let expiry = now.plus(TOKEN_KEPT);
+                item.insert("ttl".into(), n(expiry.unix_seconds()));
+            }
+        }
+        if let Some(account) = &self.last_account {
+            item.insert(LAST_ACCOUNT.into(), s(account.as_str()));
+        }
+        if let Some(token) = &self.token {
+            let (_, attribute, value) = Partition::Tokens { mode }.place();
+            item.insert(attribute.into(), s(value));
+            let order = format!("{} {}", token.last_updated, uid.to_lowercase());
+            item.insert("network_sk".into(), s(order));
+            item.insert(STATE.into(), state(token)?);
+        }
+        Ok(item)
+    }
+
+    /// Makes the token invalid for networks, if there is one.
+    fn invalidate(&mut self, now: Timestamp) {
+        if let Some(last) = self.token.clone() {
+            self.update(Token {
+                valid: false,
+                last_updated: now,
+                ..last
+            });
+        }
+    }
+
+    /// Replaces the token. Returns whether anything but its time has changed. The time never goes back.
+    pub fn update(&mut self, mut token: Token) -> bool {
+        if let Some(before) = &self.token {
+            let least = before.last_updated.plus(millis(1));
+            let renewed = Token {
+                last_updated: before.last_updated,
+                ..token.clone()
+            };
+            if renewed == *before {
+                return false;
+            }
+            token.last_updated = token.last_updated.max(least);
+        }
+        self.token = Some(token);
+        true
+    }
+}
+
+impl CardClaim {
+    fn read(item: &Item) -> Result<Self> {
+        Ok(Self {
+            card: serde_json::from_str(string(item, CARD)).map_err(Error::permanent)?,
+            since: Timestamp::parse(string(item, SINCE)).map_err(Error::permanent)?,
+            is_decided: !item.contains_key("network_pk"),
+        })
+    }
+
+    fn item(&self, mode: Mode, uid: &str) -> Result<Item> {
+        let account = &self.card.tenant.account;
+        let mut item = new_item(Key::CardClaim { mode, uid, account });
+        let card = serde_json::to_string(&self.card).map_err(Error::internal)?;
+        item.insert(CARD.into(), s(card));
+        item.insert(SINCE.into(), s(self.since.to_string()));
+        if !self.is_decided {
+            let (_, attribute, value) = Partition::CardClaims { mode }.place();
+            item.insert(attribute.into(), s(value));
+            let order = format!("{} {} {account}", self.since, uid.to_lowercase());
+            item.insert("network_sk".into(), s(order));
+        }
+        Ok(item)
+    }
+}
+
+impl Store {
+    /// The card that holds a uid, and those that claim it.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn card_uid(&self, mode: Mode, uid: &str) -> Result<CardUidUse> {
+        let (pk, alone) = Key::ChargeToken { mode, uid }.pair();
+        let items = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(pk))
+            .consistent_read(true)
+            .into_paginator()
+            .items()
+            .send();
+        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
+        let mut uid_use = CardUidUse::default();
+        for item in &items {
+            match string(item, "sk") == alone {
+                true => uid_use.token = Some(CardToken::read(item)?),
+                false => uid_use.claims.push(CardClaim::read(item)?),
+            }
+        }
+        Ok(uid_use)
+    }
+
+    /// The uids that cards claim, as far as no operator has decided, the oldest claim first. Each is in lower case and listed once.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn contested_uids(&self, mode: Mode, limit: usize) -> Result<Vec<String>> {
+        let items = self.items_in(Partition::CardClaims { mode }).await?;
+        let mut claims: Vec<(&str, String)> = items
+            .iter()
+            .filter_map(|item| {
+                let (_, uid) = keys::parse_charge_token(string(item, "pk"))?;
+                Some((string(item, SINCE), uid))
+            })
+            .collect();
+        claims.sort();
+        let mut uids = Vec::new();
+        for (_, uid) in claims {
+            if !uids.contains(&uid) && uids.len() < limit {
+                uids.push(uid);
+            }
+        }
+        Ok(uids)
+    }
+
+    /// How many RFID cards a driver has.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn card_count(&self, tenant: &Tenant, driver: &Driver) -> Result<CardCount> {
+        let holder = &driver.id;
+        let (pk, alone) = Key::CardsOf { tenant, holder }.pair();
+        let items = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(pk))
+            .consistent_read(true)
+            .into_paginator()
+            .items()
+            .send();
+        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
+        let app_card = ChargeCard::app_card_of(driver);
+        let mut count = CardCount {
+            rfid: 0,
+            version: 0,
+        };
+        for item in &items {
+            match string(item, "sk") {
+                sk if sk == alone => count.version = number(item, "version").unsigned_abs(),
+                sk if sk == app_card.as_str() => {}
+                _ => count.rfid += 1,
+            }
+        }
+        Ok(count)
+    }
+
+    /// The uid of a charge card and its token. None for a text that no card has as its uid, however long it is.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn card_token(&self, mode: Mode, uid: &str) -> Result<Option<CardToken>> {
+        if CardUid::try_from(uid.to_owned()).is_err() {
+            return Ok(None);
+        }
+        let item = self.item(Key::ChargeToken { mode, uid }, true).await?;
+        item.map(|item| CardToken::read(&item)).transpose()
+    }
+
+    /// The tokens that were updated within a time, the one that was updated first first: so many, after so many. And how many
+    /// there are in all.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn tokens(
+        &self,
+        mode: Mode,
+        (from, to): (Option<Timestamp>, Option<Timestamp>),
+        offset: usize,
+        limit: usize,
+    ) -> Result<(Vec<Token>, usize)> {
+        let (index, attribute, value) = Partition::Tokens { mode }.place();
+        // Every moment is written with as many digits, so the order of the texts is that of the moments.
+        let low = from.map_or_else(|| " ".to_owned(), |from| from.to_string());
+        let high = to.map_or_else(|| "~".to_owned(), |to| to.to_string());
+        if low >= high {
+            return Ok((Vec::new(), 0));
+        }
+        let pages = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(index)
+            .key_condition_expression("#pk = :pk AND network_sk BETWEEN :low AND :high")
+            .expression_attribute_names("#pk", attribute)
+            .expression_attribute_values(":pk", s(value))
+            .expression_attribute_values(":low", s(low))
+            .expression_attribute_values(":high", s(high))
+            .projection_expression("pk, sk")
+            .into_paginator()
+            .items()
+            .send();
+        let keys: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
+        let total = keys.len();
+        let keys: Vec<Item> = keys.into_iter().skip(offset).take(limit).collect();
+        let order: Vec<String> = keys
+            .iter()
+            .map(|key| string(key, "pk").to_owned())
+            .collect();
+        let items = self.items(keys, None, false).await?;
+        let mut found: HashMap<String, Token> = HashMap::new();
+        for item in &items {
+            if let Some(token) = CardToken::read(item)?.token {
+                found.insert(string(item, "pk").to_owned(), token);
+            }
+        }
+        let tokens = order.iter().filter_map(|key| found.remove(key)).collect();
+        Ok((tokens, total))
+    }
+
+    /// One page of the charge cards of a driver or a vehicle: their ids.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn cards_of(
+        &self,
+        tenant: &Tenant,
+        holder: &Id,
+        page_request: &PageRequest,
+    ) -> Result<Page<Id>> {
+        // Every card has the same partition key, whichever it is.
+        let key = Key::CardOf {
+            tenant,
+            holder,
+            card: holder,
+        };
+        let (pk, _) = key.pair();
+        let found = self
+            .in_collection(pk, Kind::ChargeCard, page_request)
+            .await?;
+        found.try_map(|item| Ok(Id::from(string(&item, "sk"))))
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Creates a charge card with its uid and its places below its holders. A pending card claims the uid; any other holds it.
+    /// `uid_use` is what was read of the uid; the commit fails if that has changed since.
+    ///
+    /// # Errors
+    /// `Internal` if the writes cannot be built.
+    pub fn create_card(
+        &mut self,
+        card: &mut Stored<ChargeCard>,
+        uid_use: &CardUidUse,
+    ) -> Result<()> {
+        let mode = self.origin.tenant.mode;
+        let uid = card.object.uid.as_str();
+        let ours = self.subject(&card.object.id);
+        if card.object.status == CardStatus::Pending {
+            let claim = CardClaim {
+                card: ours,
+                since: self.origin.now,
+                is_decided: false,
+            };
+            let put = self.store.put(claim.item(mode, uid)?);
+            let put = put.condition_expression("attribute_not_exists(pk)");
+            let put = put.build().map_err(Error::internal)?;
+            self.push(Write::Put(put), Error::Contended);
+        } else {
+            let token = CardToken {
+                card: Some(ours),
+                last_account: None,
+                token: None,
+                version: uid_use.token.as_ref().map_or(0, |token| token.version),
+            };
+            self.put_card_token(uid, &token)?;
+        }
+        for (_, holder) in card.object.holders() {
+            self.add_card(holder, &card.object.id)?;
+        }
+        self.create(card)
+    }
+
+    /// Lets the card with a claim hold the uid, and decides against all others. `None` decides for the card that holds it.
+    ///
+    /// # Errors
+    /// `Internal` if the writes cannot be built.
+    pub fn decide_card_uid(
+        &mut self,
+        uid: &str,
+        uid_use: &CardUidUse,
+        winner: Option<&CardClaim>,
+    ) -> Result<()> {
+        let (mode, now) = (self.origin.tenant.mode, self.origin.now);
+        let mut against: Vec<CardClaim> = uid_use.claims.clone();
+        if let Some(winner) = winner {
+            against.retain(|claim| claim.card != winner.card);
+            against.extend(uid_use.holder().map(|holder| CardClaim {
+                card: holder.clone(),
+                since: now,
+                is_decided: true,
+            }));
+            let mut token = uid_use.token.clone().unwrap_or(CardToken {
+                card: None,
+                last_account: None,
+                token: None,
+                version: 0,
+            });
+            token.card = Some(winner.card.clone());
+            token.last_account = None;
+            token.invalidate(now);
+            self.put_card_token(uid, &token)?;
+            self.remove_claim(uid, &winner.card.tenant.account)?;
+        }
+        for claim in against {
+            let claim = CardClaim {
+                is_decided: true,
+                ..claim
+            };
+            let put = self.store.put(claim.item(mode, uid)?);
+            let put = put.build().map_err(Error::internal)?;
+            self.push(Write::Put(put), Error::Contended);
+        }
+        Ok(())
+    }
+
+    fn remove_claim(&mut self, uid: &str, account: &Id) -> Result<()> {
+        let mode = self.origin.tenant.mode;
+        let key = key_item(Key::CardClaim { mode, uid, account });
+        let delete = Delete::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key))
+            .condition_expression("attribute_exists(pk)");
+        let delete = delete.build().map_err(Error::internal)?;
+        self.push(Write::Delete(delete), Error::Contended);
+        Ok(())
+    }
+
+    /// Makes the commit fail if a card was added to those of the driver since they were counted.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn count_card(&mut self, driver: &Id, count: CardCount) -> Result<()> {
+        let mut item = new_item(Key::CardsOf {
+            tenant: &self.origin.tenant,
+            holder: driver,
+        });
+        item.insert("version".into(), n(count.version + 1));
+        let put = self.if_version_is(item, count.version)?;
+        self.push(put, Error::Contended);
+        Ok(())
+    }
+
+    /// The put of an item, if its version is still the one that was read: 0 if there was none.
+    fn if_version_is(&self, item: Item, read: u64) -> Result<Write> {
+        let put = self.store.put(item);
+        let put = match read {
+            0 => put.condition_expression("attribute_not_exists(pk)"),
+            read => put
+                .condition_expression("#version = :read")
+                .expression_attribute_names("#version", "version")
+                .expression_attribute_values(":read", n(read)),
+        };
+        Ok(Write::Put(put.build().map_err(Error::internal)?))
+    }
+
+    /// Deletes a charge card that was read. `uid_use` is what was read of its uid.
+    ///
+    /// # Errors
+    /// `Internal` if the writes cannot be built.
+    pub fn delete_card(&mut self, card: &Stored<ChargeCard>, uid_use: CardUidUse) -> Result<()> {
+        let ours = self.subject(&card.object.id);
+        let uid = card.object.uid.as_str();
+        if uid_use.claim_of(&ours).is_some() {
+            self.remove_claim(uid, &ours.tenant.account)?;
+        }
+        let token = uid_use.token;
+        if let Some(mut token) = token.filter(|token| token.card.as_ref() == Some(&ours)) {
+            token.card = None;
+            token.last_account = Some(ours.tenant.account);
+            token.invalidate(self.origin.now);
+            self.put_card_token(uid, &token)?;
+        }
+        for (_, holder) in card.object.holders() {
+            self.remove_card(holder, &card.object.id)?;
+        }
+        self.delete(card)
+    }
+
+    /// Writes a token, unless it was written since it was read.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn put_card_token(&mut self, uid: &str, token: &CardToken) -> Result<()> {
+        let item = token.item(self.origin.tenant.mode, uid, self.origin.now)?;
+        let put = self.if_version_is(item, token.version)?;
+        self.push(put, Error::Contended);
+        Ok(())
+    }
+
+    /// Adds a card to those of a driver or a vehicle.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn add_card(&mut self, holder: &Id, card: &Id) -> Result<()> {
+        let key = self.card_of(holder, card);
+        let put = Put::builder()
+            .table_name(&self.store.table)
+            .set_item(Some(key));
+        self.push(
+            Write::Put(put.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    /// Removes a card from those of a driver or a vehicle.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn remove_card(&mut self, holder: &Id, card: &Id) -> Result<()> {
+        let key = self.card_of(holder, card);
+        let delete = Delete::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key));
+        self.push(
+            Write::Delete(delete.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    fn card_of(&self, holder: &Id, card: &Id) -> Item {
+        key_item(Key::CardOf {
+            tenant: &self.origin.tenant,
+            holder,
+            card,
+        })
+    }
+
+    fn subject(&self, id: &Id) -> Subject {
+        Subject {
+            tenant: self.origin.tenant.clone(),
+            id: id.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use models::network::PartyId;
+    use models::token::{TokenType, Whitelist};
+
+    #[test]
+    fn a_token_is_written_when_it_changes_and_its_time_never_goes_back() {
+        let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
+        let token = Token {
+            owner: PartyId::new("GB", "FCS").unwrap(),
+            uid: "04AA".into(),
+            kind: TokenType::Rfid,
+            contract_id: "GB-FCS-C00000001".into(),
+            group_id: None,
+            visual_number: None,
+            issuer: "Fleet Charging Service".into(),
+            valid: true,
+            whitelist: Whitelist::Allowed,
+            last_updated: now,
+        };
+        let mut row = CardToken {
+            card: None,
+            last_account: None,
+            token: None,
+            version: 1,
+        };
+        assert!(row.update(token.clone()));
+        let later = Token {
+            last_updated: now.plus(millis(5_000)),
+            ..token.clone()
+        };
+        assert!(!row.update(later));
+        assert_eq!(row.token, Some(token.clone()));
+        let earlier = Token {
+            valid: false,
+            last_updated: now.plus(millis(-5_000)),
+            ..token
+        };
+        assert!(row.update(earlier));
+        let written = row.token.unwrap();
+        assert_eq!(
+            (written.valid, written.last_updated),
+            (false, now.plus(millis(1)))
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! The DynamoDB client, and how its failures read to the rest of the service.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+
+use kernel::error::Error;
+
+/// Settings under which a hung table is noticed well within the 3 seconds a request has; `slack` times as late on a
+/// machine that is busy with other things (`UNHURRIED` in the settings).
+pub fn tuned(config: &aws_types::SdkConfig, slack: u32) -> aws_sdk_dynamodb::config::Builder {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_millis(800) * slack)
+        .operation_attempt_timeout(Duration::from_millis(1_000) * slack)
+        .operation_timeout(Duration::from_millis(2_200) * slack)
+        .build();
+    let retries = RetryConfig::standard()
+        .with_max_attempts(3)
+        .with_initial_backoff(Duration::from_millis(25));
+    aws_sdk_dynamodb::config::Builder::from(config)
+        .timeout_config(timeouts)
+        .retry_config(retries)
+}
+
+/// A failed call that the caller did not expect: throttles, time-outs and broken connections pass, the rest is our fault.
+pub fn failure<E>(error: SdkError<E>) -> Error
+where
+    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+{
+    const PASSING: &[&str] = &[
+        "InternalServerError",
+        "LimitExceededException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ServiceUnavailable",
+        "ThrottlingException",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    ];
+    let passes = match &error {
+        SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => {
+            true
+        }
+        SdkError::ServiceError(failure) => {
+            failure.raw().status().as_u16() >= 500
+                || error.code().is_some_and(|code| PASSING.contains(&code))
+        }
+        _ => false,
+    };
+    let text = aws_sdk_dynamodb::error::DisplayErrorContext(&error).to_string();
+    if passes {
+        Error::unavailable(text)
+    } else if error.code() == Some("ValidationException") {
+        Error::permanent(text)
+    } else {
+        Error::internal(text)
+    }
+}

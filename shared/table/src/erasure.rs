@@ -1,0 +1,408 @@
+//! Erasing accounts: everything in the table that belongs to them or names them.
+//!
+//! A row belongs to an account by its partition key ([`keys::account_of`]), whatever kind of row it is. Rows that belong to no
+//! account, such as calendars, objects of charging networks and ids of the payment provider, are found by their content: each
+//! names the account whose session, reservation or customer it is about. In the calendar of an EVSE other accounts have
+//! entries too, so only the entries of the erased accounts are removed.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::{
+    AttributeValue, Delete, DeleteRequest, TransactWriteItem, Update, WriteRequest,
+};
+use futures::stream::{self, TryStreamExt as _};
+use jiff::civil::Date;
+
+use super::keys::{self, Key, Partition};
+use super::scan::{Pass, each_text};
+use super::{Item, Store, client, key_item, n, number, row, s, string};
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::Mode;
+use models::account::Account;
+use models::charging::calendar::{Calendar, CalendarOwner};
+use models::ports::schedule_names;
+
+/// How many rows one BatchWriteItem deletes, how many of these calls run side by side, and how often rows that the table left
+/// are sent again.
+const BATCH: usize = 25;
+const BATCHES: usize = 8;
+const TRIES: usize = 8;
+
+/// The accounts that are erased together: one and all below it.
+pub type Accounts = BTreeSet<Id>;
+
+/// Something that must have ended before its account is erased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenObject {
+    pub id: Id,
+    pub status: String,
+}
+
+/// A page of rows, as an erasure sees them.
+#[derive(Debug, Default)]
+pub struct Traces {
+    /// Rows that go as a whole.
+    rows: Vec<Item>,
+    /// Calendars that other accounts have entries in.
+    calendars: Vec<Item>,
+}
+
+impl Traces {
+    /// How many rows are deleted or changed.
+    pub fn count(&self) -> u64 {
+        (self.rows.len() + self.calendars.len()) as u64
+    }
+
+    /// The objects that have not ended: sessions, reservations, and in live mode invoices and payments.
+    pub fn open_objects(&self) -> Vec<OpenObject> {
+        self.rows.iter().filter_map(open_object).collect()
+    }
+
+    /// The names of the schedules that rows may have.
+    pub fn schedules(&self) -> Vec<String> {
+        let names = self.rows.iter().flat_map(|item| {
+            let Some((_, id)) = keys::parse_object(string(item, "pk")) else {
+                return Vec::new();
+            };
+            let endpoints = match id.is(Kind::Event) {
+                true => ids_in(item, Kind::WebhookEndpoint),
+                false => BTreeSet::new(),
+            };
+            schedule_names(&id, &endpoints)
+        });
+        names.collect()
+    }
+}
+
+impl Store {
+    /// An account, and all accounts below it.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn accounts_below(&self, id: &Id) -> Result<Vec<Id>> {
+        let mut accounts = vec![id.clone()];
+        let mut next = 0;
+        while let Some(parent) = accounts.get(next).cloned() {
+            let items = self
+                .items_in(Partition::Children { parent: &parent })
+                .await?;
+            let children = items
+                .iter()
+                .filter_map(|item| keys::account_of(string(item, "pk")));
+            accounts.extend(children);
+            next += 1;
+        }
+        Ok(accounts)
+    }
+
+    /// The next rows that belong to these accounts or name them, and the pass after them. The accounts' own rows are not among
+    /// them: [`Store::erase_account`] deletes those.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn next_traces(
+        &self,
+        accounts: &Accounts,
+        pass: &Pass,
+        limit: Option<u32>,
+    ) -> Result<(Traces, Pass)> {
+        let (items, next) = self.next_rows(pass, None, limit, true).await?;
+        let mut traces = Traces::default();
+        for item in items {
+            let pk = string(&item, "pk");
+            let goes = match keys::account_of(pk) {
+                Some(_) if keys::is_account(pk) => false,
+                Some(owner) if accounts.contains(&owner) => true,
+                // What another account was answered when it made this one.
+                Some(_) => keys::is_idempotency_record(pk) && names_any(&item, accounts),
+                None => keys::is_about_accounts(pk) && names_any(&item, accounts),
+            };
+            match goes {
+                true if keys::is_shared_calendar(pk) => traces.calendars.push(item),
+                true => traces.rows.push(item),
+                false => {}
+            }
+        }
+        Ok((traces, next))
+    }
+
+    /// Deletes rows, and takes the accounts out of calendars.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached or leaves rows undeleted.
+    pub async fn erase(&self, traces: Traces, accounts: &Accounts) -> Result<()> {
+        // A batch may name each key once.
+        let mut keys: BTreeSet<(String, String)> = traces.rows.iter().map(key_of).collect();
+        for item in &traces.rows {
+            if let Some((tenant, id)) = keys::parse_object(string(item, "pk"))
+                && id.is(Kind::Vehicle)
+            {
+                let calendars = self.calendars_of_vehicle(tenant.mode, id).await?;
+                keys.extend(calendars.iter().map(key_of));
+            }
+        }
+        let keys: Vec<(String, String)> = keys.into_iter().collect();
+        stream::iter(keys.chunks(BATCH).map(Ok))
+            .try_for_each_concurrent(BATCHES, |batch| self.delete_rows(batch))
+            .await?;
+        stream::iter(traces.calendars.into_iter().map(Ok))
+            .try_for_each_concurrent(BATCHES, |item| self.leave_calendar(item, accounts))
+            .await
+    }
+
+    /// The keys of a vehicle's calendars. A vehicle without a window has calendars that name no account.
+    async fn calendars_of_vehicle(&self, mode: Mode, id: Id) -> Result<Vec<Item>> {
+        let owner = CalendarOwner::Vehicle(id);
+        let day = Date::constant(2026, 1, 1);
+        let (pk, _) = Key::Calendar {
+            mode,
+            owner: &owner,
+            day,
+        }
+        .pair();
+        let call = self.client.query().table_name(&self.table);
+        let items = call
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(pk))
+            .projection_expression("pk, sk")
+            .into_paginator()
+            .items()
+            .send();
+        items.try_collect().await.map_err(client::failure)
+    }
+
+    async fn delete_rows(&self, keys: &[(String, String)]) -> Result<()> {
+        let requests = keys.iter().map(|(pk, sk)| {
+            let request = DeleteRequest::builder();
+            let request = request.key("pk", s(pk.as_str())).key("sk", s(sk.as_str()));
+            let request = request.build().map_err(Error::internal)?;
+            Ok(WriteRequest::builder().delete_request(request).build())
+        });
+        let mut left: Vec<WriteRequest> = requests.collect::<Result<_>>()?;
+        for _ in 0..TRIES {
+            if left.is_empty() {
+                return Ok(());
+            }
+            let call = self.client.batch_write_item();
+            let answer = call.request_items(&self.table, left).send().await;
+            let answer = answer.map_err(client::failure)?;
+            left = answer
+                .unprocessed_items
+                .and_then(|mut tables| tables.remove(&self.table))
+                .unwrap_or_default();
+        }
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(Error::unavailable(
+                "the table left rows of a batch undeleted",
+            )),
+        }
+    }
+
+    /// Removes the entries of the accounts from a calendar. One that has changed since it was read is left to the next pass.
+    async fn leave_calendar(&self, mut item: Item, accounts: &Accounts) -> Result<()> {
+        let version = number(&item, "version");
+        let calendar = item
+            .remove("calendar")
+            .unwrap_or(AttributeValue::Null(true));
+        let mut calendar: Calendar =
+            serde_dynamo::from_attribute_value(calendar).map_err(Error::internal)?;
+        calendar.entries.retain(|entry| {
+            let account = entry.account.as_ref();
+            account.is_none_or(|account| !accounts.contains(account))
+        });
+        let calendar = serde_dynamo::to_attribute_value(calendar).map_err(Error::internal)?;
+        item.insert("calendar".into(), calendar);
+        item.insert("version".into(), n(version + 1));
+        let put = self.client.put_item().table_name(&self.table);
+        let sent = put
+            .set_item(Some(item))
+            .condition_expression("#version = :read")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":read", n(version))
+            .send()
+            .await;
+        match sent {
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(client::failure(error)),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Deletes the row of an account, and counts it off from the accounts above it. Nothing happens if it is gone already.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn erase_account(&self, id: &Id) -> Result<()> {
+        let Some(item) = self.item(Key::Account { id }, true).await? else {
+            return Ok(());
+        };
+        let mut above = Vec::new();
+        let mut next = row::from_item::<Account>(item)?.internal.parent;
+        while let Some(parent) = next {
+            let item = self.item(Key::Account { id: &parent }, true).await?;
+            let account = item.map(row::from_item::<Account>).transpose()?;
+            next = account.and_then(|account| account.internal.parent);
+            above.push(parent);
+        }
+        let delete = |key: Key<'_>| {
+            Delete::builder()
+                .table_name(&self.table)
+                .set_key(Some(key_item(key)))
+        };
+        let account = delete(Key::Account { id }).condition_expression("attribute_exists(pk)");
+        let account = account.build().map_err(Error::internal)?;
+        let count = delete(Key::ChildCount { account: id });
+        let count = count.build().map_err(Error::internal)?;
+        let mut call = self
+            .client
+            .transact_write_items()
+            .transact_items(TransactWriteItem::builder().delete(account).build())
+            .transact_items(TransactWriteItem::builder().delete(count).build());
+        for account in &above {
+            let update = Update::builder()
+                .table_name(&self.table)
+                .set_key(Some(key_item(Key::ChildCount { account })))
+                .update_expression("ADD #count :less")
+                .expression_attribute_names("#count", "count")
+                .expression_attribute_values(":less", n(-1));
+            let update = update.build().map_err(Error::internal)?;
+            call = call.transact_items(TransactWriteItem::builder().update(update).build());
+        }
+        match call.send().await {
+            Ok(_) => Ok(()),
+            // Another invocation was quicker.
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|error| error.is_transaction_canceled_exception()) =>
+            {
+                match self.item(Key::Account { id }, true).await? {
+                    None => Ok(()),
+                    Some(_) => Err(Error::Contended),
+                }
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+}
+
+fn key_of(item: &Item) -> (String, String) {
+    let part = |name| string(item, name).to_owned();
+    (part("pk"), part("sk"))
+}
+
+fn open_object(item: &Item) -> Option<OpenObject> {
+    let (tenant, id) = keys::parse_object(string(item, "pk"))?;
+    let object = item.get("object")?.as_m().ok()?;
+    let state = object.get("state").and_then(|state| state.as_m().ok());
+    let status = state.unwrap_or(object).get("status")?.as_s().ok()?;
+    let is_live = tenant.mode.is_live();
+    let open: &[&str] = match id.kind()? {
+        Kind::ChargingSession => &["pending", "active"],
+        Kind::Reservation => &["pending", "confirmed"],
+        Kind::Invoice if is_live => &["open"],
+        Kind::Transaction if is_live => &["pending"],
+        _ => &[],
+    };
+    open.contains(&status.as_str()).then(|| OpenObject {
+        id,
+        status: status.clone(),
+    })
+}
+
+/// Whether a row names one of the accounts anywhere.
+fn names_any(item: &Item, accounts: &Accounts) -> bool {
+    let named = ids_in(item, Kind::Account);
+    named.iter().any(|id| accounts.contains(id))
+}
+
+/// The ids of a kind that a row names anywhere, also within texts.
+fn ids_in(item: &Item, kind: Kind) -> BTreeSet<Id> {
+    /// How many characters an id has after its prefix.
+    const DIGITS: usize = 32;
+    let mut found = BTreeSet::new();
+    for value in item.values() {
+        each_text(value, &mut |text| {
+            for (at, prefix) in text.match_indices(kind.prefix()) {
+                let end = at + prefix.len() + DIGITS;
+                let id = text.get(at..end).map(Id::from);
+                found.extend(id.filter(|id| id.is(kind)));
+            }
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(number: u128) -> Id {
+        Id::from_number(Kind::Account, number)
+    }
+
+    fn item(pk: &str, text: &str) -> Item {
+        let text = AttributeValue::L(vec![AttributeValue::S(text.to_owned())]);
+        Item::from([
+            ("pk".to_owned(), AttributeValue::S(pk.to_owned())),
+            ("deep".to_owned(), text),
+        ])
+    }
+
+    #[test]
+    fn an_account_is_found_within_the_texts_of_a_row() {
+        let accounts = Accounts::from([account(1)]);
+        let raw = format!("{{\"matched\":\"{}\"}}", account(1));
+        assert!(names_any(&item("test#OCPI#OBJECT#x", &raw), &accounts));
+        let other = format!("{{\"matched\":\"{}\"}}", account(2));
+        assert!(!names_any(&item("test#OCPI#OBJECT#x", &other), &accounts));
+        assert!(!names_any(&item("test#OCPI#OBJECT#x", "acct_"), &accounts));
+    }
+
+    #[test]
+    fn an_object_is_open_by_its_status_wherever_it_is_stored() {
+        let id = Id::from_number(Kind::Reservation, 1);
+        let state = |status: &str| serde_json::json!({"state": {"status": status}});
+        for (object, open) in [
+            (state("confirmed"), Some("confirmed")),
+            (state("cancelled"), None),
+            (serde_json::json!({"status": "pending"}), Some("pending")),
+        ] {
+            let pk = format!("{}#test#{id}", account(1));
+            let item = serde_json::json!({"pk": pk, "sk": "#", "object": object});
+            let item: serde_dynamo::Item = serde_dynamo::to_item(item).unwrap();
+            let found = open_object(&item.into()).map(|found| found.status);
+            assert_eq!(found.as_deref(), open);
+        }
+    }
+
+    #[test]
+    fn rows_belong_to_accounts_by_their_partition_keys() {
+        let id = account(1);
+        for pk in [
+            format!("{id}#test#flt_1"),
+            format!("{id}#live#IDEM#x"),
+            format!("ACCOUNT#{id}"),
+            format!("KEY#{id}#0123"),
+        ] {
+            assert_eq!(keys::account_of(&pk), Some(id.clone()), "{pk}");
+        }
+        for pk in [
+            "test#CAL#chst_1#1",
+            "live#PROVIDER#cus_1",
+            "",
+            "KEY#",
+            "NEXT#1",
+        ] {
+            assert_eq!(keys::account_of(pk), None, "{pk}");
+        }
+    }
+}

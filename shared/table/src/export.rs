@@ -1,0 +1,83 @@
+//! The objects of an account as an export has them.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::Value;
+
+use super::keys;
+use super::row;
+use super::scan::{Filter, Pass};
+use super::{Item, Store, string};
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use models::account::Account;
+
+impl Store {
+    /// The next objects of a tenant, in no order, and the pass after them: the account, its keys without their secrets, every
+    /// object, the lines of invoices, and the attempts of webhook deliveries.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached; `Internal` if a row cannot be read.
+    pub async fn next_objects(
+        &self,
+        tenant: &Tenant,
+        pass: &Pass,
+        limit: Option<u32>,
+    ) -> Result<(Vec<Value>, Pass)> {
+        let (items, next) = self
+            .next_rows(pass, Some(&rows_of(tenant)), limit, false)
+            .await?;
+        let mut objects = Vec::new();
+        for item in items {
+            objects.extend(object_of(tenant, item)?);
+        }
+        Ok((objects, next))
+    }
+}
+
+/// The rows of a tenant, and the account with its keys, which have no mode in their partition keys.
+fn rows_of(tenant: &Tenant) -> Filter {
+    let [rows, account, api_keys] = keys::of_account(tenant);
+    let values = [(":rows", rows), (":account", account), (":keys", api_keys)];
+    Filter {
+        expression: "begins_with(pk, :rows) OR pk = :account OR begins_with(pk, :keys)",
+        values: values
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), AttributeValue::S(value)))
+            .collect(),
+    }
+}
+
+/// The object of a row as clients see it; none for a row that holds no object, or that belongs to the other mode.
+fn object_of(tenant: &Tenant, item: Item) -> Result<Option<Value>> {
+    if let Some(line) = item.get("line").cloned() {
+        let mut line: Value = serde_dynamo::from_attribute_value(line).map_err(Error::internal)?;
+        let invoice = keys::parse_object(string(&item, "pk")).map(|(_, id)| id);
+        if let (Some(line), Some(invoice)) = (line.as_object_mut(), invoice) {
+            line.insert("invoice".into(), invoice.as_str().into());
+        }
+        return Ok(Some(line));
+    }
+    let Some(kind) = kind_of(&item) else {
+        return Ok(None);
+    };
+    if kind == Kind::Account {
+        let account = row::from_item::<Account>(item)?.seen_in(tenant.mode);
+        return serde_json::to_value(account)
+            .map(Some)
+            .map_err(Error::internal);
+    }
+    let shown = row::shown(kind, item)?;
+    let of_other_mode = |object: &Value| {
+        kind == Kind::ApiKey && object["livemode"].as_bool() != Some(tenant.mode.is_live())
+    };
+    Ok(shown.filter(|object| !of_other_mode(object)))
+}
+
+/// The kind of the object in a row.
+fn kind_of(item: &Item) -> Option<Kind> {
+    let object: &HashMap<String, AttributeValue> = item.get("object")?.as_m().ok()?;
+    Id::from(object.get("id")?.as_s().ok()?.as_str()).kind()
+}

@@ -1,0 +1,225 @@
+//! What ties fleets, drivers and vehicles together: memberships, counters and the vehicles a driver is named by. All of
+//! it goes into the transaction of what it follows from.
+
+use aws_sdk_dynamodb::types::Update;
+use rust_decimal::Decimal;
+
+use super::keys::Key;
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Store, key_item, n, new_item, s};
+use kernel::error::{Code, Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::time::Timestamp;
+use models::MAX_LIST;
+use models::fleet::Fleet;
+use models::stored::Stored;
+
+/// A number a fleet keeps of what belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    Drivers,
+    Vehicles,
+}
+
+impl Counter {
+    fn member(self) -> &'static str {
+        match self {
+            Self::Drivers => "total_drivers",
+            Self::Vehicles => "total_vehicles",
+        }
+    }
+}
+
+impl Store {
+    /// The refusal of a vehicle whose fleet is unknown or not active.
+    pub fn no_such_owner(kind: Kind) -> Error {
+        let message = format!("No such {}, or it is not active.", kind.name());
+        Code::VehicleOwnerNotFound.because(message).at(kind.name())
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Counts a fleet's drivers or vehicles up, as long as the fleet is there and active, or down.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn count(&mut self, fleet: &Id, counter: Counter, by: i8, refusal: Error) -> Result<()> {
+        let condition = if by > 0 {
+            "#object.#status = :active"
+        } else {
+            "attribute_exists(pk)"
+        };
+        let mut update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: fleet })))
+            .update_expression("SET #object.#counter = #object.#counter + :by, #version = #version + :one REMOVE events")
+            .condition_expression(condition)
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#counter", counter.member())
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":by", n(by))
+            .expression_attribute_values(":one", n(1));
+        if by > 0 {
+            update = update
+                .expression_attribute_names("#status", "status")
+                .expression_attribute_values(":active", s("active"));
+        }
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            refusal,
+        );
+        Ok(())
+    }
+
+    /// Adds a session that has ended to what a fleet has charged in all. The table adds decimal numbers exactly.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn add_session(&mut self, fleet: &Id, energy: i64) -> Result<()> {
+        self.add_to_totals(fleet, 1, energy)
+    }
+
+    /// Takes back a session that a fleet was added: the network says that it is not one.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn take_session_back(&mut self, fleet: &Id, energy: i64) -> Result<()> {
+        self.add_to_totals(fleet, -1, -energy)
+    }
+
+    /// Corrects a fleet's total energy by so many Wh, which may be less than zero.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn correct_energy(&mut self, fleet: &Id, energy: i64) -> Result<()> {
+        self.add_to_totals(fleet, 0, energy)
+    }
+
+    fn add_to_totals(&mut self, fleet: &Id, sessions: i64, energy: i64) -> Result<()> {
+        let update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Object {
+                tenant: &self.origin.tenant,
+                id: fleet,
+            })))
+            .update_expression(
+                "SET #object.total_sessions = #object.total_sessions + :sessions, \
+                 #object.total_energy_consumed_kwh = #object.total_energy_consumed_kwh + :energy, \
+                 #version = #version + :one REMOVE events",
+            )
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":energy", n(Decimal::new(energy, 3).normalize()))
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":sessions", n(sessions));
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    /// Writes the current billing and reporting periods of a fleet, and leaves its totals alone. The commit fails with
+    /// `Contended` if the time of the next action is no longer `read`, or if the fleet's settings have changed.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn save_periods(&mut self, row: &Stored<Fleet>, read: Option<Timestamp>) -> Result<()> {
+        let time =
+            |moment: Option<Timestamp>| s(moment.map(|at| at.to_string()).unwrap_or_default());
+        let due = row.next_action_at().unwrap_or(self.origin.now);
+        let update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Object {
+                tenant: &self.origin.tenant,
+                id: &row.object.id,
+            })))
+            .update_expression(
+                "SET #internal = :internal, next_at = :next_at, #version = #version + :one REMOVE events",
+            )
+            .condition_expression("next_at = :read AND #object.#updated = :updated")
+            .expression_attribute_names("#internal", "internal")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#updated", "updated")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(
+                ":internal",
+                serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
+            )
+            .expression_attribute_values(":next_at", s(due.to_string()))
+            .expression_attribute_values(":read", time(read))
+            .expression_attribute_values(":updated", s(row.object.updated.to_string()))
+            .expression_attribute_values(":one", n(1));
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    /// Adds a driver to the fleet's list of drivers.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn join(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
+        let key = Key::DriverOfFleet {
+            tenant: &self.origin.tenant,
+            fleet,
+            driver,
+        };
+        let put = self
+            .store
+            .put(new_item(key))
+            .build()
+            .map_err(Error::internal)?;
+        self.push(Write::Put(put), Error::Contended);
+        Ok(())
+    }
+
+    /// Forgets that a driver belongs to a fleet.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn leave(&mut self, fleet: &Id, driver: &Id) -> Result<()> {
+        let key = Key::DriverOfFleet {
+            tenant: &self.origin.tenant,
+            fleet,
+            driver,
+        };
+        let delete = aws_sdk_dynamodb::types::Delete::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(key)))
+            .build()
+            .map_err(Error::internal)?;
+        self.push(Write::Delete(delete), Error::Contended);
+        Ok(())
+    }
+
+    /// Adds a vehicle to those a driver is named by.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn name_driver(&mut self, driver: &Id, vehicle: &Id) -> Result<()> {
+        let message =
+            format!("There is no driver {driver}, or {MAX_LIST} vehicles name it already.");
+        let refusal = Code::VehicleOwnerNotFound.because(message).at("drivers");
+        let update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(Key::Object { tenant: &self.origin.tenant, id: driver })))
+            .update_expression(
+                "SET #object.vehicles = list_append(#object.vehicles, :vehicle), #version = #version + :one REMOVE events",
+            )
+            .condition_expression("attribute_exists(pk) AND size(#object.vehicles) < :most")
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":vehicle", aws_sdk_dynamodb::types::AttributeValue::L(vec![s(vehicle.as_str())]))
+            .expression_attribute_values(":most", n(MAX_LIST))
+            .expression_attribute_values(":one", n(1));
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            refusal,
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,316 @@
+//! Idempotency: the answer to a request with an `Idempotency-Key` is stored in the transaction of its effect, and a
+//! repetition is answered from that record, which the refused transaction itself brings back.
+//!
+//! A request that charges has an effect before its answer is certain. Its record is first written *open*, with the id of the
+//! pending transaction in place of an answer and in the same DynamoDB transaction as that. A repetition finds the transaction
+//! and finishes it. The record is settled with the answer in the DynamoDB transaction that ends the transaction.
+//!
+//! A record names the scopes that the first request has needed besides those of its route, which the edge checks always. It is
+//! shown only to keys that have these scopes, whatever the request would be refused with otherwise.
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::types::{Put, ReturnValue, ReturnValuesOnConditionCheckFailure};
+
+use super::keys::Key;
+use super::{Item, Store, client, n, new_item, number, s, string};
+use kernel::encryption::Encrypted;
+use kernel::error::{Error, Result};
+use kernel::id::Id;
+use kernel::origin::{Idempotency, Origin};
+use kernel::response::Response;
+use kernel::scope::Scope;
+use kernel::time::{DAY, SignedDuration};
+
+/// What is stored under an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recalled {
+    Response(Response),
+    /// The request began this transaction and was not answered yet.
+    Open(Id),
+}
+
+/// What a write stores under the request's idempotency key.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Claim<'a> {
+    /// The answer of a request that has its whole effect in this write.
+    Response(&'a Response),
+    /// That the request began this transaction.
+    Open(&'a Id),
+    /// The answer of a request that began this transaction earlier.
+    Settle(&'a Id, &'a Response),
+}
+
+/// A record is kept this long.
+const KEPT: SignedDuration = DAY;
+
+/// True where there is no record yet, or one whose time is over though the table still has it.
+const NEW_OR_EXPIRED: &str = "attribute_not_exists(pk) OR #ttl <= :now";
+
+impl Store {
+    /// The write that claims the key, to go into the transaction of the effect.
+    pub(super) fn claim(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+        claim: Claim<'_>,
+    ) -> Result<Put> {
+        let mut item = match claim {
+            Claim::Response(answer) | Claim::Settle(_, answer) => {
+                self.record(origin, idempotency, answer)?
+            }
+            Claim::Open(_) => bare_record(origin, idempotency),
+        };
+        if let Claim::Open(transaction) = claim {
+            item.insert(TRANSACTION.into(), s(transaction.as_str()));
+        }
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(item))
+            .expression_attribute_names("#ttl", "ttl")
+            .expression_attribute_values(":now", n(origin.now.unix_seconds()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let put = match claim {
+            Claim::Response(_) | Claim::Open(_) => put.condition_expression(NEW_OR_EXPIRED),
+            Claim::Settle(transaction, _) => put
+                .condition_expression(format!("{NEW_OR_EXPIRED} OR #transaction = :transaction"))
+                .expression_attribute_names("#transaction", TRANSACTION)
+                .expression_attribute_values(":transaction", s(transaction.as_str())),
+        };
+        put.build().map_err(Error::internal)
+    }
+
+    /// Stores an answer that came about without any effect, such as a 404. A record that is there already wins.
+    ///
+    /// # Errors
+    /// 400 `idempotency_error` when the key was used with other parameters; 403 `authentication_error` for an API key that lacks a
+    /// scope which the first request has needed.
+    pub async fn remember(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+        answer: Response,
+    ) -> Result<Response> {
+        let put = self.claim(origin, idempotency, Claim::Response(&answer))?;
+        let request = self
+            .client
+            .put_item()
+            .table_name(put.table_name)
+            .set_item(Some(put.item));
+        let sent = request
+            .set_condition_expression(put.condition_expression)
+            .set_expression_attribute_names(put.expression_attribute_names)
+            .set_expression_attribute_values(put.expression_attribute_values)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .return_values(ReturnValue::None)
+            .send()
+            .await;
+        match sent {
+            Ok(_) => Ok(answer),
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
+            {
+                match failure.into_err() {
+                    PutItemError::ConditionalCheckFailedException(found) => {
+                        self.replay(&found.item.unwrap_or_default(), idempotency)
+                    }
+                    other => Err(Error::internal(other)),
+                }
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+
+    /// The answer stored under the key, if there is one.
+    ///
+    /// # Errors
+    /// 400 `idempotency_error` when the key was used with other parameters; 403 `authentication_error` for an API key that lacks a
+    /// scope which the first request has needed.
+    pub async fn recall(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+    ) -> Result<Option<Response>> {
+        match self.recall_open(origin, idempotency).await? {
+            Some(Recalled::Response(answer)) => Ok(Some(answer)),
+            Some(Recalled::Open(_)) | None => Ok(None),
+        }
+    }
+
+    /// The answer stored under the key, or the transaction that the first request began.
+    ///
+    /// # Errors
+    /// 400 `idempotency_error` when the key was used with other parameters; 403 `authentication_error` for an API key that lacks a
+    /// scope which the first request has needed.
+    pub async fn recall_open(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+    ) -> Result<Option<Recalled>> {
+        let key = Key::Idempotency {
+            tenant: &origin.tenant,
+            key: &idempotency.key,
+        };
+        match self.item(key, true).await? {
+            Some(item) if number(&item, "ttl") > origin.now.unix_seconds() => {
+                self.recalled(&item, idempotency).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The attribute of an open record that holds the transaction.
+const TRANSACTION: &str = "transaction";
+
+/// The attribute of a record that holds the scopes that the first request has needed, separated by spaces.
+const SCOPES: &str = "scopes";
+
+fn bare_record(origin: &Origin, idempotency: &Idempotency) -> Item {
+    let mut item = new_item(Key::Idempotency {
+        tenant: &origin.tenant,
+        key: &idempotency.key,
+    });
+    item.insert("fingerprint".into(), s(&idempotency.fingerprint));
+    let scopes = idempotency.rights.needed();
+    if !scopes.is_empty() {
+        let scopes: Vec<String> = scopes.iter().map(Scope::to_string).collect();
+        item.insert(SCOPES.into(), s(scopes.join(" ")));
+    }
+    item.insert("ttl".into(), n(origin.now.plus(KEPT).unix_seconds()));
+    item
+}
+
+impl Store {
+    fn record(
+        &self,
+        origin: &Origin,
+        idempotency: &Idempotency,
+        answer: &Response,
+    ) -> Result<Item> {
+        let mut body =
+            String::from_utf8(answer.remembered.as_ref().unwrap_or(&answer.body).clone())
+                .map_err(Error::internal)?;
+        let mut item = bare_record(origin, idempotency);
+        if answer.confidential {
+            let context = string(&item, "pk");
+            let encrypted = self.encryption_keys.encrypt(context, &body)?;
+            body = encrypted.as_str().to_owned();
+        }
+        item.insert("status".into(), n(answer.status));
+        item.insert("body".into(), s(body));
+        Ok(item)
+    }
+
+    /// The stored answer, when the repetition asks for the same thing.
+    pub(super) fn replay(&self, item: &Item, idempotency: &Idempotency) -> Result<Response> {
+        match self.recalled(item, idempotency)? {
+            Recalled::Response(answer) => Ok(answer),
+            Recalled::Open(transaction) => {
+                Err(Error::idempotency_in_flight().with(TRANSACTION, transaction.as_str()))
+            }
+        }
+    }
+
+    fn recalled(&self, item: &Item, idempotency: &Idempotency) -> Result<Recalled> {
+        if string(item, "fingerprint") != idempotency.fingerprint {
+            return Err(Error::idempotency_mismatch());
+        }
+        for scope in string(item, SCOPES).split_whitespace() {
+            let scope = Scope::try_from(scope.to_owned()).map_err(Error::internal)?;
+            idempotency.rights.check(scope)?;
+        }
+        if item.contains_key(TRANSACTION) {
+            return Ok(Recalled::Open(Id::from(string(item, TRANSACTION))));
+        }
+        let stored = string(item, "body");
+        let encrypted = Encrypted::parse(stored);
+        let body = match &encrypted {
+            Some(encrypted) => {
+                let context = string(item, "pk");
+                self.encryption_keys.decrypt(context, encrypted)?
+            }
+            None => stored.to_owned(),
+        };
+        let status = u16::try_from(number(item, "status")).map_err(Error::internal)?;
+        Ok(Recalled::Response(Response {
+            status,
+            body: body.into_bytes(),
+            remembered: None,
+            confidential: encrypted.is_some(),
+            replayed: true,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::encryption::EncryptionKeys;
+    use kernel::id::Resource;
+    use kernel::scope::Rights;
+    use kernel::{Id, Kind, Mode, Tenant, Timestamp};
+
+    /// A store that is never called.
+    fn store() -> Store {
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(aws_sdk_dynamodb::config::BehaviorVersion::latest())
+            .build();
+        let keys = EncryptionKeys::new(&"k".repeat(32)).unwrap();
+        Store::new(aws_sdk_dynamodb::Client::from_conf(config), "table").with_encryption_keys(keys)
+    }
+
+    #[test]
+    fn a_record_is_for_the_same_request_and_keys_with_its_scopes() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
+        let origin = Origin::background(tenant, Timestamp::from_unix_millis(1_000));
+        let idempotency = Idempotency {
+            key: "k".into(),
+            fingerprint: "f".into(),
+            rights: Rights::of(vec![Scope::Write(Resource::Drivers)]),
+        };
+        idempotency
+            .rights
+            .require(Scope::Read(Resource::Drivers))
+            .unwrap();
+        for confidential in [false, true] {
+            let answer = Response {
+                status: 404,
+                body: br#"{"a": 1}"#.repeat(50),
+                remembered: None,
+                confidential,
+                replayed: false,
+            };
+            let item = store().record(&origin, &idempotency, &answer).unwrap();
+            let stored = string(&item, "body");
+            assert_eq!(stored.contains(r#"{"a": 1}"#), !confidential);
+            assert_eq!(
+                store().replay(&item, &idempotency).unwrap(),
+                Response {
+                    replayed: true,
+                    ..answer
+                }
+            );
+            assert_eq!(number(&item, "ttl"), 86_401);
+            let other = Idempotency {
+                fingerprint: "g".into(),
+                ..idempotency.clone()
+            };
+            assert_eq!(
+                store().replay(&item, &other).unwrap_err().class(),
+                kernel::error::ErrorClass::Invalid
+            );
+            let other = Idempotency {
+                rights: Rights::of(vec![Scope::Write(Resource::Fleets)]),
+                ..idempotency.clone()
+            };
+            assert_eq!(
+                store().replay(&item, &other).unwrap_err().class(),
+                kernel::error::ErrorClass::Forbidden
+            );
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! Invoices: which sessions and fees one may bill, and their claims.
+//!
+//! A session is on at most one invoice that is not void: its row names the invoice, and every such claim is conditional on
+//! the row as it was read. A claim by an invoice that is void or does not exist counts for nothing. The same holds for a
+//! reservation with its fee, and for an adjustment.
+//!
+//! A few sessions are claimed in the transaction that writes the invoice. For more there is first a row that says the
+//! invoice is in the making: while it is fresh, claims by an invoice that does not exist yet are respected. It goes in the
+//! transaction that writes the invoice, so a request that takes over sessions from an abandoned one deletes that row first:
+//! then the abandoned invoice can never be created. A repeated request continues where the first was interrupted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, DeleteRequest, Update, WriteRequest};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use jiff::ToSpan as _;
+
+use super::keys::{Key, Partition};
+use super::list::{Cursor, Page, PageRequest, page_of_ids};
+use super::row;
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Item, Store, client, key_item, n, new_item, s, string};
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::{SignedDuration, Timestamp, millis, seconds};
+use kernel::window::Window;
+use models::adjustment::Adjustment;
+use models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
+use models::reservation::Reservation;
+use models::stored::Stored;
+
+/// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
+/// idempotency record are two.
+const AT_ONCE: usize = 98;
+/// How many are claimed in a transaction of their own, each with its line.
+const BATCH: usize = 50;
+/// How many such transactions run at a time.
+const ABREAST: usize = 8;
+/// How long an invoice may be in the making before it counts as given up: longer than any request lasts.
+const MAKING: SignedDuration = seconds(40);
+/// Before 2026, when the service began, no fee was paid; in milliseconds since 1970.
+const FIRST_FEE: i64 = 1_767_225_600_000;
+
+/// What an invoice bills.
+#[derive(Debug, Clone)]
+pub struct Collected {
+    /// The newest first.
+    pub billed: Vec<Billable>,
+    pub invoice: Id,
+    /// When the invoice was begun.
+    pub begun: Timestamp,
+    making: Option<Making>,
+}
+
+/// An invoice that is in the making.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Making {
+    invoice: Id,
+    /// The idempotency key it is made under, else the request.
+    owner: String,
+    request: String,
+    begun: Timestamp,
+    deadline: Timestamp,
+}
+
+/// What a claim counts for.
+enum ClaimState {
+    Valid,
+    Void,
+    /// It is by the invoice that this very request makes.
+    Ours(Making),
+}
+
+impl Collected {
+    /// The same, for an invoice of that id; one that is in the making already keeps its own.
+    #[must_use]
+    pub fn under(mut self, id: Id) -> Self {
+        if self.making.is_none() {
+            self.invoice = id;
+        }
+        self
+    }
+}
+
+impl Store {
+    /// Finds what a new invoice bills: the sessions and fees of its window that no other invoice has claimed.
+    ///
+    /// # Errors
+    /// `Contended` while another invoice of the same sessions is being created; 409 `idempotency_error` when
+    /// it is made under the same key.
+    pub async fn collect(
+        &self,
+        origin: &Origin,
+        new: &NewInvoice,
+        currency: Currency,
+    ) -> Result<Collected> {
+        let window = Window {
+            from: new.period_start,
+            until: new.period_end,
+        };
+        let mode = origin.tenant.mode;
+        let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
+        let mut billed: Vec<Billable> = fees
+            .iter()
+            .filter_map(|row| new.bills_fee(currency, row))
+            .collect();
+        let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
+        while let Some(page) = pages.next().await? {
+            let billable = page.iter().filter_map(|row| new.bills(mode, currency, row));
+            billed.extend(billable);
+        }
+        for row in self.adjustments(&origin.tenant).await? {
+            billed.extend(new.bills_adjustment(currency, &row));
+        }
+        billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));
+        let claimants: BTreeSet<Id> = billed
+            .iter()
+            .filter_map(|one| one.claimed_by.clone())
+            .collect();
+        let mut valid = BTreeSet::new();
+        let mut making = None;
+        for claimant in claimants {
+            match self.weigh(origin, &claimant).await? {
+                ClaimState::Valid => drop(valid.insert(claimant)),
+                ClaimState::Void => {}
+                ClaimState::Ours(ours) if making.is_none() => making = Some(ours),
+                ClaimState::Ours(another) => self.give_up(&origin.tenant, &another).await?,
+            }
+        }
+        billed.retain(|one| {
+            let claimed_by = one.claimed_by.as_ref();
+            claimed_by.is_none_or(|claimant| !valid.contains(claimant))
+        });
+        let ours = making.as_ref().map(|making| &making.invoice);
+        for one in &mut billed {
+            // A claim by an invoice that is void or was deleted counts for nothing.
+            if one.claimed_by.as_ref() != ours {
+                one.claimed_by = None;
+            }
+        }
+        leave_credits(&mut billed);
+        let (invoice, begun) = match &making {
+            Some(making) => (making.invoice.clone(), making.begun),
+            None => (Id::new(Kind::Invoice, origin.now), origin.now),
+        };
+        Ok(Collected {
+            billed,
+            invoice,
+            begun,
+            making,
+        })
+    }
+
+    /// The adjustments of a tenant, which are few.
+    ///
+    /// # Errors
+    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn adjustments(&self, tenant: &Tenant) -> Result<Vec<Stored<Adjustment>>> {
+        let items = self.items_in(Partition::Adjustments { tenant }).await?;
+        items.into_iter().map(row::from_item).collect()
+    }
+
+    /// The reservations that are over and whose fee is due.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn fees(&self, tenant: &Tenant) -> Result<Vec<Stored<Reservation>>> {
+        let items = self.items_in(Partition::Fees { tenant }).await?;
+        items.into_iter().map(row::from_item).collect()
+    }
+
+    /// The reservations with a fee that is due, and those with a paid one that became due in the months that a window
+    /// touches and is paid.
+    ///
+    /// # Errors
+    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn fees_within(
+        &self,
+        tenant: &Tenant,
+        window: Window,
+        now: Timestamp,
+    ) -> Result<Vec<Stored<Reservation>>> {
+        let months = window
+            .from
+            .max(Timestamp::from_unix_millis(FIRST_FEE))
+            .utc_date()
+            .first_of_month()
+            .series(1.month());
+        let last = window.until.min(now).utc_date();
+        // A fee that is paid in between is read twice; the second reading is newer.
+        let mut found: BTreeMap<Id, Stored<Reservation>> = BTreeMap::new();
+        for row in self.fees(tenant).await? {
+            found.insert(row.object.id.clone(), row);
+        }
+        for month in months.take_while(|month| *month <= last) {
+            for item in self.items_in(Partition::PaidFees { tenant, month }).await? {
+                let row: Stored<Reservation> = row::from_item(item)?;
+                found.insert(row.object.id.clone(), row);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// One page of an invoice's lines, the newest first.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn lines(
+        &self,
+        tenant: &Tenant,
+        invoice: &Invoice,
+        page_request: &PageRequest,
+    ) -> Result<Page<LineItem>> {
+        if !invoice.line_items_has_more {
+            let mut lines: BTreeMap<&Id, &LineItem> = invoice
+                .line_items
+                .iter()
+                .map(|line| (&line.id, line))
+                .collect();
+            let ids = lines.keys().map(|id| (*id).clone()).collect();
+            let found = page_of_ids(ids, Kind::LineItem, page_request);
+            let rows = found.rows.iter().filter_map(|id| lines.remove(id).cloned());
+            return Ok(Page {
+                rows: rows.collect(),
+                newer: found.newer,
+                older: found.older,
+            });
+        }
+        let Some((low, high)) = page_request.bounds(Kind::LineItem) else {
+            return Ok(Page::from_rows(Vec::new(), page_request));
+        };
+        let (pk, _) = Key::Object {
+            tenant,
+            id: &invoice.id,
+        }
+        .pair();
+        let query = self.client.query().table_name(&self.table);
+        let page = query
+            .key_condition_expression("pk = :pk AND sk BETWEEN :low AND :high")
+            .expression_attribute_values(":pk", s(pk))
+            .expression_attribute_values(":low", s(low.as_str()))
+            .expression_attribute_values(":high", s(high.as_str()))
+            .scan_index_forward(matches!(page_request.from, Cursor::Before(_)))
+            .set_limit(i32::try_from(page_request.limit + 1).ok())
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let lines = page.items.unwrap_or_default().into_iter().map(read_line);
+        Ok(Page::from_rows(lines.collect::<Result<_>>()?, page_request))
+    }
+
+    /// Removes the lines of an invoice that does not exist and is not in the making.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn drop_lines(&self, tenant: &Tenant, invoice: &Id) -> Result<()> {
+        let made = self.making(tenant, invoice).await?.is_some()
+            || self.find::<Invoice>(tenant, invoice).await?.is_some();
+        if made {
+            return Ok(());
+        }
+        let (pk, _) = Key::Object {
+            tenant,
+            id: invoice,
+        }
+        .pair();
+        let prefix = Kind::LineItem.prefix();
+        let pages = self.client.query().table_name(&self.table);
+        let keys: Vec<Item> = pages
+            .key_condition_expression("pk = :pk AND begins_with(sk, :line)")
+            .projection_expression("pk, sk")
+            .expression_attribute_values(":pk", s(pk))
+            .expression_attribute_values(":line", s(prefix))
+            .into_paginator()
+            .items()
+            .send()
+            .try_collect()
+            .await
+            .map_err(client::failure)?;
+        for batch in keys.chunks(25) {
+            let mut wanted = batch.iter().map(removal).collect::<Result<Vec<_>>>()?;
+            while !wanted.is_empty() {
+                let call = self.client.batch_write_item();
+                let answer = call.request_items(&self.table, wanted).send().await;
+                let left = answer.map_err(client::failure)?.unprocessed_items;
+                wanted = left
+                    .and_then(|mut tables| tables.remove(&self.table))
+                    .unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out what a claim counts for. One by an invoice that was given up is made to count for nothing.
+    async fn weigh(&self, origin: &Origin, invoice: &Id) -> Result<ClaimState> {
+        // In this order: the creation of the invoice deletes this record in the same transaction.
+        if let Some(making) = self.making(&origin.tenant, invoice).await? {
+            let over = making.deadline <= origin.now;
+            return if making.owner == owner(origin) {
+                if !over && making.request != request(origin) {
+                    return Err(Error::idempotency_in_flight());
+                }
+                self.take_up(origin, making).await.map(ClaimState::Ours)
+            } else if over {
+                self.give_up(&origin.tenant, &making).await?;
+                Ok(ClaimState::Void)
+            } else {
+                Err(Error::Contended)
+            };
+        }
+        let found = self.find::<Invoice>(&origin.tenant, invoice).await?;
+        let counts = |status| status != InvoiceStatus::Void;
+        Ok(match found {
+            Some(row) if counts(row.object.status) => ClaimState::Valid,
+            _ => ClaimState::Void,
+        })
+    }
+
+    async fn making(&self, tenant: &Tenant, invoice: &Id) -> Result<Option<Making>> {
+        let item = self.item(Key::Making { tenant, invoice }, true).await?;
+        let time =
+            |item: &Item, name| Timestamp::parse(string(item, name)).map_err(Error::internal);
+        item.map(|item| {
+            Ok(Making {
+                invoice: invoice.clone(),
+                owner: string(&item, "owner").to_owned(),
+                request: string(&item, "maker").to_owned(),
+                begun: time(&item, "begun")?,
+                deadline: time(&item, "deadline")?,
+            })
+        })
+        .transpose()
+    }
+
+    async fn begin_invoice(&self, origin: &Origin, invoice: &Id) -> Result<Making> {
+        let making = Making {
+            invoice: invoice.clone(),
+            owner: owner(origin),
+            request: request(origin),
+            begun: origin.now,
+            deadline: origin.now.plus(MAKING),
+        };
+        self.write_making(&origin.tenant, &making, None).await?;
+        Ok(making)
+    }
+
+    /// Goes on with what an earlier try of the same request began.
+    async fn take_up(&self, origin: &Origin, before: Making) -> Result<Making> {
+        let making = Making {
+            request: request(origin),
+            deadline: origin.now.plus(MAKING).max(before.deadline.plus(millis(1))),
+            ..before.clone()
+        };
+        self.write_making(&origin.tenant, &making, Some(&before))
+            .await?;
+        Ok(making)
+    }
+
+    async fn write_making(
+        &self,
+        tenant: &Tenant,
+        making: &Making,
+        before: Option<&Making>,
+    ) -> Result<()> {
+        let mut item = new_item(Key::Making {
+            tenant,
+            invoice: &making.invoice,
+        });
+        item.insert("owner".into(), s(&making.owner));
+        item.insert("maker".into(), s(&making.request));
+        item.insert("begun".into(), s(making.begun.to_string()));
+        item.insert("deadline".into(), s(making.deadline.to_string()));
+        let put = self.client.put_item().table_name(&self.table);
+        let put = match before {
+            None => put,
+            Some(before) => put
+                .condition_expression("#deadline = :before OR #deadline = :deadline")
+                .expression_attribute_names("#deadline", "deadline")
+                .expression_attribute_values(":before", s(before.deadline.to_string()))
+                .expression_attribute_values(":deadline", s(making.deadline.to_string())),
+        };
+        match put.set_item(Some(item)).send().await {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
+            {
+                Err(Error::Contended)
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+
+    /// Makes sure that an interrupted invoice is never created.
+    async fn give_up(&self, tenant: &Tenant, making: &Making) -> Result<()> {
+        let origin = Origin::background(tenant.clone(), making.deadline);
+        let mut tx = self.begin(&origin);
+        tx.push(
+            Write::Delete(self.end_of(tenant, making)?),
+            Error::Contended,
+        );
+        tx.commit_without_response().await
+    }
+
+    /// The deletion of the record of an invoice in progress. It fails if another request has resumed it.
+    fn end_of(&self, tenant: &Tenant, making: &Making) -> Result<Delete> {
+        Delete::builder()
+            .table_name(&self.table)
+            .set_key(Some(key_item(Key::Making {
+                tenant,
+                invoice: &making.invoice,
+            })))
+            .condition_expression("#deadline = :deadline AND maker = :maker")
+            .expression_attribute_names("#deadline", "deadline")
+            .expression_attribute_values(":deadline", s(making.deadline.to_string()))
+            .expression_attribute_values(":maker", s(&making.request))
+            .build()
+            .map_err(Error::internal)
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Claims the sessions and fees of an invoice in the transaction that creates it. If there are too many for one transaction,
+    /// they are claimed in earlier ones.
+    ///
+    /// # Errors
+    /// `Contended` if a session or a reservation has changed in the meantime; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn claim_billed(&mut self, collected: &Collected) -> Result<()> {
+        let Collected {
+            billed,
+            invoice,
+            making,
+            ..
+        } = collected;
+        if billed.len() <= AT_ONCE && making.is_none() {
+            for one in billed {
+                self.claim_one(invoice, one)?;
+            }
+            return Ok(());
+        }
+        let making = match making {
+            Some(making) => making.clone(),
+            None => self.store.begin_invoice(self.origin, invoice).await?,
+        };
+        let alone = Origin {
+            idempotency: None,
+            ..self.origin.clone()
+        };
+        let unclaimed: Vec<&Billable> = billed
+            .iter()
+            .filter(|one| one.claimed_by.as_ref() != Some(invoice))
+            .collect();
+        let mut commits = Vec::new();
+        for batch in unclaimed.chunks(BATCH) {
+            let mut tx = self.store.begin(&alone);
+            for one in batch {
+                tx.claim_one(invoice, one)?;
+                tx.add_line(invoice, &one.line)?;
+            }
+            commits.push(tx.commit_without_response());
+        }
+        stream::iter(commits)
+            .buffer_unordered(ABREAST)
+            .try_collect::<()>()
+            .await?;
+        self.push(
+            Write::Delete(self.store.end_of(&self.origin.tenant, &making)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    /// Claims one session or reservation. One that this invoice has claimed already may be claimed again.
+    fn claim_one(&mut self, invoice: &Id, one: &Billable) -> Result<()> {
+        let key = Key::Object {
+            tenant: &self.origin.tenant,
+            id: &one.what,
+        };
+        // A session shows its invoice.
+        let part = if one.what.is(Kind::ChargingSession) {
+            "object"
+        } else {
+            "internal"
+        };
+        let update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(key)))
+            .update_expression(
+                "SET #part.#invoice = :invoice, #version = #version + :one REMOVE events",
+            )
+            .condition_expression("#version = :read OR #part.#invoice = :invoice")
+            .expression_attribute_names("#part", part)
+            .expression_attribute_names("#invoice", "invoice")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":invoice", s(invoice.as_str()))
+            .expression_attribute_values(":read", n(one.version))
+            .expression_attribute_values(":one", n(1));
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+
+    fn add_line(&mut self, invoice: &Id, line: &LineItem) -> Result<()> {
+        let mut item = new_item(Key::Line {
+            tenant: &self.origin.tenant,
+            invoice,
+            line: &line.id,
+        });
+        let line = serde_dynamo::to_attribute_value(line).map_err(Error::internal)?;
+        item.insert("line".into(), line);
+        let put = self.store.put(item).build().map_err(Error::internal)?;
+        self.push(Write::Put(put), Error::Contended);
+        Ok(())
+    }
+}
+
+/// Leaves credits for a later invoice that are more than what is due on this one: an invoice is never below zero. The adjustments of a
+/// session, or of a reservation, stay together, so that a corrected price is not billed before the wrong one is credited. Those that this invoice has claimed
+/// already stay.
+fn leave_credits(billed: &mut Vec<Billable>) {
+    let due =
+        |billed: &[Billable]| -> i64 { billed.iter().map(|one| one.line.amount - one.paid).sum() };
+    let is_open = |one: &Billable| one.what.is(Kind::Adjustment) && one.claimed_by.is_none();
+    let adjusted = |one: &Billable| {
+        let line = &one.line;
+        line.charging_session.clone().or(line.reservation.clone())
+    };
+    while due(billed) < 0 {
+        let mut sums: BTreeMap<_, i64> = BTreeMap::new();
+        for one in billed.iter().filter(|one| is_open(one)) {
+            *sums.entry(adjusted(one)).or_default() += one.line.amount;
+        }
+        let credited = sums.into_iter().find(|(_, sum)| *sum < 0);
+        let Some((credited, _)) = credited else {
+            return;
+        };
+        billed.retain(|one| !is_open(one) || adjusted(one) != credited);
+    }
+}
+
+fn request(origin: &Origin) -> String {
+    origin
+        .request
+        .as_ref()
+        .map(Id::to_string)
+        .unwrap_or_default()
+}
+
+fn owner(origin: &Origin) -> String {
+    match &origin.idempotency {
+        Some(idempotency) => format!("{} {}", idempotency.fingerprint, idempotency.key),
+        None => request(origin),
+    }
+}
+
+fn read_line(mut item: Item) -> Result<LineItem> {
+    let line = item
+        .remove("line")
+        .ok_or_else(|| Error::internal("a line without content"))?;
+    serde_dynamo::from_attribute_value::<AttributeValue, LineItem>(line).map_err(Error::internal)
+}
+
+fn removal(key: &Item) -> Result<WriteRequest> {
+    let request = DeleteRequest::builder()
+        .set_key(Some(key.clone()))
+        .build()
+        .map_err(Error::internal)?;
+    Ok(WriteRequest::builder().delete_request(request).build())
+}
+
+// What an invoice shows must fit into the transaction that claims its sessions, or have lines of its own.
+const _: () = assert!(AT_ONCE <= SHOWN_LINES);

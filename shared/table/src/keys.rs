@@ -1,0 +1,796 @@
+//! Every key of the table, and nothing else formats one.
+//!
+//! | What | `pk` | `sk` | Index |
+//! |---|---|---|---|
+//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of invoices, reservations, sessions and transactions instead `ids`: the same |
+//! | vehicle, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
+//! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; while it is open and names a payment method `payment`: `<pm>` by id |
+//! | reservation | | | also, while it is open, `open_driver`: `<drv>` and `open_vehicle`: `<veh>` by prefix; while its fee is due `fleet`: `<acct>#<mode>#FEES` by id |
+//! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
+//! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
+//! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
+//! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
+//! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
+//! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `ids`: `<acct>#<mode>#event#<0 to 3>` by id; `next_action` until its deliveries are planned; `ttl` 30 days |
+//! | delivery of an event to an endpoint | `<acct>#<mode>#<evt>` | `<wh>` | `next_action` while it is open; `ttl` 30 days |
+//! | delivery attempt | `<acct>#<mode>#<wh>#<0 to 3>` | `<dlv>` | `ttl` 30 days |
+//! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
+//! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
+//! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
+//! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
+//! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
+//! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
+//! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
+//! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
+//! | station | `<mode>#<chst>` | `#` | `ids`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>` |
+//! | network | `<mode>#<net>` | `#` | `list`: `<mode>#network` by id; `next_action` |
+//! | state of a pull from a network | `<mode>#<net>` | `PULL` | |
+//! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
+//! | network of a token that it authenticates with | `<mode>#OCPI#TOKEN#<hash>` | `#` | |
+//! | network of a party | `<mode>#OCPI#PARTY#<country>*<party>` | `#` | |
+//! | object as a party has sent it | `<mode>#OCPI#OBJECT#<net>#<country>*<party>#<module>#<id>` | `#` | `network`: of locations `<mode>#OCPI#LOCATIONS#<net>#<country>*<party>` by id, of sessions and CDRs that belong to none of ours `<mode>#OCPI#UNMATCHED` by time |
+//! | location that names a tariff | that of the tariff | `LOCATION#<id>` | |
+//! | command to a network | `<mode>#OCPI#COMMAND#<cmd>` | `#` | `ttl` 30 days |
+//! | claim of a uid that another account's charge card holds | `<mode>#OCPI#CARD#<uid>` | `<acct>` | `network`: `<mode>#OCPI#CLAIMS` by time, until an operator has decided |
+//! | additions to the charge cards of a driver | `<acct>#<mode>#CARDS#<drv>` | `#` | |
+//! | uid of a charge card, and its token | `<mode>#OCPI#CARD#<uid>` | `#` | `network`: `<mode>#OCPI#CARDS` by time of update; `ttl` 90 days after the card was deleted |
+//! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
+//! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
+//!
+//! Only the index `list` holds whole rows: of kinds that are listed more often than they change. The other indexes hold keys, so
+//! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. Ids are unique among all
+//! accounts and modes, so the indexes by driver, vehicle and payment method need no prefix; the keys that they lead to name the
+//! tenant.
+//!
+//! A partition key takes 1,000 write units a second. What one account writes faster is spread over several partitions by id, and
+//! their entries are merged when they are read: events, and the attempts to deliver to an endpoint. Rows that wait for something
+//! carry `next_pk` and `next_at`, the keys of the index `next_action` that the sweeper reads. They are spread by their keys and not by the
+//! moment: at 08:00 everything is due at once.
+
+use jiff::civil::Date;
+
+use kernel::id::{Id, Kind};
+use kernel::origin::{Mode, Tenant};
+use models::charging::calendar::CalendarOwner;
+use models::network::{ObjectId, Owner, PartyId};
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub enum Key<'a> {
+    Object {
+        tenant: &'a Tenant,
+        id: &'a Id,
+    },
+    Account {
+        id: &'a Id,
+    },
+    ChildCount {
+        account: &'a Id,
+    },
+    ApiKey {
+        account: &'a Id,
+        hash: &'a str,
+    },
+    Idempotency {
+        tenant: &'a Tenant,
+        key: &'a str,
+    },
+    Attempt {
+        tenant: &'a Tenant,
+        endpoint: &'a Id,
+        delivery: &'a Id,
+    },
+    /// How far the delivery of an event to an endpoint has come.
+    Delivery {
+        tenant: &'a Tenant,
+        event: &'a Id,
+        endpoint: &'a Id,
+    },
+    EndpointCount {
+        tenant: &'a Tenant,
+    },
+    DriverOfFleet {
+        tenant: &'a Tenant,
+        fleet: &'a Id,
+        driver: &'a Id,
+    },
+    /// That a charge card belongs to a driver or a vehicle.
+    CardOf {
+        tenant: &'a Tenant,
+        holder: &'a Id,
+        card: &'a Id,
+    },
+    Line {
+        tenant: &'a Tenant,
+        invoice: &'a Id,
+        line: &'a Id,
+    },
+    Making {
+        tenant: &'a Tenant,
+        invoice: &'a Id,
+    },
+    Rate {
+        tenant: &'a Tenant,
+    },
+    DeletedPaymentMethod {
+        tenant: &'a Tenant,
+        id: &'a Id,
+    },
+    /// The account that uses a customer or token of the payment provider.
+    ProviderId {
+        mode: Mode,
+        id: &'a str,
+    },
+    Station {
+        mode: Mode,
+        id: &'a Id,
+    },
+    Calendar {
+        mode: Mode,
+        owner: &'a CalendarOwner,
+        day: Date,
+    },
+    Network {
+        mode: Mode,
+        id: &'a Id,
+    },
+    /// How far a pull has come.
+    Pull {
+        mode: Mode,
+        network: &'a Id,
+    },
+    /// The ids that a page of a full pull had.
+    PulledPage {
+        mode: Mode,
+        network: &'a Id,
+        page: u32,
+    },
+    /// The network that authenticates with a token.
+    OwnToken {
+        mode: Mode,
+        hash: &'a str,
+    },
+    /// The network that a party belongs to.
+    Party {
+        mode: Mode,
+        party: &'a PartyId,
+    },
+    /// An object as a party has sent it.
+    OcpiObject {
+        mode: Mode,
+        id: &'a ObjectId,
+    },
+    /// That a location names a tariff of its party; without a location, what the sort keys of all such rows begin with.
+    TariffUse {
+        mode: Mode,
+        tariff: &'a ObjectId,
+        location: Option<&'a ObjectId>,
+    },
+    NetworkCommand {
+        mode: Mode,
+        id: &'a Id,
+    },
+    /// The uid of a charge card, and its token.
+    ChargeToken {
+        mode: Mode,
+        uid: &'a str,
+    },
+    /// That an account claims the uid of a charge card that another one holds.
+    CardClaim {
+        mode: Mode,
+        uid: &'a str,
+        account: &'a Id,
+    },
+    /// What makes additions to the charge cards of a driver follow one another.
+    CardsOf {
+        tenant: &'a Tenant,
+        holder: &'a Id,
+    },
+}
+
+/// The sort key of a row that is alone under its partition key.
+const ALONE: &str = "#";
+/// The sort key of the row that counts the accounts below an account.
+const CHILDREN: &str = "CHILDREN";
+/// The sort key of the row that says an invoice is in the making.
+const MAKING: &str = "MAKING";
+/// What the keys of objects that parties have sent begin with, after the mode.
+const OBJECT: &str = "OBJECT";
+/// The same of the tokens of charge cards.
+const CARD: &str = "CARD";
+/// The same of commands to networks.
+const COMMAND: &str = "COMMAND";
+/// The sort key of a payment method that was deleted.
+const DELETED: &str = "DELETED";
+
+impl Key<'_> {
+    /// The values of `pk` and `sk`.
+    pub fn pair(self) -> (String, String) {
+        match self {
+            Self::Object { tenant, id } => (of_tenant(tenant, id.as_str()), ALONE.into()),
+            Self::Account { id } => (format!("ACCOUNT#{id}"), ALONE.into()),
+            Self::ChildCount { account } => (format!("ACCOUNT#{account}"), CHILDREN.into()),
+            Self::ApiKey { account, hash } => (format!("KEY#{account}#{hash}"), ALONE.into()),
+            Self::Idempotency { tenant, key } => {
+                (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into())
+            }
+            Self::Attempt {
+                tenant,
+                endpoint,
+                delivery,
+            } => (
+                attempts_partition(tenant, endpoint, shard(delivery.as_str(), ATTEMPT_SHARDS)),
+                delivery.to_string(),
+            ),
+            Self::Delivery {
+                tenant,
+                event,
+                endpoint,
+            } => (of_tenant(tenant, event.as_str()), endpoint.to_string()),
+            Self::EndpointCount { tenant } => (of_tenant(tenant, "ENDPOINTS"), ALONE.into()),
+            Self::DriverOfFleet {
+                tenant,
+                fleet,
+                driver,
+            } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
+            Self::CardOf {
+                tenant,
+                holder,
+                card,
+            } => (
+                of_tenant(tenant, &format!("CARDS#{holder}")),
+                card.to_string(),
+            ),
+            Self::Line {
+                tenant,
+                invoice,
+                line,
+            } => (of_tenant(tenant, invoice.as_str()), line.to_string()),
+            Self::Making { tenant, invoice } => {
+                (of_tenant(tenant, invoice.as_str()), MAKING.into())
+            }
+            Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
+            Self::DeletedPaymentMethod { tenant, id } => {
+                (of_tenant(tenant, id.as_str()), DELETED.into())
+            }
+            Self::ProviderId { mode, id } => (format!("{mode}#PROVIDER#{id}"), ALONE.into()),
+            Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
+            Self::Calendar { mode, owner, day } => {
+                let owner = match owner {
+                    CalendarOwner::Evse { station, evse } => format!("{station}#{evse}"),
+                    CalendarOwner::Vehicle(vehicle) => vehicle.to_string(),
+                };
+                (format!("{mode}#CAL#{owner}"), day.to_string())
+            }
+            Self::Network { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
+            Self::Pull { mode, network } => (format!("{mode}#{network}"), "PULL".into()),
+            Self::PulledPage {
+                mode,
+                network,
+                page,
+            } => (format!("{mode}#{network}"), format!("PULLED#{page:08}")),
+            Self::OwnToken { mode, hash } => (of_ocpi(mode, "TOKEN", hash), ALONE.into()),
+            Self::Party { mode, party } => {
+                (of_ocpi(mode, "PARTY", &party.to_string()), ALONE.into())
+            }
+            Self::OcpiObject { mode, id } => (of_object(mode, id), ALONE.into()),
+            Self::TariffUse {
+                mode,
+                tariff,
+                location,
+            } => (
+                of_object(mode, tariff),
+                format!(
+                    "LOCATION#{}",
+                    location.map_or_else(String::new, ObjectId::order)
+                ),
+            ),
+            Self::NetworkCommand { mode, id } => {
+                (of_ocpi(mode, COMMAND, id.as_str()), ALONE.into())
+            }
+            Self::ChargeToken { mode, uid } => {
+                (of_ocpi(mode, CARD, &uid.to_lowercase()), ALONE.into())
+            }
+            Self::CardClaim { mode, uid, account } => (
+                of_ocpi(mode, CARD, &uid.to_lowercase()),
+                account.to_string(),
+            ),
+            Self::CardsOf { tenant, holder } => {
+                (of_tenant(tenant, &format!("CARDS#{holder}")), ALONE.into())
+            }
+        }
+    }
+}
+
+/// One partition of an index, in the order of ids.
+#[derive(Debug, Clone, Copy)]
+pub enum Partition<'a> {
+    /// All objects of a kind.
+    Kind { tenant: &'a Tenant, kind: Kind },
+    /// The objects of a kind that belong to a fleet.
+    Fleet {
+        tenant: &'a Tenant,
+        fleet: &'a Id,
+        kind: Kind,
+    },
+    /// The reservations that are over and whose fee is due.
+    Fees { tenant: &'a Tenant },
+    /// The reservations whose fee became due in a month and is paid. The date is the first day of the month, UTC.
+    PaidFees { tenant: &'a Tenant, month: Date },
+    /// The adjustments of sessions.
+    Adjustments { tenant: &'a Tenant },
+    /// The reservations and sessions of a driver.
+    Driver { tenant: &'a Tenant, driver: &'a Id },
+    /// The reservations and sessions of a vehicle.
+    Vehicle { tenant: &'a Tenant, vehicle: &'a Id },
+    /// The open reservations and active sessions that are paid with a payment method.
+    Payment { tenant: &'a Tenant, method: &'a Id },
+    /// The accounts an account has made.
+    Children { parent: &'a Id },
+    /// All stations of a mode.
+    Stations { mode: Mode },
+    /// The stations in a region, in the order of their cells.
+    Region { mode: Mode, region: &'a str },
+    /// All networks of a mode.
+    Networks { mode: Mode },
+    /// The locations of a party.
+    LocationsOf { mode: Mode, owner: &'a Owner },
+    /// The sessions and CDRs that belong to no session of this service.
+    Unmatched { mode: Mode },
+    /// The tokens of charge cards.
+    Tokens { mode: Mode },
+    /// The claims of uids of charge cards that await a decision.
+    CardClaims { mode: Mode },
+}
+
+impl Partition<'_> {
+    /// The name of the index, the attribute that is its hash key, and the value of that, which is followed by a number where the
+    /// list is spread over several partitions.
+    pub fn place(self) -> (&'static str, &'static str, String) {
+        match self {
+            Self::Kind { tenant, kind } => {
+                let (index, attribute) = list_of(kind);
+                (index, attribute, of_tenant(tenant, kind.name()))
+            }
+            Self::Fleet {
+                tenant,
+                fleet,
+                kind,
+            } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
+            Self::Fees { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "FEES")),
+            Self::Adjustments { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "ADJUSTMENTS")),
+            Self::PaidFees { tenant, month } => {
+                let month = format!("FEES#{}", month.strftime("%Y-%m"));
+                ("fleet", "fleet_pk", of_tenant(tenant, &month))
+            }
+            Self::Driver { driver, .. } => ("driver", "driver_pk", driver.to_string()),
+            Self::Vehicle { vehicle, .. } => ("vehicle", "vehicle_pk", vehicle.to_string()),
+            Self::Payment { method, .. } => ("payment", "payment_pk", method.to_string()),
+            Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
+            Self::Stations { mode } => {
+                let kind = Kind::ChargingStation;
+                let (index, attribute) = list_of(kind);
+                (index, attribute, format!("{mode}#{}", kind.name()))
+            }
+            Self::Region { mode, region } => ("cell", "cell_pk", format!("{mode}#{region}")),
+            Self::Networks { mode } => {
+                let kind = Kind::Network.name();
+                ("list", "list_pk", format!("{mode}#{kind}"))
+            }
+            Self::LocationsOf { mode, owner } => {
+                let value = of_ocpi(mode, "LOCATIONS", &owner.to_string());
+                ("network", "network_pk", value)
+            }
+            Self::Unmatched { mode } => ("network", "network_pk", format!("{mode}#OCPI#UNMATCHED")),
+            Self::Tokens { mode } => ("network", "network_pk", format!("{mode}#OCPI#CARDS")),
+            Self::CardClaims { mode } => ("network", "network_pk", format!("{mode}#OCPI#CLAIMS")),
+        }
+    }
+
+    /// Over how many partitions of the index the list is spread.
+    fn shards(self) -> u8 {
+        match self {
+            Self::Kind {
+                kind: Kind::Event, ..
+            } => EVENT_SHARDS,
+            Self::Payment { .. } => PAYMENT_SHARDS,
+            _ => 1,
+        }
+    }
+
+    /// The value of the hash key of an entry.
+    pub fn value_of(self, id: &Id) -> String {
+        let (_, _, value) = self.place();
+        match self.shards() {
+            1 => value,
+            shards => numbered(&value, shard(id.as_str(), shards)),
+        }
+    }
+
+    /// The values of the hash keys under which the entries are.
+    pub fn values(self) -> Vec<String> {
+        let (_, _, value) = self.place();
+        match self.shards() {
+            1 => vec![value],
+            shards => (0..shards).map(|number| numbered(&value, number)).collect(),
+        }
+    }
+}
+
+/// Over how many partitions the events of an account are spread: 9 for each of 300 reservations a second are 675 in each.
+const EVENT_SHARDS: u8 = 4;
+
+/// Over how many partitions what is paid with one payment method is spread: 4 writes for each of 300 reservations a second are 300 in
+/// each.
+const PAYMENT_SHARDS: u8 = 4;
+
+/// Over how many partitions the attempts to deliver to an endpoint are spread.
+pub const ATTEMPT_SHARDS: u8 = 4;
+
+/// The index of the list of all objects of a kind, and its hash key. Objects that change often are in one that holds keys alone.
+fn list_of(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::ChargingSession
+        | Kind::ChargingStation
+        | Kind::Event
+        | Kind::Invoice
+        | Kind::Reservation
+        | Kind::Transaction => ("ids", "ids_pk"),
+        _ => ("list", "list_pk"),
+    }
+}
+
+/// Whether the list of all objects of a kind is in an index that holds keys, so that the rows are read with a second call.
+pub fn is_list_of_keys(kind: Kind) -> bool {
+    !holds_rows(list_of(kind).0)
+}
+
+/// Whether an index holds whole rows.
+pub fn holds_rows(index: &str) -> bool {
+    index == "list"
+}
+
+/// One of several partitions, by the text that is spread over them.
+fn shard(text: &str, of: u8) -> u8 {
+    (crc32fast::hash(text.as_bytes()) % u32::from(of)) as u8
+}
+
+fn numbered(value: &str, number: u8) -> String {
+    format!("{value}#{number}")
+}
+
+/// One of the partitions of the table with the attempts to deliver to an endpoint.
+pub fn attempts_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> String {
+    numbered(&of_tenant(tenant, endpoint.as_str()), number)
+}
+
+/// Whether a row belongs to a tenant, by its `pk`.
+pub fn is_of(tenant: &Tenant, pk: &str) -> bool {
+    pk.strip_prefix(tenant.account.as_str())
+        .and_then(|rest| rest.strip_prefix('#')?.strip_prefix(tenant.mode.as_str()))
+        .is_some_and(|rest| rest.starts_with('#'))
+}
+
+fn of_tenant(tenant: &Tenant, rest: &str) -> String {
+    format!("{}#{}#{rest}", tenant.account, tenant.mode)
+}
+
+fn of_fleet(tenant: &Tenant, fleet: &Id, kind: Kind) -> String {
+    of_tenant(tenant, &format!("{fleet}#{}", kind.name()))
+}
+
+/// The tenant and id of an object's `pk`, for rows that come without their content.
+pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
+    let mut parts = pk.split('#');
+    let (account, mode, id) = (
+        Id::from(parts.next()?),
+        parts.next()?.parse().ok()?,
+        Id::from(parts.next()?),
+    );
+    let valid = parts.next().is_none() && account.is(Kind::Account) && id.kind().is_some();
+    valid.then_some((Tenant { account, mode }, id))
+}
+
+/// The account that a row belongs to, by its partition key: `<acct>#…`, `ACCOUNT#<acct>` or `KEY#<acct>#…`. None for rows that
+/// belong to no account.
+pub fn account_of(pk: &str) -> Option<Id> {
+    let named = ["ACCOUNT#", "KEY#"];
+    let rest = named.iter().find_map(|prefix| pk.strip_prefix(prefix));
+    let id = Id::from(rest.unwrap_or(pk).split('#').next()?);
+    id.is(Kind::Account).then_some(id)
+}
+
+/// Whether a row is that of an account, or counts the accounts below it.
+pub fn is_account(pk: &str) -> bool {
+    pk.starts_with("ACCOUNT#")
+}
+
+pub fn is_idempotency_record(pk: &str) -> bool {
+    pk.split('#').nth(2) == Some("IDEM")
+}
+
+/// What the partition keys of a tenant's rows begin with, the partition key of its account, and what those of the account's
+/// keys begin with.
+pub fn of_account(tenant: &Tenant) -> [String; 3] {
+    let id = &tenant.account;
+    [
+        of_tenant(tenant, ""),
+        format!("ACCOUNT#{id}"),
+        format!("KEY#{id}#"),
+    ]
+}
+
+/// Whether a row that belongs to no account may be about some: a calendar, an id of the payment provider, an object that a
+/// party has sent, a command to a network, or the token of a charge card.
+pub fn is_about_accounts(pk: &str) -> bool {
+    let Some((_, rest)) = pk.split_once('#') else {
+        return false;
+    };
+    let of_network = rest.strip_prefix("OCPI#").unwrap_or_default();
+    let of_network = of_network.split('#').next().unwrap_or_default();
+    rest.starts_with("CAL#")
+        || rest.starts_with("PROVIDER#")
+        || [OBJECT, "COMMAND", CARD].contains(&of_network)
+}
+
+/// Whether a row is a calendar that several accounts may have entries in: that of an EVSE.
+pub fn is_shared_calendar(pk: &str) -> bool {
+    let owner = pk.split_once("#CAL#").map(|(_, owner)| owner);
+    owner.is_some_and(|owner| owner.starts_with(Kind::ChargingStation.prefix()))
+}
+
+/// Whether a row under an invoice's `pk` is what its lines belong to: the invoice, or that it is in the making.
+pub fn heads_object(sk: &str) -> bool {
+    matches!(sk, ALONE | MAKING)
+}
+
+fn of_ocpi(mode: Mode, what: &str, name: &str) -> String {
+    format!("{mode}#OCPI#{what}#{name}")
+}
+
+fn of_object(mode: Mode, id: &ObjectId) -> String {
+    let (owner, module, id) = (id.owner(), id.module().as_str(), id.order());
+    of_ocpi(mode, OBJECT, &format!("{owner}#{module}#{id}"))
+}
+
+/// The mode and id of an object's `pk` that a party has sent, in lower case.
+pub fn parse_ocpi_object(pk: &str) -> Option<(Mode, ObjectId)> {
+    let (mode, rest) = pk.split_once("#OCPI#")?;
+    let (what, id) = rest.split_once('#')?;
+    let mode = mode.parse().ok().filter(|_| what == OBJECT)?;
+    Some((mode, id.parse().ok()?))
+}
+
+/// The mode and id of the `pk` of a command to a network.
+pub fn parse_network_command(pk: &str) -> Option<(Mode, Id)> {
+    let (mode, rest) = pk.split_once("#OCPI#")?;
+    let (what, id) = rest.split_once('#')?;
+    let id = Some(Id::from(id)).filter(|id| what == COMMAND && id.is(Kind::NetworkCommand))?;
+    Some((mode.parse().ok()?, id))
+}
+
+/// The mode and uid of the `pk` of a charge card's token, the uid in lower case.
+pub fn parse_charge_token(pk: &str) -> Option<(Mode, String)> {
+    let (mode, rest) = pk.split_once("#OCPI#")?;
+    let (what, uid) = rest.split_once('#')?;
+    let mode = mode.parse().ok().filter(|_| what == CARD)?;
+    Some((mode, uid.to_owned()))
+}
+
+/// The account of the `pk` of an account's own row.
+pub fn parse_account(pk: &str) -> Option<Id> {
+    let id = Id::from(pk.strip_prefix("ACCOUNT#")?);
+    id.is(Kind::Account).then_some(id)
+}
+
+/// The mode and id of a network's `pk`.
+pub fn parse_network(pk: &str) -> Option<(Mode, Id)> {
+    let (mode, id) = pk.split_once('#')?;
+    let id = Id::from(id);
+    let mode = mode.parse().ok()?;
+    id.is(Kind::Network).then_some((mode, id))
+}
+
+/// The attribute that orders the stations of a region: the name of the H3 cell of resolution 8. Stations of one cell have the
+/// same, because entries of an index need not differ in their keys, and the id is in `pk` already.
+pub const CELL: &str = "cell_sk";
+
+/// The mode and id of a station's `pk`.
+pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {
+    let (mode, id) = pk.split_once('#')?;
+    let id = Id::from(id);
+    let mode = mode.parse().ok()?;
+    id.is(Kind::ChargingStation).then_some((mode, id))
+}
+
+/// Over how many partitions the index `next_action` is spread: 1,500 reservations a second with six deliveries each write 26 entries each,
+/// which are 610 a second in each partition.
+pub const NEXT_ACTION_PARTITIONS: u8 = 64;
+
+/// The partition of the index `next_action` for a row.
+pub fn next_action_partition(pk: &str, sk: &str) -> String {
+    next_actions(shard(&format!("{pk} {sk}"), NEXT_ACTION_PARTITIONS))
+}
+
+/// The name of one partition of the index `next_action`.
+pub fn next_actions(number: u8) -> String {
+    format!("NEXT#{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::time::Timestamp;
+    use models::network::Module;
+
+    #[test]
+    fn every_row_of_a_tenant_begins_with_the_tenant() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Live,
+        };
+        let (id, other) = (
+            Id::from_number(Kind::WebhookEndpoint, 2),
+            Id::from_number(Kind::Event, 3),
+        );
+        let rows = [
+            Key::Object {
+                tenant: &tenant,
+                id: &id,
+            },
+            Key::Idempotency {
+                tenant: &tenant,
+                key: "k#1",
+            },
+            Key::Attempt {
+                tenant: &tenant,
+                endpoint: &id,
+                delivery: &other,
+            },
+            Key::Delivery {
+                tenant: &tenant,
+                event: &other,
+                endpoint: &id,
+            },
+            Key::DriverOfFleet {
+                tenant: &tenant,
+                fleet: &id,
+                driver: &other,
+            },
+            Key::CardOf {
+                tenant: &tenant,
+                holder: &id,
+                card: &other,
+            },
+            Key::Line {
+                tenant: &tenant,
+                invoice: &id,
+                line: &other,
+            },
+            Key::Making {
+                tenant: &tenant,
+                invoice: &id,
+            },
+            Key::Rate { tenant: &tenant },
+        ];
+        for row in rows {
+            assert!(
+                row.pair()
+                    .0
+                    .starts_with("acct_00000000000000000000000000000001#live#"),
+                "{row:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_events_of_an_account_are_spread_evenly() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Live,
+        };
+        let list = Partition::Kind {
+            tenant: &tenant,
+            kind: Kind::Event,
+        };
+        let values = list.values();
+        let mut entries = vec![0; values.len()];
+        let now = Timestamp::from_unix_millis(1_772_000_000_123);
+        for number in 0..4_000 {
+            let id = Id::derived(Kind::Event, now, &number.to_string());
+            let value = list.value_of(&id);
+            let place = values.iter().position(|one| *one == value);
+            entries[place.expect("one of the values")] += 1;
+        }
+        assert!(
+            entries.iter().all(|count| (900..1_100).contains(count)),
+            "{entries:?}"
+        );
+        let kind = Kind::Reservation;
+        let reservations = Partition::Kind {
+            tenant: &tenant,
+            kind,
+        };
+        let id = Id::from_number(kind, 1);
+        assert_eq!(reservations.values(), [reservations.value_of(&id)]);
+    }
+
+    #[test]
+    fn rows_that_are_due_at_the_same_moment_are_in_different_partitions() {
+        let mut found = std::collections::BTreeSet::new();
+        for number in 0..1_000 {
+            let id = Id::from_number(Kind::Reservation, number);
+            found.insert(next_action_partition(id.as_str(), ALONE));
+        }
+        assert_eq!(found.len(), usize::from(NEXT_ACTION_PARTITIONS));
+    }
+
+    #[test]
+    fn a_row_is_of_the_tenant_that_its_key_begins_with() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
+        let id = Id::from_number(Kind::Reservation, 2);
+        let (pk, _) = Key::Object {
+            tenant: &tenant,
+            id: &id,
+        }
+        .pair();
+        assert!(is_of(&tenant, &pk));
+        let live = Tenant {
+            mode: Mode::Live,
+            ..tenant
+        };
+        assert!(!is_of(&live, &pk) && !is_of(&live, live.account.as_str()));
+    }
+
+    #[test]
+    fn the_key_of_an_object_names_its_tenant() {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
+        let id = Id::from_number(Kind::Reservation, 2);
+        let (pk, _) = Key::Object {
+            tenant: &tenant,
+            id: &id,
+        }
+        .pair();
+        assert_eq!(parse_object(&pk), Some((tenant.clone(), id)));
+        let (pk, _) = Key::Idempotency {
+            tenant: &tenant,
+            key: "k",
+        }
+        .pair();
+        assert_eq!(parse_object(&pk), None);
+    }
+
+    #[test]
+    fn the_key_of_a_received_object_names_its_kind() {
+        let mode = Mode::Live;
+        let owner = Owner {
+            network: Id::from_number(Kind::Network, 1),
+            party: PartyId::new("NL", "TNM").unwrap(),
+        };
+        let id = ObjectId::new(owner, Module::Tariffs, "A#1").unwrap();
+        let (pk, _) = Key::OcpiObject { mode, id: &id }.pair();
+        let (read_mode, read) = parse_ocpi_object(&pk).unwrap();
+        assert_eq!((read_mode, read.id().as_str()), (mode, "a#1"));
+        assert_eq!(read, id);
+        assert_eq!(Key::OcpiObject { mode, id: &read }.pair().0, pk);
+        assert!(parse_charge_token(&pk).is_none() && parse_network(&pk).is_none());
+        let uid = "04#AA";
+        let (pk, _) = Key::ChargeToken { mode, uid }.pair();
+        assert_eq!(parse_charge_token(&pk), Some((mode, "04#aa".into())));
+        assert!(parse_ocpi_object(&pk).is_none() && parse_object(&pk).is_none());
+        let command = Id::from_number(Kind::NetworkCommand, 1);
+        let id = &command;
+        let (pk, _) = Key::NetworkCommand { mode, id }.pair();
+        assert_eq!(parse_network_command(&pk), Some((mode, command)));
+        let network = Id::from_number(Kind::Network, 1);
+        let (pk, _) = Key::Network { mode, id: &network }.pair();
+        assert_eq!(parse_network(&pk), Some((mode, network)));
+        assert!(parse_station(&pk).is_none() && parse_object(&pk).is_none());
+    }
+}

@@ -1,0 +1,306 @@
+//! The table: one file per family of access patterns. Nothing outside this module speaks DynamoDB.
+
+pub mod access;
+pub mod accounts;
+pub mod calendars;
+pub mod charge_cards;
+pub mod client;
+
+pub mod deliveries;
+pub mod erasure;
+pub mod export;
+pub mod fleets;
+pub mod idempotency;
+pub mod invoices;
+mod item;
+pub mod keys;
+pub mod layout;
+pub mod list;
+pub mod networks;
+pub mod payment_methods;
+pub mod rates;
+pub mod reservations;
+pub mod row;
+pub mod scan;
+pub mod schema;
+pub mod secrets;
+pub mod sessions;
+pub mod shown;
+pub mod stations;
+pub mod sweep;
+pub mod unit_of_work;
+pub mod wallets;
+
+use std::collections::{BTreeSet, HashMap};
+
+use aws_sdk_dynamodb::types::KeysAndAttributes;
+use futures::TryStreamExt as _;
+use futures::stream::{self, StreamExt as _};
+
+use kernel::encryption::EncryptionKeys;
+use kernel::error::{Error, ErrorClass, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::{Origin, Tenant};
+use keys::Key;
+use layout::{Layout, new_item};
+use models::stored::Stored;
+use row::{ById, Record};
+
+pub use idempotency::Recalled;
+pub use item::Item;
+use item::{key_item, n, names_in, number, s, string};
+pub use unit_of_work::UnitOfWork;
+
+/// The table.
+#[derive(Debug, Clone)]
+pub struct Store {
+    client: aws_sdk_dynamodb::Client,
+    table: String,
+    encryption_keys: EncryptionKeys,
+    layout: Layout,
+}
+
+/// How many rows one BatchGetItem may ask for, and how many of these calls run concurrently.
+const BATCH: usize = 100;
+const BATCHES: usize = 12;
+
+impl Store {
+    pub fn new(client: aws_sdk_dynamodb::Client, table: impl Into<String>) -> Self {
+        Self {
+            client,
+            table: table.into(),
+            encryption_keys: EncryptionKeys::none(),
+            layout: Layout::CURRENT,
+        }
+    }
+
+    /// The same table with keys for the secrets in its rows. Without keys, secrets are read masked, and rows that hold secrets
+    /// cannot be written.
+    #[must_use]
+    pub fn with_encryption_keys(mut self, keys: EncryptionKeys) -> Self {
+        self.encryption_keys = keys;
+        self
+    }
+
+    /// The same table as another release reads and writes it.
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// Reads a row and decrypts its secrets.
+    fn row_of<T: Record>(&self, item: Item) -> Result<Stored<T>> {
+        let item = row::decrypted::<T>(item, &self.encryption_keys)?;
+        row::read(item, self.layout)
+    }
+
+    /// The item of a row, with its secrets encrypted.
+    fn item_of<T: Record>(&self, row: &Stored<T>, origin: &Origin) -> Result<Item> {
+        let mut item = row::to_item(row, origin)?;
+        self.layout.finish(T::KIND, &mut item);
+        row::encrypted::<T>(item, &self.encryption_keys)
+    }
+
+    /// Reads an object to show it.
+    ///
+    /// # Errors
+    /// The 404 of the kind, such as `driver_not_found`; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn get<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Stored<T>> {
+        self.read(tenant, id, false).await
+    }
+
+    /// Reads an object to decide on it: as it is at this moment.
+    ///
+    /// # Errors
+    /// The 404 of the kind, such as `driver_not_found`; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn load<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Stored<T>> {
+        self.read(tenant, id, true).await
+    }
+
+    /// Reads an object to decide on it, or nothing.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn find<T: ById>(&self, tenant: &Tenant, id: &Id) -> Result<Option<Stored<T>>> {
+        match self.load(tenant, id).await {
+            Ok(row) => Ok(Some(row)),
+            Err(error) if error.class() == ErrorClass::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads several objects of a tenant to decide on them, with one call: each as it is at this moment. What is no id of the kind
+    /// beside it names no object: nothing is read for it.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn find_together<'a>(
+        &self,
+        tenant: &Tenant,
+        ids: impl IntoIterator<Item = (Kind, &'a Id)>,
+    ) -> Result<FoundTogether> {
+        let ids = ids.into_iter().filter(|(kind, id)| id.is(*kind));
+        // A batch may name each key once.
+        let ids: BTreeSet<&Id> = ids.map(|(_, id)| id).collect();
+        let keys = ids.iter().map(|id| key_item(Key::Object { tenant, id }));
+        let items = self.items(keys.collect(), None, true).await?;
+        let by_id = |item: Item| {
+            let (_, id) = keys::parse_object(string(&item, "pk"))?;
+            Some((id, item))
+        };
+        Ok(FoundTogether(items.into_iter().filter_map(by_id).collect()))
+    }
+
+    async fn read<T: ById>(&self, tenant: &Tenant, id: &Id, consistent: bool) -> Result<Stored<T>> {
+        if !id.is(T::KIND) {
+            return Err(Error::not_found(T::KIND));
+        }
+        match self.item(T::locate(tenant, id), consistent).await? {
+            Some(item) => self.row_of(item),
+            None => Err(Error::not_found(T::KIND)),
+        }
+    }
+
+    async fn item(&self, key: Key<'_>, consistent: bool) -> Result<Option<Item>> {
+        let request = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .set_key(Some(key_item(key)));
+        let answer = request
+            .consistent_read(consistent)
+            .send()
+            .await
+            .map_err(client::failure)?;
+        Ok(answer.item)
+    }
+
+    /// Which of these ids names no object of that kind.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn missing(&self, tenant: &Tenant, kind: Kind, ids: &[Id]) -> Result<Option<Id>> {
+        if let Some(malformed) = ids.iter().find(|id| !id.is(kind)) {
+            return Ok(Some(malformed.clone()));
+        }
+        let keys = ids.iter().map(|id| match kind {
+            Kind::ChargingStation => key_item(Key::Station {
+                mode: tenant.mode,
+                id,
+            }),
+            _ => key_item(Key::Object { tenant, id }),
+        });
+        let found = self.items(keys.collect(), Some("pk"), false).await?;
+        let there = |id: &Id| {
+            found
+                .iter()
+                .any(|item| string(item, "pk").ends_with(id.as_str()))
+        };
+        Ok(ids.iter().find(|id| !there(id)).cloned())
+    }
+
+    /// Reads objects of one kind to show them, in the order of the ids; deleted ones are left out.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn get_all<T: ById>(&self, tenant: &Tenant, ids: &[Id]) -> Result<Vec<Stored<T>>> {
+        let ids_of_kind = ids.iter().filter(|id| id.is(T::KIND));
+        let keys = ids_of_kind.map(|id| key_item(T::locate(tenant, id)));
+        let rows = self
+            .items(keys.collect(), None, false)
+            .await?
+            .into_iter()
+            .map(|item| self.row_of::<T>(item));
+        let mut rows: HashMap<Id, Stored<T>> = rows
+            .map(|row| row.map(|row| (row.object.id().clone(), row)))
+            .collect::<Result<_>>()?;
+        Ok(ids.iter().filter_map(|id| rows.remove(id)).collect())
+    }
+
+    /// Reads rows by their keys, a hundred at a time, in no particular order.
+    async fn items(
+        &self,
+        keys: Vec<Item>,
+        only: Option<&str>,
+        consistent: bool,
+    ) -> Result<Vec<Item>> {
+        let batches = keys.chunks(BATCH).map(<[Item]>::to_vec).collect::<Vec<_>>();
+        let found: Vec<Vec<Item>> = stream::iter(batches)
+            .map(|batch| self.batch(batch, only, consistent))
+            .buffered(BATCHES)
+            .try_collect()
+            .await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    async fn batch(
+        &self,
+        keys: Vec<Item>,
+        only: Option<&str>,
+        consistent: bool,
+    ) -> Result<Vec<Item>> {
+        let mut found = Vec::new();
+        let mut wanted = keys;
+        let names = only.map(names_in).filter(|names| !names.is_empty());
+        for _ in 0..5 {
+            if wanted.is_empty() {
+                return Ok(found);
+            }
+            let ask = KeysAndAttributes::builder()
+                .set_keys(Some(wanted))
+                .set_projection_expression(only.map(Into::into))
+                .set_expression_attribute_names(names.clone())
+                .consistent_read(consistent)
+                .build()
+                .map_err(Error::internal)?;
+            let answer = self
+                .client
+                .batch_get_item()
+                .request_items(&self.table, ask)
+                .send()
+                .await;
+            let mut answer = answer.map_err(client::failure)?;
+            found.extend(
+                answer
+                    .responses
+                    .as_mut()
+                    .and_then(|tables| tables.remove(&self.table))
+                    .unwrap_or_default(),
+            );
+            let left = answer
+                .unprocessed_keys
+                .as_mut()
+                .and_then(|tables| tables.remove(&self.table));
+            wanted = left.map(|left| left.keys).unwrap_or_default();
+        }
+        if wanted.is_empty() {
+            Ok(found)
+        } else {
+            Err(Error::unavailable("the table left keys of a batch unread"))
+        }
+    }
+}
+
+/// Objects that were read with one call.
+#[derive(Debug)]
+pub struct FoundTogether(HashMap<Id, Item>);
+
+impl FoundTogether {
+    /// Takes an object out, if it was found and is of that kind.
+    ///
+    /// # Errors
+    /// `Internal` if the row cannot be read.
+    pub fn take<T: ById>(&mut self, id: &Id) -> Result<Option<Stored<T>>> {
+        let item = id.is(T::KIND).then(|| self.0.remove(id)).flatten();
+        item.map(row::from_item).transpose()
+    }
+
+    /// The same for an object that has to exist.
+    ///
+    /// # Errors
+    /// The 404 of its kind if it was not found; `Internal` if the row cannot be read.
+    pub fn require<T: ById>(&mut self, id: &Id) -> Result<Stored<T>> {
+        self.take(id)?.ok_or_else(|| Error::not_found(T::KIND))
+    }
+}

@@ -1,0 +1,95 @@
+//! Payment methods: those that were deleted, and which account uses a customer of the payment provider.
+//!
+//! A customer of the provider, and each of its tokens, may be used by one account only. The first account that registers a
+//! payment method writes a row for the customer and one for the token, in the transaction that creates the method. The row may
+//! be written again by the same account only, so of two accounts that register the same customer at the same moment one is
+//! refused. The rows stay when the method is deleted: the customer does not change hands.
+
+use aws_sdk_dynamodb::types::Put;
+
+use super::keys::{Key, Partition};
+use super::row::{self, Record};
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Store, new_item, s};
+use kernel::error::{Code, Error, Result};
+use kernel::id::Id;
+use kernel::origin::Tenant;
+use kernel::time::Timestamp;
+use models::payment_method::{DeletedPaymentMethod, PaymentMethod, PaymentMethodInternal};
+use models::stored::Stored;
+
+impl Record for DeletedPaymentMethod {
+    fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a PaymentMethodInternal) -> Key<'a> {
+        let id = &self.method.id;
+        Key::DeletedPaymentMethod { tenant, id }
+    }
+
+    fn lists<'a>(&'a self, _: &'a Tenant, _: &'a PaymentMethodInternal) -> Vec<Partition<'a>> {
+        Vec::new()
+    }
+
+    fn expires(&self) -> Option<Timestamp> {
+        Some(self.kept_until())
+    }
+}
+
+impl Store {
+    /// Reads a payment method to charge what fell due before it was deleted; `None` if it was deleted long ago.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn payment_method_or_deleted(
+        &self,
+        tenant: &Tenant,
+        id: &Id,
+    ) -> Result<Option<Stored<PaymentMethod>>> {
+        if let Some(row) = self.find::<PaymentMethod>(tenant, id).await? {
+            return Ok(Some(row));
+        }
+        let key = Key::DeletedPaymentMethod { tenant, id };
+        let Some(item) = self.item(key, true).await? else {
+            return Ok(None);
+        };
+        let row = row::from_item::<DeletedPaymentMethod>(item)?;
+        Ok(Some(Stored::with_internal(row.object.method, row.internal)))
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Deletes a payment method that was read. The commit fails if it was written since. Workers still find it with
+    /// [`Store::payment_method_or_deleted`].
+    ///
+    /// # Errors
+    /// `Internal` if the row cannot be written as an item.
+    pub fn delete_payment_method(&mut self, row: &Stored<PaymentMethod>) -> Result<()> {
+        self.delete(row)?;
+        let deleted = DeletedPaymentMethod {
+            method: row.object.clone(),
+            deleted: self.origin.now,
+        };
+        let mut deleted = Stored::with_internal(deleted, row.internal.clone());
+        self.create(&mut deleted)
+    }
+
+    /// Reserves a customer or token of the payment provider for the account. The commit fails with
+    /// `payment_method_invalid_input` if another account of the mode uses it.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn reserve_provider_id(&mut self, id: &str) -> Result<()> {
+        let Tenant { account, mode } = &self.origin.tenant;
+        let mut item = new_item(Key::ProviderId { mode: *mode, id });
+        item.insert("account".into(), s(account.as_str()));
+        let put = Put::builder()
+            .table_name(&self.store.table)
+            .set_item(Some(item))
+            .condition_expression("attribute_not_exists(pk) OR #account = :account")
+            .expression_attribute_names("#account", "account")
+            .expression_attribute_values(":account", s(account.as_str()));
+        let refusal = Code::PaymentMethodInvalidInput
+            .because("The payment provider's customer of this token belongs to another account.")
+            .at("token");
+        self.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
+        Ok(())
+    }
+}

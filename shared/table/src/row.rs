@@ -1,0 +1,795 @@
+//! A row that holds an object: the object as clients see it, what the service keeps to itself, and the version that
+//! every write is conditional on. Index keys follow from the object, so keys and data cannot disagree.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::item::{Item, n, number, s, string};
+use super::keys::{self, Key, Partition};
+use super::layout::{self, Layout, new_item};
+use kernel::encryption::{Encrypted, EncryptionKeys};
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::{Origin, Tenant};
+use kernel::time::Timestamp;
+use models::account::{Account, AccountInternal};
+use models::adjustment::{Adjustment, AdjustmentInternal};
+use models::api_key::{ApiKey, ApiKeyInternal};
+use models::charge_card::ChargeCard;
+use models::charging_session::{ChargingSession, SessionInternal};
+use models::charging_station::{ChargingStation, StationInternal};
+use models::driver::Driver;
+use models::estimation::Estimation;
+use models::event::{self, Cause, Event, EventInternal, EventType};
+use models::fleet::Fleet;
+use models::invoice::Invoice;
+use models::payment_method::PaymentMethod;
+use models::policy::Policy;
+use models::report::Report;
+use models::reservation::{FeeState, Reservation, ReservationInternal};
+use models::schema::{Named, named};
+use models::stored::{Object, Stored, StoredForm, Unknown};
+use models::transaction::Transaction;
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
+use models::webhook_delivery::WebhookDelivery;
+use models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
+
+/// An object that has a row of its own: the keys of the row and of its index entries follow from the object.
+pub trait Record: Object {
+    /// Where the row lies.
+    fn key<'a>(&'a self, tenant: &'a Tenant, _internal: &'a Self::Internal) -> Key<'a> {
+        let id = self.id();
+        Key::Object { tenant, id }
+    }
+
+    /// The fleet whose list of such objects the row appears in.
+    fn fleet(&self) -> Option<&Id> {
+        None
+    }
+
+    /// The lists the row appears in.
+    fn lists<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        _internal: &'a Self::Internal,
+    ) -> Vec<Partition<'a>> {
+        let kind = Self::KIND;
+        let of_fleet = |fleet| Partition::Fleet {
+            tenant,
+            fleet,
+            kind,
+        };
+        let fleet = self.fleet().map(of_fleet);
+        std::iter::once(Partition::Kind { tenant, kind })
+            .chain(fleet)
+            .collect()
+    }
+
+    /// Where the object stands in its lists, which run from the highest of these ids to the lowest.
+    fn list_id(&self) -> Id {
+        self.id().clone()
+    }
+
+    /// Shortens the object as it is stored: what `complete` can put back is left out.
+    fn compact(_object: &mut AttributeValue) {}
+
+    /// Puts back what `compact` left out, and what an earlier release did not store.
+    fn complete(_object: &mut AttributeValue) {}
+
+    /// Encrypts the secrets of the row's members `object` and `internal`.
+    ///
+    /// # Errors
+    /// `Internal` if there are no encryption keys.
+    fn encrypt(
+        _object: &mut AttributeValue,
+        _internal: &mut AttributeValue,
+        _cipher: &Cipher<'_>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    /// Decrypts what `encrypt` has encrypted.
+    ///
+    /// # Errors
+    /// `Internal` if the row was encrypted with a key that is not there any more.
+    fn decrypt(
+        _object: &mut AttributeValue,
+        _internal: &mut AttributeValue,
+        _cipher: &Cipher<'_>,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether the row is in the indexes of open objects of its driver and vehicle.
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    /// When the row may be dropped.
+    fn expires(&self) -> Option<Timestamp> {
+        None
+    }
+}
+
+/// A record that is found by its id alone.
+pub trait ById: Record {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Object { tenant, id }
+    }
+}
+
+/// The events that the next write of an object stands for, as objects of their own.
+///
+/// # Errors
+/// `Internal` if the object has no JSON representation.
+pub(super) fn events_of<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Vec<Stored<Event>>> {
+    let written = (row.object.id(), row.version + 1);
+    let event = |kind: &EventType| {
+        let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
+        let cause = Cause::of(origin);
+        let event = Event::of(*kind, &origin.tenant, written, object, None, &cause);
+        Ok(Stored::with_internal(
+            event,
+            EventInternal::unplanned(origin.now),
+        ))
+    };
+    row.events().iter().map(event).collect()
+}
+
+/// Encrypts and decrypts the secrets of one row.
+pub struct Cipher<'a> {
+    keys: &'a EncryptionKeys,
+    /// The key of the row, which is authenticated with each secret.
+    row: String,
+}
+
+impl Cipher<'_> {
+    fn encrypt(&self, text: &str) -> Result<String> {
+        let encrypted = self.keys.encrypt(&self.row, text)?;
+        Ok(encrypted.as_str().to_owned())
+    }
+
+    /// A text that an earlier release did not encrypt is returned as it is.
+    fn decrypt(&self, text: &str) -> Result<String> {
+        match Encrypted::parse(text) {
+            Some(encrypted) => self.keys.decrypt(&self.row, &encrypted),
+            None => Ok(text.to_owned()),
+        }
+    }
+}
+
+type Crypt = fn(&mut AttributeValue, &mut AttributeValue, &Cipher<'_>) -> Result<()>;
+
+/// The item of a row with its secrets encrypted.
+///
+/// # Errors
+/// `Internal` if the row has secrets and there are no keys.
+pub(super) fn encrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<Item> {
+    crypted(item, keys, T::encrypt)
+}
+
+/// The item of a row with its secrets decrypted. A function without keys reads them masked.
+///
+/// # Errors
+/// `Internal` if a secret was encrypted with a key that is not there any more.
+pub(super) fn decrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<Item> {
+    match keys.is_empty() {
+        true => Ok(item),
+        false => crypted(item, keys, T::decrypt),
+    }
+}
+
+fn crypted(mut item: Item, keys: &EncryptionKeys, crypt: Crypt) -> Result<Item> {
+    let row = format!("{} {}", string(&item, "pk"), string(&item, "sk"));
+    let cipher = Cipher { keys, row };
+    if let (Some(mut object), Some(mut internal)) = (item.remove("object"), item.remove("internal"))
+    {
+        crypt(&mut object, &mut internal, &cipher)?;
+        item.insert("object".into(), object);
+        item.insert("internal".into(), internal);
+    }
+    Ok(item)
+}
+
+/// The text of a member.
+fn text_in<'a>(value: &'a mut AttributeValue, name: &str) -> Option<&'a mut String> {
+    let AttributeValue::M(members) = value else {
+        return None;
+    };
+    match members.get_mut(name) {
+        Some(AttributeValue::S(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// The secrets that an endpoint had before: `internal.previous[].secret`.
+fn previous_secrets(internal: &mut AttributeValue) -> impl Iterator<Item = &mut String> {
+    let previous = match internal {
+        AttributeValue::M(members) => members.get_mut("previous"),
+        _ => None,
+    };
+    let previous = match previous {
+        Some(AttributeValue::L(previous)) => previous.as_mut_slice(),
+        _ => &mut [],
+    };
+    previous.iter_mut().filter_map(|one| text_in(one, "secret"))
+}
+
+/// The item that the next write of the object puts, before its secrets are encrypted.
+///
+/// # Errors
+/// `Internal` if the object cannot be represented as attributes.
+pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Item> {
+    let tenant = &origin.tenant;
+    let mut item = new_item(row.object.key(tenant, &row.internal));
+    let lists = row.object.lists(tenant, &row.internal);
+    let list_id = row.object.list_id();
+    if !lists.is_empty() {
+        item.insert("list_sk".into(), s(list_id.as_str()));
+    }
+    for list in lists {
+        let (_, attribute, _) = list.place();
+        item.insert(attribute.into(), s(list.value_of(&list_id)));
+    }
+    if row.object.is_open() {
+        item.insert("open_sk".into(), s(T::KIND.prefix()));
+    }
+    if let Some(at) = row.next_action_at() {
+        let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
+        item.insert("next_pk".into(), s(partition));
+        item.insert("next_at".into(), s(at.to_string()));
+    }
+    if let Some(at) = row.object.expires() {
+        item.insert("ttl".into(), n(at.unix_seconds()));
+    }
+    if let Some(request) = Cause::of(origin).request {
+        item.insert(
+            "request".into(),
+            serde_dynamo::to_attribute_value(request).map_err(Error::internal)?,
+        );
+    }
+    item.insert("version".into(), n(row.version + 1));
+    item.insert("written".into(), s(origin.now.to_string()));
+    if !row.events().is_empty() {
+        let names = row.events().iter().map(|kind| s(kind.as_str()));
+        item.insert("events".into(), AttributeValue::L(names.collect()));
+    }
+    let mut object = without_nulls(&StoredForm(&row.object))?;
+    T::compact(&mut object);
+    item.insert("object".into(), object);
+    item.insert(
+        "internal".into(),
+        serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
+    );
+    if let Some(unknown) = row.unknown() {
+        keep_unknown(&mut item, unknown)?;
+    }
+    Ok(item)
+}
+
+/// Reads an object from its item, as this release does. A row whose internal state is null has the defaults.
+///
+/// # Errors
+/// A permanent `Internal` if the item is not a row of this kind.
+pub(super) fn from_item<T: Record>(item: Item) -> Result<Stored<T>> {
+    read(item, Layout::CURRENT)
+}
+
+/// Reads an object from an item of the stream. Secrets are masked.
+///
+/// # Errors
+/// A permanent `Internal` if the item is not of this kind.
+pub fn decode<T: Record>(item: serde_dynamo::Item) -> Result<Stored<T>> {
+    from_item(item.into())
+}
+
+/// Reads an object from its item, as a release with that layout does.
+///
+/// # Errors
+/// A permanent `Internal` if the item is not a row of this kind.
+pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
+    let mut item = layout.upgraded(T::KIND, item);
+    let version = number(&item, "version").unsigned_abs();
+    let newer = layout.newer(&item).map(|schema| (schema, item.clone()));
+    let object: T = object_in(&mut item)?;
+    let internal = match part_of(&mut item, "internal")? {
+        AttributeValue::Null(_) => T::Internal::default(),
+        internal => serde_dynamo::from_attribute_value(internal).map_err(Error::permanent)?,
+    };
+    let unknown = newer.map(|(schema, item)| unknown(schema, item, &object, &internal));
+    let unknown = unknown.transpose()?;
+    Ok(Stored::read(object, internal, version).holding(unknown))
+}
+
+/// Reads the object alone from an item, as a release with that layout does. Secrets are masked.
+///
+/// # Errors
+/// A permanent `Internal` if the item is not a row of this kind.
+pub(super) fn object<T: Record>(item: Item, layout: Layout) -> Result<T> {
+    object_in(&mut layout.upgraded(T::KIND, item))
+}
+
+fn object_in<T: Record>(item: &mut Item) -> Result<T> {
+    let mut object = part_of(item, "object")?;
+    T::complete(&mut object);
+    serde_dynamo::from_attribute_value(object).map_err(Error::permanent)
+}
+
+fn part_of(item: &mut Item, name: &str) -> Result<AttributeValue> {
+    item.remove(name)
+        .ok_or_else(|| Error::permanent(format!("a row without {name}")))
+}
+
+/// The attributes of a row that holds an object.
+const ATTRIBUTES: &[&str] = &[
+    "events",
+    "internal",
+    layout::KEPT,
+    "object",
+    "outline",
+    "place",
+    "request",
+    layout::SCHEMA,
+    "ttl",
+    "version",
+    "written",
+];
+
+/// What an item holds besides the object and its internal state.
+fn unknown<T: Record>(
+    schema: u32,
+    mut item: Item,
+    object: &T,
+    internal: &T::Internal,
+) -> Result<Unknown> {
+    fn besides<T: Serialize>(
+        value: Option<AttributeValue>,
+        known: &T,
+    ) -> Result<Map<String, Value>> {
+        let Some(value @ AttributeValue::M(_)) = value else {
+            return Ok(Map::new());
+        };
+        let mut members: Map<String, Value> =
+            serde_dynamo::from_attribute_value(value).map_err(Error::permanent)?;
+        if let Value::Object(known) = serde_json::to_value(known).map_err(Error::internal)? {
+            members.retain(|name, _| !known.contains_key(name));
+        }
+        Ok(members)
+    }
+    let object = besides(item.remove("object"), &StoredForm(object))?;
+    let internal = besides(item.remove("internal"), internal)?;
+    let is_key = |name: &str| name.ends_with("pk") || name.ends_with("sk") || name == "next_at";
+    item.retain(|name, _| !is_key(name) && !ATTRIBUTES.contains(&name.as_str()));
+    Ok(Unknown {
+        schema,
+        row: serde_dynamo::from_item(item).map_err(Error::permanent)?,
+        object,
+        internal,
+    })
+}
+
+/// Adds what a newer release has written to an item that replaces it.
+fn keep_unknown(item: &mut Item, unknown: &Unknown) -> Result<()> {
+    fn add(members: &mut Item, unknown: &Map<String, Value>) -> Result<()> {
+        for (name, value) in unknown {
+            let value = serde_dynamo::to_attribute_value(value).map_err(Error::internal)?;
+            members.entry(name.clone()).or_insert(value);
+        }
+        Ok(())
+    }
+    item.insert(layout::KEPT.into(), n(unknown.schema));
+    for (part, members) in [("object", &unknown.object), ("internal", &unknown.internal)] {
+        if let Some(AttributeValue::M(value)) = item.get_mut(part) {
+            add(value, members)?;
+        }
+    }
+    add(item, &unknown.row)
+}
+
+/// An object as an attribute. Members that are null are left out: they read back as null, and a row that stays below a
+/// kilobyte costs half.
+fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
+    let mut value = serde_dynamo::to_attribute_value(object).map_err(Error::internal)?;
+    if let AttributeValue::M(members) = &mut value {
+        members.retain(|_, member| !member.is_null());
+    }
+    without_tiny_numbers(&mut value);
+    Ok(value)
+}
+
+/// The least that the table can hold besides zero.
+const LEAST: f64 = 1e-130;
+
+/// Numbers that are too small for the table are zero to it.
+fn without_tiny_numbers(value: &mut AttributeValue) {
+    match value {
+        AttributeValue::N(number) if number.parse().is_ok_and(|n: f64| n.abs() < LEAST) => {
+            *number = "0".into();
+        }
+        AttributeValue::L(values) => values.iter_mut().for_each(without_tiny_numbers),
+        AttributeValue::M(members) => members.values_mut().for_each(without_tiny_numbers),
+        _ => {}
+    }
+}
+
+/// Records with their private parts, and what differs from the defaults.
+macro_rules! records {
+    ($($record:ident { $($rest:tt)* })*) => {
+        $(
+            impl Record for $record {
+                $($rest)*
+            }
+        )*
+
+        /// The object of a row as clients see it, with secrets masked. None for a kind whose rows are read elsewhere.
+        ///
+        /// # Errors
+        /// A permanent `Internal` if the item is not a row of this kind.
+        pub(super) fn shown(kind: Kind, item: Item) -> Result<Option<serde_json::Value>> {
+            let shown = match kind {
+                $(Kind::$record => serde_json::to_value(from_item::<$record>(item)?.object),)*
+                _ => return Ok(None),
+            };
+            shown.map(Some).map_err(Error::internal)
+        }
+
+        /// The schema of the objects of a kind as the OpenAPI document shows them.
+        pub fn schemas(kind: Kind) -> Option<Named> {
+            match kind {
+                $(Kind::$record => Some(named::<$record>()),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+records! {
+    Driver {}
+    Fleet {    }
+
+    ChargeCard {    }
+
+    PaymentMethod {}
+    Policy {}
+    // The object in the row has the masked secret, which is what most readers are shown. The secret itself is in
+    // `internal`, encrypted, with those that it replaced.
+    WebhookEndpoint {
+        fn encrypt(
+            object: &mut AttributeValue,
+            internal: &mut AttributeValue,
+            cipher: &Cipher<'_>,
+        ) -> Result<()> {
+            if let Some(secret) = text_in(object, "secret") {
+                let encrypted = cipher.encrypt(secret)?;
+                *secret = SigningSecret::stored(secret).masked().as_str().to_owned();
+                if let AttributeValue::M(members) = internal {
+                    members.insert("secret".into(), s(encrypted));
+                }
+            }
+            previous_secrets(internal).try_for_each(|secret| {
+                *secret = cipher.encrypt(secret)?;
+                Ok(())
+            })
+        }
+
+        fn decrypt(
+            object: &mut AttributeValue,
+            internal: &mut AttributeValue,
+            cipher: &Cipher<'_>,
+        ) -> Result<()> {
+            let encrypted = text_in(internal, "secret");
+            if let (Some(secret), Some(encrypted)) = (text_in(object, "secret"), encrypted) {
+                *secret = cipher.decrypt(encrypted)?;
+            }
+            previous_secrets(internal).try_for_each(|secret| {
+                *secret = cipher.decrypt(secret)?;
+                Ok(())
+            })
+        }
+    }
+
+    Vehicle {
+        fn fleet(&self) -> Option<&Id> {
+            Some(&self.fleet)
+        }
+    }
+
+    Transaction {
+        fn fleet(&self) -> Option<&Id> {
+            self.fleet.as_ref()
+        }
+    }
+
+    ChargingSession {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let (fleet, driver, vehicle) = (&self.fleet, &self.driver, &self.vehicle);
+            let method = self.payment_method.as_ref().filter(|_| self.status().is_open());
+            let always = [
+                Partition::Kind { tenant, kind },
+                Partition::Fleet { tenant, fleet, kind },
+                Partition::Driver { tenant, driver },
+                Partition::Vehicle { tenant, vehicle },
+            ];
+            let paid_with = method.map(|method| Partition::Payment { tenant, method });
+            always.into_iter().chain(paid_with).collect()
+        }
+    }
+
+    Adjustment {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a AdjustmentInternal) -> Vec<Partition<'a>> {
+            vec![Partition::Adjustments { tenant }]
+        }
+    }
+
+    Reservation {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ReservationInternal) -> Vec<Partition<'a>> {
+            let (driver, vehicle) = (&self.driver, &self.vehicle);
+            let method = self.payment_method.as_ref().filter(|_| self.status().is_open());
+            let always = [
+                Partition::Kind { tenant, kind: Self::KIND },
+                Partition::Driver { tenant, driver },
+                Partition::Vehicle { tenant, vehicle },
+            ];
+            let paid_with = method.map(|method| Partition::Payment { tenant, method });
+            let fee = match self.state.fee() {
+                FeeState::None | FeeState::Waived => None,
+                FeeState::Due { .. } => Some(Partition::Fees { tenant }),
+                FeeState::Paid { since, .. } => Some(Partition::PaidFees {
+                    tenant,
+                    month: since.utc_date().first_of_month(),
+                }),
+            };
+            always.into_iter().chain(paid_with).chain(fee).collect()
+        }
+
+        fn is_open(&self) -> bool {
+            self.status().is_open()
+        }
+    }
+
+    Invoice {    }
+
+    Report {    }
+
+    Event {
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.created.plus(event::KEPT))
+        }
+    }
+
+    Estimation {
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.kept_until())
+        }
+    }
+
+    VehicleTelemetry {
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+    }
+
+    WebhookDelivery {
+        fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+            Key::Attempt {
+                tenant,
+                endpoint: &self.webhook_endpoint,
+                delivery: &self.id,
+            }
+        }
+
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.created.plus(event::KEPT))
+        }
+    }
+
+    Account {
+        fn key<'a>(&'a self, _: &'a Tenant, _: &'a AccountInternal) -> Key<'a> {
+            Key::Account { id: &self.id }
+        }
+
+        fn lists<'a>(&'a self, _: &'a Tenant, internal: &'a AccountInternal) -> Vec<Partition<'a>> {
+            let parent = internal.parent.iter();
+            parent.map(|parent| Partition::Children { parent }).collect()
+        }
+    }
+
+    ApiKey {
+        fn key<'a>(&'a self, tenant: &'a Tenant, internal: &'a ApiKeyInternal) -> Key<'a> {
+            Key::ApiKey {
+                account: &tenant.account,
+                hash: &internal.hash,
+            }
+        }
+    }
+
+    ChargingStation {
+        fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a StationInternal) -> Key<'a> {
+            Self::locate(tenant, &self.id)
+        }
+
+        /// A station that is not published is in no list.
+        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a StationInternal) -> Vec<Partition<'a>> {
+            let list = internal.published.then_some(Partition::Stations { mode: tenant.mode });
+            list.into_iter().collect()
+        }
+
+        /// Ids of stations that come from OCPI do not sort by creation.
+        fn list_id(&self) -> Id {
+            self.id.with_time(Self::KIND, self.created)
+        }
+
+        /// Leaves out what many connectors have in common: the station's prices, and what is null.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(station) = object else {
+                return;
+            };
+            let pricing = station.get("pricing").cloned();
+            for connector in connectors(station) {
+                connector.retain(|name, member| {
+                    !member.is_null() && (name != "pricing" || Some(&*member) != pricing.as_ref())
+                });
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            let AttributeValue::M(station) = object else {
+                return;
+            };
+            let pricing = station.get("pricing").cloned();
+            for connector in connectors(station) {
+                if let (false, Some(pricing)) = (connector.contains_key("pricing"), &pricing) {
+                    connector.insert("pricing".into(), pricing.clone());
+                }
+            }
+        }
+    }
+}
+
+/// The connectors of a stored station.
+fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
+    let connectors = match station.get_mut("connectors") {
+        Some(AttributeValue::L(connectors)) => connectors.as_mut_slice(),
+        _ => &mut [],
+    };
+    connectors.iter_mut().filter_map(|one| match one {
+        AttributeValue::M(connector) => Some(connector),
+        _ => None,
+    })
+}
+
+impl ById for ChargeCard {}
+impl ById for ChargingSession {}
+impl ById for Driver {}
+impl ById for Estimation {}
+impl ById for Event {}
+impl ById for Fleet {}
+impl ById for Invoice {}
+impl ById for PaymentMethod {}
+impl ById for Policy {}
+impl ById for Report {}
+impl ById for Reservation {}
+impl ById for Transaction {}
+impl ById for Vehicle {}
+impl ById for VehicleTelemetry {}
+impl ById for WebhookEndpoint {}
+
+impl ById for Account {
+    fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Account { id }
+    }
+}
+
+impl ById for ChargingStation {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        let mode = tenant.mode;
+        Key::Station { mode, id }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::origin::{Idempotency, Mode};
+    use kernel::scope::Rights;
+    use serde_json::json;
+
+    fn origin() -> Origin {
+        Origin {
+            tenant: Tenant {
+                account: Id::from_number(Kind::Account, 1),
+                mode: Mode::Test,
+            },
+            now: Timestamp::parse("2026-03-01T08:00:00Z").unwrap(),
+            request: Some(Id::from_number(Kind::Request, 2)),
+            idempotency: Some(Idempotency {
+                key: "k".into(),
+                fingerprint: "f".into(),
+                rights: Rights::default(),
+            }),
+        }
+    }
+
+    fn fleet() -> Fleet {
+        let id = Id::from_number(Kind::Fleet, 3);
+        let at = "2026-03-01T08:00:00.000Z";
+        let json = json!({"id": id, "object": "fleet", "created": at, "description": "", "email": "a@b.example",
+            "address": {"city": "London", "country": "GB", "line1": "1", "line2": "", "postal_code": "E3", "state": ""},
+            "metadata": {}, "metric_system": "international_system", "name": "N", "phone": null, "policy_ids": [],
+            "preferences": {"billing_cycle": "monthly", "default_currency": "usd", "default_payment_method": null,
+                "notifications": true, "report_frequency": "weekly"},
+            "status": "active", "timezone": "UTC", "total_drivers": 0, "total_energy_consumed_kwh": 0.0,
+            "total_sessions": 0, "total_vehicles": 0, "updated": at, "wallet_balance": 0});
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_stored_object_has_this_item() {
+        let row = Stored::new(fleet()).recording(EventType::FleetCreated);
+        let item = to_item(&row, &origin()).unwrap();
+        let item: Value = serde_dynamo::from_item(item).unwrap();
+        let tenant = "acct_00000000000000000000000000000001#test";
+        let id = "flt_00000000000000000000000000000003";
+        let mut object = serde_json::to_value(fleet()).unwrap();
+        // Null members are left out, and a whole number is one.
+        object.as_object_mut().unwrap().remove("phone");
+        object["total_energy_consumed_kwh"] = json!(0);
+        let internal = json!({"billing": null, "reporting": null});
+        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
+            "schema": 1, "version": 1, "written": "2026-03-01T08:00:00.000Z", "events": ["fleet.created"], "object": object,
+            "internal": internal, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
+        assert_eq!(item, want);
+    }
+
+    #[test]
+    fn a_row_reads_back_without_the_events_that_it_had_recorded() {
+        let row = Stored::new(fleet()).recording(EventType::FleetCreated);
+        let read = from_item::<Fleet>(to_item(&row, &origin()).unwrap()).unwrap();
+        assert_eq!(read, Stored::read(row.object, row.internal, 1));
+        let item = to_item(&read, &origin()).unwrap();
+        assert!(!item.contains_key("events"));
+        assert_eq!(from_item::<Fleet>(item).unwrap().version, 2);
+    }
+
+    #[test]
+    fn a_row_is_in_the_index_of_next_actions_until_nothing_is_left_to_do() {
+        let event = json!({"id": Id::from_number(Kind::Event, 4), "object": "event", "account": "acct_1",
+            "api_version": "2026-03-01", "created": "2026-03-01T08:00:00Z", "data": {"object": {}}, "livemode": false,
+            "pending_webhooks": 0, "request": null, "type": "ping"});
+        let event: Event = serde_json::from_value(event).unwrap();
+        let waiting = Stored::with_internal(event.clone(), EventInternal::unplanned(origin().now));
+        let item = to_item(&waiting, &origin()).unwrap();
+        assert_eq!(
+            super::super::item::string(&item, "next_at"),
+            "2026-03-01T08:00:00.000Z"
+        );
+        assert!(super::super::item::string(&item, "next_pk").starts_with("NEXT#"));
+        assert_eq!(
+            number(&item, "ttl"),
+            event.created.plus(event::KEPT).unix_seconds()
+        );
+        let done = Stored::with_internal(event, EventInternal::planned(Vec::new()));
+        let done = to_item(&done, &origin()).unwrap();
+        assert!(!done.contains_key("next_pk") && !done.contains_key("next_at"));
+    }
+
+    #[test]
+    fn a_number_too_small_for_the_table_is_zero() {
+        let numbers = json!({"tiny": [2.6e-145, -5e-324], "small": 1e-130, "zero": 0, "one": 1.5});
+        let stored: Value =
+            serde_dynamo::from_attribute_value(without_nulls(&numbers).unwrap()).unwrap();
+        let want = json!({"tiny": [0, 0], "small": 1e-130, "zero": 0, "one": 1.5});
+        assert_eq!(stored, want);
+    }
+}

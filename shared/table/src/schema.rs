@@ -1,0 +1,144 @@
+//! The table's shape, for stores that have no template to make it: local runs and tests.
+
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
+    ProjectionType, ScalarAttributeType, StreamSpecification, StreamViewType,
+    TimeToLiveSpecification,
+};
+
+use super::{Store, client};
+use kernel::error::{Error, Result};
+
+/// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all).
+pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
+    ("list", "list_pk", "list_sk", &["*"]),
+    ("ids", "ids_pk", "list_sk", &[]),
+    ("fleet", "fleet_pk", "list_sk", &[]),
+    ("driver", "driver_pk", "list_sk", &[]),
+    ("vehicle", "vehicle_pk", "list_sk", &[]),
+    ("payment", "payment_pk", "list_sk", &[]),
+    ("open_driver", "driver_pk", "open_sk", &[]),
+    ("open_vehicle", "vehicle_pk", "open_sk", &[]),
+    ("next_action", "next_pk", "next_at", &[]),
+    ("cell", "cell_pk", "cell_sk", &["outline", "place"]),
+    ("network", "network_pk", "network_sk", &[]),
+];
+
+impl Store {
+    /// Makes the table with its indexes, stream and expiry, unless it is there. True when it was made.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached; `Internal` if the table exists and lacks an index of this release.
+    pub async fn create_table(&self) -> Result<bool> {
+        let mut names = vec!["pk", "sk"];
+        for (_, hash, range, _) in INDEXES {
+            names.extend(
+                [*hash, *range]
+                    .into_iter()
+                    .filter(|name| !names.contains(name))
+                    .collect::<Vec<_>>(),
+            );
+        }
+        let indexes = INDEXES.iter().map(|(name, hash, range, held)| {
+            let projection = match held {
+                ["*"] => Projection::builder().projection_type(ProjectionType::All),
+                [] => Projection::builder().projection_type(ProjectionType::KeysOnly),
+                some => Projection::builder()
+                    .projection_type(ProjectionType::Include)
+                    .set_non_key_attributes(Some(
+                        some.iter().map(|name| (*name).to_owned()).collect(),
+                    )),
+            };
+            GlobalSecondaryIndex::builder()
+                .index_name(*name)
+                .set_key_schema(Some(key_schema(hash, range)?))
+                .projection(projection.build())
+                .build()
+                .map_err(Error::internal)
+        });
+        let stream = StreamSpecification::builder()
+            .stream_enabled(true)
+            .stream_view_type(StreamViewType::NewAndOldImages);
+        let call = self
+            .client
+            .create_table()
+            .table_name(&self.table)
+            .billing_mode(BillingMode::PayPerRequest)
+            .set_attribute_definitions(Some(
+                names
+                    .iter()
+                    .map(|name| attribute(name))
+                    .collect::<Result<_>>()?,
+            ))
+            .set_key_schema(Some(key_schema("pk", "sk")?))
+            .set_global_secondary_indexes(Some(indexes.collect::<Result<_>>()?))
+            .stream_specification(stream.build().map_err(Error::internal)?);
+        match call.send().await {
+            Ok(_) => {}
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|e| e.is_resource_in_use_exception()) =>
+            {
+                return self.check_indexes().await.map(|()| false);
+            }
+            Err(error) => return Err(client::failure(error)),
+        }
+        let expiry = TimeToLiveSpecification::builder()
+            .enabled(true)
+            .attribute_name("ttl");
+        let call = self.client.update_time_to_live().table_name(&self.table);
+        let call = call.time_to_live_specification(expiry.build().map_err(Error::internal)?);
+        call.send().await.map_err(client::failure)?;
+        Ok(true)
+    }
+
+    /// Refuses a table that was made before one of its indexes: it would look empty.
+    async fn check_indexes(&self) -> Result<()> {
+        let call = self.client.describe_table().table_name(&self.table);
+        let found = call.send().await.map_err(client::failure)?.table;
+        let found = found.and_then(|table| table.global_secondary_indexes);
+        let found = found.unwrap_or_default();
+        let is_there = |name: &str| found.iter().any(|one| one.index_name() == Some(name));
+        match INDEXES.iter().find(|(name, ..)| !is_there(name)) {
+            None => Ok(()),
+            Some((name, ..)) => Err(Error::internal(format!(
+                "the table {} has no index {name}: it was made by another version, and nothing in it was changed. Choose another \
+                 table or data folder, or delete this one if its data is not needed any more",
+                self.table
+            ))),
+        }
+    }
+
+    /// The name of the table's stream.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached; `Internal` if the table has no stream.
+    pub async fn stream(&self) -> Result<String> {
+        let call = self.client.describe_table().table_name(&self.table);
+        let table = call.send().await.map_err(client::failure)?.table;
+        table
+            .and_then(|table| table.latest_stream_arn)
+            .ok_or_else(|| Error::internal("the table has no stream"))
+    }
+}
+
+fn attribute(name: &str) -> Result<AttributeDefinition> {
+    let attribute = AttributeDefinition::builder()
+        .attribute_name(name)
+        .attribute_type(ScalarAttributeType::S);
+    attribute.build().map_err(Error::internal)
+}
+
+fn key_schema(hash: &str, range: &str) -> Result<Vec<KeySchemaElement>> {
+    [(hash, KeyType::Hash), (range, KeyType::Range)]
+        .into_iter()
+        .map(|(name, kind)| {
+            KeySchemaElement::builder()
+                .attribute_name(name)
+                .key_type(kind)
+                .build()
+                .map_err(Error::internal)
+        })
+        .collect()
+}

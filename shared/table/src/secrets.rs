@@ -1,0 +1,263 @@
+//! Encrypting the secrets of rows with the first of the deployment's keys, after another key came first.
+//!
+//! Secrets are texts `enc1.<key>.…` anywhere in a row. Each is authenticated with a context that depends on the row
+//! (`context_of`). A row is changed on condition that its secrets are as they were read, and nothing else in it is written,
+//! so a concurrent change of the row wins, and its version stays the same.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde::{Deserialize, Serialize};
+
+use super::keys;
+use super::row::from_item;
+use super::scan::Pass;
+use super::{Item, Store, client, s, string};
+use kernel::encryption::{Encrypted, EncryptionKeys};
+use kernel::error::{Error, Result};
+use ocpi::network::{Network, token_context};
+
+/// How many rows are changed side by side.
+const WRITERS: usize = 8;
+
+/// What encrypting rows anew has done so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reencrypted {
+    /// How many rows have been changed.
+    pub changed: u64,
+    /// How many rows were changed by a request in between. What a request writes is encrypted with the first key.
+    pub overtaken: u64,
+    /// How many secrets could not be decrypted, by the identifier of their key.
+    pub unreadable: BTreeMap<String, u64>,
+}
+
+/// A step on the way to a value in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Member(String),
+    Element(usize),
+}
+
+/// A secret of a row: where it is, and its text.
+type Secret = (Vec<Step>, Encrypted);
+
+enum RowOutcome {
+    Current,
+    Changed,
+    Overtaken,
+    /// By the identifiers of the keys.
+    Unreadable(Vec<String>),
+}
+
+impl Store {
+    /// Encrypts the outdated secrets of the next rows of the table anew, and returns the pass after them.
+    ///
+    /// # Errors
+    /// `Internal` if there are no keys; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn reencrypt_next(
+        &self,
+        pass: &Pass,
+        done: &mut Reencrypted,
+        limit: Option<u32>,
+    ) -> Result<Pass> {
+        if self.encryption_keys.is_empty() {
+            return Err(Error::internal("this function has no encryption keys"));
+        }
+        let (items, next) = self.next_rows(pass, None, limit, true).await?;
+        let outcomes: Vec<RowOutcome> = stream::iter(items)
+            .map(|item| self.reencrypt(item))
+            .buffer_unordered(WRITERS)
+            .try_collect()
+            .await?;
+        for outcome in outcomes {
+            match outcome {
+                RowOutcome::Current => {}
+                RowOutcome::Changed => done.changed += 1,
+                RowOutcome::Overtaken => done.overtaken += 1,
+                RowOutcome::Unreadable(keys) => {
+                    for key in keys {
+                        *done.unreadable.entry(key).or_default() += 1;
+                    }
+                }
+            }
+        }
+        Ok(next)
+    }
+
+    async fn reencrypt(&self, item: Item) -> Result<RowOutcome> {
+        let keys = &self.encryption_keys;
+        let outdated = outdated_secrets(&item, keys);
+        if outdated.is_empty() {
+            return Ok(RowOutcome::Current);
+        }
+        let context = context_of(&item)?;
+        let (mut renewed, mut unreadable) = (Vec::new(), Vec::new());
+        for (path, encrypted) in outdated {
+            match keys.decrypt(&context, &encrypted) {
+                Ok(text) => {
+                    let anew = keys.encrypt(&context, &text)?;
+                    renewed.push((path, encrypted, anew));
+                }
+                Err(error) => {
+                    let (pk, sk) = (string(&item, "pk"), string(&item, "sk"));
+                    tracing::error!(row.pk = pk, row.sk = sk, %error, "a secret cannot be decrypted");
+                    unreadable.push(encrypted.key_id().to_owned());
+                }
+            }
+        }
+        if !unreadable.is_empty() {
+            return Ok(RowOutcome::Unreadable(unreadable));
+        }
+        self.replace_secrets(&item, renewed).await
+    }
+
+    async fn replace_secrets(
+        &self,
+        item: &Item,
+        renewed: Vec<(Vec<Step>, Encrypted, Encrypted)>,
+    ) -> Result<RowOutcome> {
+        let mut names = BTreeMap::new();
+        let (mut assignments, mut conditions) = (Vec::new(), Vec::new());
+        let mut call = self.client.update_item().table_name(&self.table);
+        for name in ["pk", "sk"] {
+            call = call.key(name, s(string(item, name)));
+        }
+        for (number, (path, before, after)) in renewed.into_iter().enumerate() {
+            let path = expression(&path, &mut names);
+            assignments.push(format!("{path} = :after{number}"));
+            conditions.push(format!("{path} = :before{number}"));
+            call = call
+                .expression_attribute_values(format!(":after{number}"), s(after.as_str()))
+                .expression_attribute_values(format!(":before{number}"), s(before.as_str()));
+        }
+        for (name, placeholder) in names {
+            call = call.expression_attribute_names(placeholder, name);
+        }
+        let sent = call
+            .update_expression(format!("SET {}", assignments.join(", ")))
+            .condition_expression(conditions.join(" AND "))
+            .send()
+            .await;
+        match sent {
+            Ok(_) => Ok(RowOutcome::Changed),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
+            {
+                Ok(RowOutcome::Overtaken)
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+}
+
+/// What the secrets of a row are authenticated with.
+fn context_of(item: &Item) -> Result<String> {
+    let (pk, sk) = (string(item, "pk"), string(item, "sk"));
+    if keys::parse_network(pk).is_some() {
+        return Ok(token_context(&from_item::<Network>(item.clone())?.object));
+    }
+    if keys::is_idempotency_record(pk) {
+        return Ok(pk.to_owned());
+    }
+    Ok(format!("{pk} {sk}"))
+}
+
+/// The secrets of a row that another key than the first has encrypted.
+fn outdated_secrets(item: &Item, keys: &EncryptionKeys) -> Vec<Secret> {
+    let mut found = Vec::new();
+    for (name, value) in item {
+        collect(value, &mut vec![Step::Member(name.clone())], &mut found);
+    }
+    found.retain(|(_, encrypted)| keys.is_outdated(encrypted));
+    found
+}
+
+fn collect(value: &AttributeValue, path: &mut Vec<Step>, found: &mut Vec<Secret>) {
+    match value {
+        AttributeValue::S(text) => {
+            found.extend(Encrypted::parse(text).map(|encrypted| (path.clone(), encrypted)));
+        }
+        AttributeValue::L(values) => {
+            for (index, value) in values.iter().enumerate() {
+                path.push(Step::Element(index));
+                collect(value, path, found);
+                path.pop();
+            }
+        }
+        AttributeValue::M(members) => {
+            for (name, value) in members {
+                path.push(Step::Member(name.clone()));
+                collect(value, path, found);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A path as expressions write it, with a placeholder for each name.
+fn expression(path: &[Step], names: &mut BTreeMap<String, String>) -> String {
+    let mut written = String::new();
+    for step in path {
+        match step {
+            Step::Element(index) => written += &format!("[{index}]"),
+            Step::Member(name) => {
+                let number = names.len();
+                let placeholder = names
+                    .entry(name.clone())
+                    .or_insert_with(|| format!("#name{number}"));
+                if !written.is_empty() {
+                    written.push('.');
+                }
+                written += placeholder;
+            }
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_a_placeholder_for_each_name_and_the_place_in_lists() {
+        let mut names = BTreeMap::new();
+        let member = |name: &str| Step::Member(name.to_owned());
+        let path = [
+            member("internal"),
+            member("previous"),
+            Step::Element(1),
+            member("secret"),
+        ];
+        assert_eq!(expression(&path, &mut names), "#name0.#name1[1].#name2");
+        let path = [member("internal"), member("secret")];
+        assert_eq!(expression(&path, &mut names), "#name0.#name2");
+        assert_eq!(names.len(), 3);
+    }
+
+    #[test]
+    fn only_texts_of_other_keys_than_the_first_are_outdated() {
+        let (first, second) = (
+            "the first master secret, of a release".replace(',', ""),
+            "2".repeat(32),
+        );
+        let old = EncryptionKeys::new(&first).unwrap();
+        let new = EncryptionKeys::new(&format!("{second},{first}")).unwrap();
+        let text = |keys: &EncryptionKeys| s(keys.encrypt("pk sk", "secret").unwrap().as_str());
+        let item = Item::from([
+            (
+                "a".to_owned(),
+                AttributeValue::L(vec![text(&old), text(&new), s("enc2.x")]),
+            ),
+            ("b".to_owned(), s("plain")),
+        ]);
+        let outdated = outdated_secrets(&item, &new);
+        let paths: Vec<&[Step]> = outdated.iter().map(|(path, _)| path.as_slice()).collect();
+        assert_eq!(paths, [[Step::Member("a".to_owned()), Step::Element(0)]]);
+    }
+}

@@ -1,0 +1,63 @@
+//! Charging sessions by the time they were made, a page at a time, for what adds many of them up.
+
+use super::Store;
+use super::keys::Partition;
+use super::list::{Attributes, Entries, PageRequest};
+use super::row;
+use kernel::error::Result;
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use kernel::time::{SignedDuration, days};
+use kernel::window::Window;
+use models::charging_session::ChargingSession;
+use models::stored::Stored;
+
+/// How long a session may last so that it is still found by when it ended.
+const LONGEST: SignedDuration = days(7);
+
+/// The sessions that may have begun or ended within a window, the newest first. Memory holds one page of them.
+pub struct Sessions<'a>(Entries<'a>);
+
+/// How many sessions are read at a time: a row has about 2 KB.
+const AT_A_TIME: usize = 500;
+
+impl Store {
+    /// The sessions of a fleet, or of the whole account, that may have begun or ended within a window.
+    pub fn sessions_around<'a>(
+        &'a self,
+        tenant: &Tenant,
+        fleet: Option<&Id>,
+        window: Window,
+    ) -> Sessions<'a> {
+        let kind = Kind::ChargingSession;
+        let partition = match fleet {
+            Some(fleet) => Partition::Fleet {
+                tenant,
+                fleet,
+                kind,
+            },
+            None => Partition::Kind { tenant, kind },
+        };
+        let low = Id::first_number(window.from.plus(-LONGEST));
+        let high = Id::first_number(window.until).saturating_sub(1);
+        let page_request = PageRequest {
+            range: (low, high),
+            ..PageRequest::first(AT_A_TIME)
+        };
+        Sessions(self.entries(partition, kind, &page_request, Attributes::Row))
+    }
+}
+
+impl Sessions<'_> {
+    /// The next page; none after the last.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn next(&mut self) -> Result<Option<Vec<Stored<ChargingSession>>>> {
+        let Some(rows) = self.0.next(AT_A_TIME).await? else {
+            return Ok(None);
+        };
+        let rows = rows.into_iter().map(row::from_item);
+        rows.collect::<Result<_>>().map(Some)
+    }
+}

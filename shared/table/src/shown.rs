@@ -1,0 +1,60 @@
+//! What responses show of the table: objects, pages of them, and what stands for a deleted one.
+
+use super::list::Page;
+use super::row::Record;
+use kernel::id::Kind;
+use kernel::response::Deleted;
+use models::charging::candidates::ReservationCandidates;
+use models::charging::policies::Allowed;
+use models::invoice::LineItem;
+
+/// What a route's response shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shows {
+    Object(Kind),
+    Page(Kind),
+    /// A page of an invoice's line items.
+    Lines,
+    /// The candidates of a match.
+    Candidates,
+    Deleted(Kind),
+}
+
+impl Shows {
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Object(kind) | Self::Page(kind) | Self::Deleted(kind) => kind,
+            Self::Lines => Kind::Invoice,
+            Self::Candidates => Kind::Reservation,
+        }
+    }
+}
+
+/// A type that a reply shows.
+pub trait Shown {
+    const SHOWS: Shows;
+}
+
+impl<T: Record> Shown for T {
+    const SHOWS: Shows = Shows::Object(T::KIND);
+}
+
+impl<T: Record> Shown for Page<T> {
+    const SHOWS: Shows = Shows::Page(T::KIND);
+}
+
+impl Shown for Page<LineItem> {
+    const SHOWS: Shows = Shows::Lines;
+}
+
+impl<T: Record> Shown for Allowed<T> {
+    const SHOWS: Shows = Shows::Object(T::KIND);
+}
+
+impl Shown for ReservationCandidates {
+    const SHOWS: Shows = Shows::Candidates;
+}
+
+impl<T: Record> Shown for Deleted<T> {
+    const SHOWS: Shows = Shows::Deleted(T::KIND);
+}

@@ -1,0 +1,564 @@
+//! Stations: shared by all tenants of a mode, found by the H3 cells around a place.
+
+use aws_sdk_dynamodb::types::{PutRequest, Update, WriteRequest};
+use futures::TryStreamExt as _;
+use futures::stream::{self, StreamExt as _};
+
+use super::calendars::Calendars;
+use super::keys::{self, Key, Partition, parse_station};
+use super::list::{Attributes, Cursor, Page, PageRequest};
+use super::row;
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Item, Store, client, key_item, n, s, string};
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::{Mode, Origin, Tenant};
+use kernel::time::Timestamp;
+use kernel::window::Window;
+use models::charging::calendar::CalendarOwner;
+use models::charging::cells::{self, CellKey, CellRange};
+use models::charging::matching::best_first::IndexedStation;
+use models::charging::matching::outline::Outline;
+use models::charging::search::{Circle, NearbyStation, Place, Search, free_ranges};
+use models::charging_station::{ChargingStation, ConnectorStatus, Point};
+use models::stored::Stored;
+
+/// How many stations a narrowed search reads at a time.
+const AT_A_TIME: usize = 100;
+
+/// How many rows one BatchWriteItem may write.
+const BATCH: usize = 25;
+
+/// The stations a search may find, in the order in which they are read.
+enum Source {
+    /// All there are, from here on; none when they were read to the end.
+    All(Option<Cursor>),
+    These(std::vec::IntoIter<NearbyStation>),
+}
+
+impl Store {
+    /// One page of the stations that a search finds.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn search(
+        &self,
+        tenant: &Tenant,
+        search: &Search,
+        from: &Cursor<NearbyStation>,
+        limit: usize,
+    ) -> Result<Page<(NearbyStation, ChargingStation)>> {
+        let at_a_time = match search.is_narrowed() {
+            true => AT_A_TIME,
+            false => limit + 1,
+        };
+        let mut source = self.source(tenant, search, from).await?;
+        let mut found = Vec::new();
+        while found.len() <= limit {
+            let read = self.read_on(tenant, &mut source, at_a_time).await?;
+            if read.is_empty() {
+                break;
+            }
+            let fitting = read
+                .into_iter()
+                .filter(|(_, station)| search.accepts(station));
+            found.extend(self.free(tenant, search, fitting.collect()).await?);
+        }
+        let mut page = Page::cut(found, limit, from);
+        if search.place.is_some() {
+            for (hit, station) in &mut page.rows {
+                station.distance_meters = Some((hit.distance + 500) / 1000);
+            }
+        }
+        Ok(page)
+    }
+
+    async fn source(
+        &self,
+        tenant: &Tenant,
+        search: &Search,
+        from: &Cursor<NearbyStation>,
+    ) -> Result<Source> {
+        let mut hits = match (&search.place, &search.among) {
+            (None, None) => {
+                return Ok(Source::All(Some(match from {
+                    Cursor::Newest => Cursor::Newest,
+                    Cursor::After(hit) => Cursor::After(in_list(hit)),
+                    Cursor::Before(hit) => Cursor::Before(in_list(hit)),
+                })));
+            }
+            (Some(place), None) => self.hits(tenant, place).await?,
+            (place, Some(ids)) => {
+                let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
+                let hit = |station: ChargingStation| match place {
+                    None => Some(NearbyStation {
+                        distance: 0,
+                        created: station.created,
+                        id: station.id,
+                    }),
+                    Some(place) => Some(NearbyStation {
+                        distance: place.distance(station.location)?,
+                        created: Timestamp::EPOCH,
+                        id: station.id,
+                    }),
+                };
+                let published = rows.into_iter().filter(|row| row.internal.published);
+                published.filter_map(|row| hit(row.object)).collect()
+            }
+        };
+        match from {
+            Cursor::Newest => {}
+            Cursor::After(last) => hits.retain(|hit| search.order(hit, last).is_gt()),
+            Cursor::Before(first) => hits.retain(|hit| search.order(hit, first).is_lt()),
+        }
+        hits.sort_by(|a, b| search.order(a, b));
+        hits.dedup();
+        if matches!(from, Cursor::Before(_)) {
+            hits.reverse();
+        }
+        Ok(Source::These(hits.into_iter()))
+    }
+
+    /// The next stations, so many at most; none when there are no more.
+    async fn read_on(
+        &self,
+        tenant: &Tenant,
+        source: &mut Source,
+        at_a_time: usize,
+    ) -> Result<Vec<(NearbyStation, ChargingStation)>> {
+        match source {
+            Source::All(from) => {
+                let Some(start) = from.take() else {
+                    return Ok(Vec::new());
+                };
+                let backward = matches!(start, Cursor::Before(_));
+                let page_request = PageRequest {
+                    from: start,
+                    ..PageRequest::first(at_a_time)
+                };
+                let partition = Partition::Stations { mode: tenant.mode };
+                let page = self
+                    .page(
+                        partition,
+                        Kind::ChargingStation,
+                        &page_request,
+                        Vec::new(),
+                        None,
+                        Attributes::Object,
+                    )
+                    .await?;
+                let page = page.try_map(|item| {
+                    let place = Id::from(string(&item, "list_sk"));
+                    Ok((place, row::object::<ChargingStation>(item, self.layout)?))
+                })?;
+                let (more, mut rows) = match backward {
+                    true => (page.newer, page.rows),
+                    false => (page.older, page.rows),
+                };
+                if backward {
+                    rows.reverse();
+                }
+                let last = rows.last().map(|(place, _)| place.clone());
+                *from = last.filter(|_| more).map(match backward {
+                    true => Cursor::Before,
+                    false => Cursor::After,
+                });
+                let rows = rows.into_iter().map(|(place, station)| {
+                    let created = place.time(Kind::ChargingStation);
+                    let hit = NearbyStation {
+                        distance: 0,
+                        created: created.unwrap_or(Timestamp::EPOCH),
+                        id: station.id.clone(),
+                    };
+                    (hit, station)
+                });
+                Ok(rows.collect())
+            }
+            Source::These(hits) => loop {
+                let hits: Vec<NearbyStation> = hits.take(at_a_time).collect();
+                if hits.is_empty() {
+                    return Ok(Vec::new());
+                }
+                let ids: Vec<Id> = hits.iter().map(|hit| hit.id.clone()).collect();
+                let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
+                // Of these, some may be gone by now.
+                let mut hits = hits.into_iter();
+                let published = rows.into_iter().filter(|row| row.internal.published);
+                let placed = published.filter_map(|row| {
+                    let hit = hits.find(|hit| hit.id == row.object.id)?;
+                    Some((hit, row.object))
+                });
+                let placed: Vec<_> = placed.collect();
+                if !placed.is_empty() {
+                    return Ok(placed);
+                }
+            },
+        }
+    }
+
+    /// Those stations that have a connector free for the whole of the window that is asked for, if one is.
+    async fn free(
+        &self,
+        tenant: &Tenant,
+        search: &Search,
+        stations: Vec<(NearbyStation, ChargingStation)>,
+    ) -> Result<Vec<(NearbyStation, ChargingStation)>> {
+        let Some(window) = search.window else {
+            return Ok(stations);
+        };
+        let read = stations.iter().map(|(_, station)| station);
+        let calendars = self.calendars_of(tenant, read, &window).await?;
+        let is_free = |station: &ChargingStation| {
+            search.in_order(station).any(|connector| {
+                let evse = CalendarOwner::evse_of(&station.id, connector);
+                calendars.busy(&evse, &window).is_empty()
+            })
+        };
+        let free = stations
+            .into_iter()
+            .filter(|(_, station)| is_free(station))
+            .map(|(hit, station)| (hit, with_ranges(station, &window, &calendars)));
+        Ok(free.collect())
+    }
+
+    /// The station with the times in which it is free, within a window.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn with_free_times(
+        &self,
+        tenant: &Tenant,
+        station: ChargingStation,
+        window: Window,
+    ) -> Result<ChargingStation> {
+        let calendars = self
+            .calendars_of(tenant, std::iter::once(&station), &window)
+            .await?;
+        Ok(with_ranges(station, &window, &calendars))
+    }
+
+    async fn calendars_of<'a>(
+        &self,
+        tenant: &Tenant,
+        stations: impl Iterator<Item = &'a ChargingStation>,
+        window: &Window,
+    ) -> Result<Calendars> {
+        let evses = stations.flat_map(|station| {
+            let in_order = station.connectors.iter().filter(|one| one.is_in_order());
+            in_order.map(|connector| CalendarOwner::evse_of(&station.id, connector))
+        });
+        let pages = evses.flat_map(|evse| window.utc_days().map(move |day| (evse.clone(), day)));
+        let pages: Vec<_> = pages.collect();
+        self.calendars(tenant.mode, pages).await
+    }
+
+    /// The stations of a place by their entries in the index, in no particular order.
+    async fn hits(&self, tenant: &Tenant, place: &Place) -> Result<Vec<NearbyStation>> {
+        let entries = self.in_cells(tenant.mode, place, "pk, place").await?;
+        let hit = |entry: &Item| {
+            Some(NearbyStation {
+                distance: place.distance(point(entry)?)?,
+                created: Timestamp::EPOCH,
+                id: id(entry)?,
+            })
+        };
+        Ok(entries.iter().filter_map(hit).collect())
+    }
+
+    /// The published stations in a circle by their entries in the index, in no particular order.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn indexed_stations(
+        &self,
+        tenant: &Tenant,
+        circle: Circle,
+    ) -> Result<Vec<IndexedStation>> {
+        let place = Place::Circle(circle);
+        let entries = self
+            .in_cells(tenant.mode, &place, "pk, place, outline")
+            .await?;
+        let station = |entry: &Item| {
+            let location = point(entry)?;
+            place.distance(location)?;
+            Some(IndexedStation {
+                id: id(entry)?,
+                location,
+                outline: string(entry, "outline").parse().ok(),
+            })
+        };
+        Ok(entries.iter().filter_map(station).collect())
+    }
+
+    /// These attributes of the entries in the cells that cover a place.
+    async fn in_cells(&self, mode: Mode, place: &Place, attributes: &str) -> Result<Vec<Item>> {
+        let ranges = cells::cover(place);
+        let at_once = ranges.len().max(1);
+        let found: Vec<Vec<Item>> = stream::iter(ranges)
+            .map(|range| self.in_range(mode, range, attributes))
+            .buffered(at_once)
+            .try_collect()
+            .await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    async fn in_range(&self, mode: Mode, range: CellRange, attributes: &str) -> Result<Vec<Item>> {
+        let CellRange {
+            region,
+            first,
+            last,
+        } = &range;
+        let (index, attribute, value) = Partition::Region { mode, region }.place();
+        let entries = self.client.query().table_name(&self.table);
+        let entries = entries
+            .index_name(index)
+            .key_condition_expression("#region = :region AND #cell BETWEEN :first AND :last")
+            .projection_expression(attributes)
+            .expression_attribute_names("#region", attribute)
+            .expression_attribute_names("#cell", keys::CELL)
+            .expression_attribute_values(":region", s(value))
+            .expression_attribute_values(":first", s(first))
+            .expression_attribute_values(":last", s(last))
+            .into_paginator()
+            .items()
+            .send();
+        entries.try_collect().await.map_err(client::failure)
+    }
+
+    /// The stations of these ids that are published, in the order of the ids.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn published_stations(
+        &self,
+        tenant: &Tenant,
+        ids: &[Id],
+    ) -> Result<Vec<Stored<ChargingStation>>> {
+        let rows = self.get_all::<ChargingStation>(tenant, ids).await?;
+        let published = rows.into_iter().filter(|row| row.internal.published);
+        Ok(published.collect())
+    }
+
+    /// The station, if there is one and it is published.
+    ///
+    /// # Errors
+    /// `charging_station_not_found`, or the table cannot be reached.
+    pub async fn published_station(&self, tenant: &Tenant, id: &Id) -> Result<ChargingStation> {
+        let row = self.get::<ChargingStation>(tenant, id).await?;
+        match row.internal.published {
+            true => Ok(row.object),
+            false => Err(Error::not_found(Kind::ChargingStation)),
+        }
+    }
+
+    /// The row of a station with its entry in the index of stations by place.
+    pub(super) fn station_item(origin: &Origin, row: &Stored<ChargingStation>) -> Result<Item> {
+        let mut item = row::to_item(row, origin)?;
+        if !row.internal.published {
+            return Ok(item);
+        }
+        let station = &row.object;
+        let Point {
+            latitude,
+            longitude,
+        } = station.location;
+        let CellKey { region, cell } =
+            cells::key(station.location).ok_or_else(|| Error::internal("a station at no place"))?;
+        let mode = origin.tenant.mode;
+        let (_, attribute, value) = Partition::Region {
+            mode,
+            region: &region,
+        }
+        .place();
+        item.insert(attribute.into(), s(value));
+        item.insert(keys::CELL.into(), s(cell));
+        item.insert("place".into(), s(format!("{latitude},{longitude}")));
+        item.insert("outline".into(), s(Outline::of(station).to_string()));
+        Ok(item)
+    }
+
+    /// Replaces a station as it was read.
+    ///
+    /// # Errors
+    /// `Contended` if the station was changed since; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn replace_station(
+        &self,
+        origin: &Origin,
+        row: &Stored<ChargingStation>,
+    ) -> Result<()> {
+        let mut tx = self.begin(origin);
+        tx.put_station(row)?;
+        tx.commit_without_response().await
+    }
+
+    /// Writes stations whatever is stored under their ids.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn import_stations(
+        &self,
+        origin: &Origin,
+        stations: Vec<ChargingStation>,
+    ) -> Result<()> {
+        let rows = stations.into_iter().map(Stored::new).collect();
+        self.put_stations(origin, rows).await
+    }
+
+    /// The same with their internal states.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn put_stations(
+        &self,
+        origin: &Origin,
+        rows: Vec<Stored<ChargingStation>>,
+    ) -> Result<()> {
+        let mut writes = Vec::new();
+        for row in &rows {
+            let put = PutRequest::builder()
+                .set_item(Some(Self::station_item(origin, row)?))
+                .build()
+                .map_err(Error::internal)?;
+            writes.push(WriteRequest::builder().put_request(put).build());
+        }
+        for batch in writes.chunks(BATCH) {
+            let mut left = batch.to_vec();
+            for _ in 0..8 {
+                if left.is_empty() {
+                    break;
+                }
+                let call = self
+                    .client
+                    .batch_write_item()
+                    .request_items(&self.table, left);
+                let answer = call.send().await.map_err(client::failure)?;
+                left = answer
+                    .unprocessed_items
+                    .and_then(|mut tables| tables.remove(&self.table))
+                    .unwrap_or_default();
+            }
+            if !left.is_empty() {
+                return Err(Error::unavailable(
+                    "the table left stations of a batch unwritten",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Adds to the changes that the connectors of an EVSE have another status now. It goes through as long as they are as
+    /// they were read, whatever happens to the station's other EVSEs meanwhile.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn set_evse_status(
+        &mut self,
+        station: &ChargingStation,
+        evse: &str,
+        status: ConnectorStatus,
+    ) -> Result<()> {
+        let mut of_evse = station.connectors.iter().filter(|one| one.evse == evse);
+        match of_evse.all(|one| one.status == status) {
+            true => Ok(()),
+            false => self.update_evse(station, evse, status, false),
+        }
+    }
+
+    /// Writes the status of an EVSE, and whether its network has `reported` it. The commit fails if the connectors of the EVSE
+    /// are not as they were read.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub(super) fn update_evse(
+        &mut self,
+        station: &ChargingStation,
+        evse: &str,
+        status: ConnectorStatus,
+        reported: bool,
+    ) -> Result<()> {
+        let connectors = station.connectors.iter().enumerate();
+        let of_evse: Vec<_> = connectors.filter(|(_, one)| one.evse == evse).collect();
+        let was_free = of_evse
+            .iter()
+            .all(|(_, one)| one.status == ConnectorStatus::Available);
+        let more = i8::from(status == ConnectorStatus::Available) - i8::from(was_free);
+        let name = |status| serde_dynamo::to_attribute_value(status).map_err(Error::internal);
+        let key = Key::Station {
+            mode: self.origin.tenant.mode,
+            id: &station.id,
+        };
+        let mut sets = Vec::new();
+        let mut conditions = Vec::new();
+        let mut update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(key)));
+        for (place, before) in of_evse {
+            let connector = format!("#object.connectors[{place}]");
+            sets.push(format!("{connector}.#status = :status"));
+            conditions.push(format!(
+                "{connector}.id = :id{place} AND {connector}.#status = :before{place}"
+            ));
+            update = update
+                .expression_attribute_values(format!(":id{place}"), s(before.id.as_str()))
+                .expression_attribute_values(format!(":before{place}"), name(before.status)?);
+        }
+        if reported {
+            sets.push("#internal.imported_status.#evse = :status".to_owned());
+            update = update
+                .expression_attribute_names("#internal", "internal")
+                .expression_attribute_names("#evse", evse);
+        }
+        let update = update
+            .update_expression(format!(
+                "SET {}, #object.updated = :now, #version = #version + :one, \
+                 #object.availability.connectors_available = #object.availability.connectors_available + :more",
+                sets.join(", ")
+            ))
+            .condition_expression(conditions.join(" AND "))
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":status", name(status)?)
+            .expression_attribute_values(":more", n(more))
+            .expression_attribute_values(":now", s(self.origin.now.to_string()))
+            .expression_attribute_values(":one", n(1));
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        Ok(())
+    }
+}
+
+/// Where a station stands in the list of all stations.
+fn in_list(hit: &NearbyStation) -> Id {
+    hit.id.with_time(Kind::ChargingStation, hit.created)
+}
+
+fn with_ranges(
+    mut station: ChargingStation,
+    window: &Window,
+    calendars: &Calendars,
+) -> ChargingStation {
+    let range = free_ranges(&station, window, |connector| {
+        calendars.busy(&CalendarOwner::evse_of(&station.id, connector), window)
+    });
+    station.availability.range = range;
+    station
+}
+
+/// The station of an entry of the index.
+fn id(entry: &Item) -> Option<Id> {
+    parse_station(string(entry, "pk")).map(|(_, id)| id)
+}
+
+/// The position in an entry of the index: latitude and longitude.
+fn point(entry: &Item) -> Option<Point> {
+    let (latitude, longitude) = string(entry, "place").split_once(',')?;
+    Some(Point {
+        latitude: latitude.parse().ok()?,
+        longitude: longitude.parse().ok()?,
+    })
+}

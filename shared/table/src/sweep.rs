@@ -1,0 +1,96 @@
+//! Finding what is due, for work whose trigger was lost.
+//!
+//! Rows that wait are spread over the partitions of the index `next_action`. Each is read a page at a time, the longest overdue first, and a
+//! page says where the next one begins.
+
+use super::{Item, Store, client, keys, networks, s, string};
+use kernel::error::Result;
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use kernel::time::Timestamp;
+use models::ports::DueCursor;
+
+/// A row that waits for something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub tenant: Tenant,
+    pub id: Id,
+    /// The webhook endpoint, if it is a delivery of the event `id` that waits.
+    pub endpoint: Option<Id>,
+    pub due: Timestamp,
+}
+
+/// A page of the rows that are due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DuePage {
+    pub rows: Vec<Waiting>,
+    /// Where the next page begins; none after the last.
+    pub next: Option<DueCursor>,
+}
+
+/// How many rows a page has: a key has about 250 bytes.
+pub const SWEEP_PAGE: usize = 500;
+
+impl Store {
+    /// A page of the rows of a partition that are due before a moment, the longest overdue first.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn due_before(
+        &self,
+        partition: u8,
+        moment: Timestamp,
+        after: Option<&DueCursor>,
+    ) -> Result<DuePage> {
+        let name = keys::next_actions(partition);
+        let start = after.map(|after| {
+            let DueCursor { pk, sk, next_at } = after;
+            let keys = [
+                ("pk", pk),
+                ("sk", sk),
+                ("next_pk", &name),
+                ("next_at", next_at),
+            ];
+            keys.map(|(attribute, value)| (attribute.to_owned(), s(value)))
+                .into()
+        });
+        let page = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name("next_action")
+            .key_condition_expression("next_pk = :pk AND next_at < :before")
+            .expression_attribute_values(":pk", s(&name))
+            .expression_attribute_values(":before", s(moment.to_string()))
+            .set_exclusive_start_key(start)
+            .set_limit(i32::try_from(SWEEP_PAGE).ok())
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let next = page.last_evaluated_key.map(|item| DueCursor {
+            pk: string(&item, "pk").to_owned(),
+            sk: string(&item, "sk").to_owned(),
+            next_at: string(&item, "next_at").to_owned(),
+        });
+        let items = page.items.unwrap_or_default();
+        let rows = items.iter().filter_map(waiting).collect();
+        Ok(DuePage { rows, next })
+    }
+}
+
+/// What an entry of the index `next_action` says.
+fn waiting(item: &Item) -> Option<Waiting> {
+    let pk = string(item, "pk");
+    let of_network = || {
+        let (mode, id) = keys::parse_network(pk)?;
+        Some((networks::operators(mode), id))
+    };
+    let (tenant, id) = keys::parse_object(pk).or_else(of_network)?;
+    let endpoint = Id::from(string(item, "sk"));
+    Some(Waiting {
+        tenant,
+        id,
+        endpoint: Some(endpoint).filter(|id| id.is(Kind::WebhookEndpoint)),
+        due: Timestamp::parse(string(item, "next_at")).ok()?,
+    })
+}

@@ -1,0 +1,428 @@
+//! The unit of work: reads and writes objects for one request or one piece of background work, and commits the writes
+//! together.
+//!
+//! Every write of an object is conditional on the version that was read, so that two requests that change the same object never
+//! overwrite each other: the second one is refused with [`Error::Contended`] and is repeated by the edge or by the queue. The
+//! events that an object has recorded are written with it: they are named in the item, and the stream relay makes event objects
+//! of them. Where an event has to exist as soon as the object does, or where the object is deleted, the event object is part of
+//! the transaction.
+//!
+//! A request with an `Idempotency-Key` stores its response in the same transaction. A single put without such a key is written
+//! by itself, which costs half as much as a transaction.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{
+    CancellationReason, ConditionCheck, Delete, Put, ReturnValuesOnConditionCheckFailure,
+    TransactWriteItem, Update,
+};
+
+use super::idempotency::Claim;
+use super::row::{self, Record};
+use super::{Item, Store, client, n, number};
+use kernel::backoff::Backoff;
+use kernel::error::{Error, ErrorClass, Result};
+use kernel::id::Id;
+use kernel::origin::Origin;
+use kernel::response::Response;
+use kernel::size::Size;
+use models::stored::Stored;
+
+/// The writes of one request or one piece of background work, which are committed together. Each write has the error that
+/// explains why its condition failed.
+#[derive(Debug)]
+pub struct UnitOfWork<'a> {
+    pub(super) store: &'a Store,
+    pub(super) origin: &'a Origin,
+    writes: Vec<(Write, Error)>,
+}
+
+#[derive(Debug)]
+pub(super) enum Write {
+    Put(Put),
+    Update(Update),
+    Delete(Delete),
+    Check(ConditionCheck),
+}
+
+/// Why a commit had no effect.
+#[derive(Debug)]
+pub(super) enum CommitFailure {
+    /// The condition of the write with this index failed.
+    Condition(usize),
+    /// The idempotency key has a record already: this one.
+    Repeated(Item),
+}
+
+/// How often a transaction that collides with others is tried, and the longest pause before the second attempt.
+const TRIES: u32 = 7;
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(12), 2, Duration::from_millis(192));
+
+/// The largest total size of the rows, in bytes of JSON, that one transaction of [`UnitOfWork::save_in_parts`] replaces:
+/// DynamoDB accepts 4 MB.
+const PART: usize = 3_000_000;
+
+impl Store {
+    /// Starts a unit of work. Nothing is written before it is committed.
+    pub fn begin<'a>(&'a self, origin: &'a Origin) -> UnitOfWork<'a> {
+        UnitOfWork {
+            store: self,
+            origin,
+            writes: Vec::new(),
+        }
+    }
+
+    pub(super) fn put(&self, item: Item) -> aws_sdk_dynamodb::types::builders::PutBuilder {
+        Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(item))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+    }
+}
+
+impl<'a> UnitOfWork<'a> {
+    /// The tenant, the time and the request of the work.
+    pub fn origin(&self) -> &'a Origin {
+        self.origin
+    }
+
+    pub(super) fn push(&mut self, write: Write, refusal: Error) {
+        self.writes.push((write, refusal));
+    }
+
+    /// Creates an object. The row must not exist.
+    ///
+    /// # Errors
+    /// `Internal` if the object cannot be written as an item.
+    pub fn create<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
+        let put = self
+            .store
+            .put(self.store.item_of(row, self.origin)?)
+            .condition_expression("attribute_not_exists(pk)");
+        self.push(
+            Write::Put(put.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        row.mark_written();
+        Ok(())
+    }
+
+    /// Replaces an object that was read. The commit fails with `Contended` if the row was written in the meantime.
+    ///
+    /// # Errors
+    /// `Internal` if the object cannot be written as an item.
+    pub fn save<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
+        let put = self
+            .store
+            .put(self.store.item_of(row, self.origin)?)
+            .condition_expression("#version = :read")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":read", n(row.version));
+        self.push(
+            Write::Put(put.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        row.mark_written();
+        Ok(())
+    }
+
+    /// Replaces an object as [`UnitOfWork::save`] does, and creates the events that it has recorded in the same transaction,
+    /// so that they exist as soon as the change does.
+    ///
+    /// # Errors
+    /// `Internal` if the object or an event cannot be written as an item.
+    pub fn save_with_events<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
+        let mut events = row::events_of(row, self.origin)?;
+        row.clear_events();
+        self.save(row)?;
+        events.iter_mut().try_for_each(|event| self.create(event))
+    }
+
+    /// Replaces objects as [`UnitOfWork::save`] does, and commits the writes so far whenever the next object would make the
+    /// transaction larger than DynamoDB accepts.
+    ///
+    /// What is committed earlier stays if the request is refused or interrupted later, so this is only for changes that may be
+    /// made in parts and repeated, such as removing a deleted object's id from other objects.
+    ///
+    /// # Errors
+    /// `Internal` if an object cannot be written as an item; the error of the failed condition of an earlier part;
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn save_in_parts<T: Record>(&mut self, rows: &mut [Stored<T>]) -> Result<()> {
+        let mut room = PART;
+        for row in rows {
+            let size = Size::of(&row.object)?.bytes;
+            if size > room {
+                let origin = Origin::background(self.origin.tenant.clone(), self.origin.now);
+                let mut earlier = self.store.begin(&origin);
+                earlier.writes = std::mem::take(&mut self.writes);
+                earlier.commit_without_response().await?;
+                room = PART;
+            }
+            room = room.saturating_sub(size);
+            self.save(row)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes an object that was read, and creates the events that it has recorded. The commit fails with `Contended` if the
+    /// row was written in the meantime.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built or an event cannot be written as an item.
+    pub fn delete<T: Record>(&mut self, row: &Stored<T>) -> Result<()> {
+        let key = row.object.key(&self.origin.tenant, &row.internal);
+        let delete = Delete::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(super::key_item(key)))
+            .condition_expression("#version = :read")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":read", n(row.version))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        self.push(
+            Write::Delete(delete.build().map_err(Error::internal)?),
+            Error::Contended,
+        );
+        let mut events = row::events_of(row, self.origin)?;
+        events.iter_mut().try_for_each(|event| self.create(event))
+    }
+
+    /// Commits the writes, and stores the response with them if the request has an idempotency key. Returns the response: that
+    /// of the first request if this one repeats it.
+    ///
+    /// # Errors
+    /// The error of the first write whose condition failed; 400 `idempotency_error` if the key was used with other parameters;
+    /// 403 `authentication_error` if the API key lacks a scope that the first request has needed; `Unavailable` if DynamoDB cannot be
+    /// reached.
+    pub async fn commit<R: AsRef<Response> + From<Response>>(self, response: R) -> Result<R> {
+        let claim = Claim::Response(response.as_ref());
+        let stored = self.commit_claiming(claim).await?;
+        Ok(stored.map_or(response, R::from))
+    }
+
+    /// Commits the writes of background work, which has no response.
+    ///
+    /// # Errors
+    /// The error of the first write whose condition failed; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn commit_without_response(self) -> Result<()> {
+        self.commit(Response::ok(Vec::new())).await.map(drop)
+    }
+
+    /// Commits the writes of a request that starts this transaction and gets its response later. Until then the idempotency
+    /// record refers to the transaction.
+    ///
+    /// # Errors
+    /// `Contended` if the idempotency key was used in the meantime: read what is stored under it. Otherwise as
+    /// [`UnitOfWork::commit`].
+    pub async fn commit_open(mut self, transaction: &Id) -> Result<()> {
+        match self.write(Some(Claim::Open(transaction))).await? {
+            None => Ok(()),
+            Some(CommitFailure::Repeated(_)) => Err(Error::Contended),
+            Some(CommitFailure::Condition(index)) => Err(self.error_of(index)),
+        }
+    }
+
+    /// Commits the writes that end this transaction, and the response of the request that started it.
+    ///
+    /// # Errors
+    /// As [`UnitOfWork::commit`].
+    pub async fn commit_settled(self, transaction: &Id, response: Response) -> Result<Response> {
+        let claim = Claim::Settle(transaction, &response);
+        let stored = self.commit_claiming(claim).await?;
+        Ok(stored.unwrap_or(response))
+    }
+
+    /// Commits the writes and claims the idempotency key. Returns the stored response if the key was claimed before.
+    async fn commit_claiming(mut self, claim: Claim<'_>) -> Result<Option<Response>> {
+        match self.write(Some(claim)).await? {
+            None => Ok(None),
+            Some(CommitFailure::Repeated(record)) => match &self.origin.idempotency {
+                Some(idempotency) => self.store.replay(&record, idempotency).map(Some),
+                None => Err(Error::internal("a repetition without an idempotency key")),
+            },
+            Some(CommitFailure::Condition(index)) => Err(self.error_of(index)),
+        }
+    }
+
+    /// The error of the write with this index.
+    fn error_of(&mut self, index: usize) -> Error {
+        match index < self.writes.len() {
+            true => self.writes.swap_remove(index).1,
+            false => Error::Contended,
+        }
+    }
+
+    /// Sends the writes: a single put by itself, for half the price, everything else as a transaction.
+    pub(super) async fn write(
+        &mut self,
+        claim: Option<Claim<'_>>,
+    ) -> Result<Option<CommitFailure>> {
+        let claim = match (&self.origin.idempotency, claim) {
+            (Some(idempotency), Some(claim)) => {
+                Some(self.store.claim(self.origin, idempotency, claim)?)
+            }
+            _ => None,
+        };
+        match (&self.writes[..], &claim) {
+            ([], None) => Ok(None),
+            ([(Write::Put(put), _)], None) => self.store.put_alone(put).await,
+            _ => self.write_together(claim).await,
+        }
+    }
+
+    async fn write_together(&self, claim: Option<Put>) -> Result<Option<CommitFailure>> {
+        let writes = self
+            .writes
+            .iter()
+            .map(|(write, _)| write.to_transact_item());
+        let claim = claim.map(|put| TransactWriteItem::builder().put(put).build());
+        let claimed_at = claim.is_some().then_some(self.writes.len());
+        let items: Vec<_> = writes.chain(claim).collect();
+        for attempt in 0..TRIES {
+            let sent = self
+                .store
+                .client
+                .transact_write_items()
+                .set_transact_items(Some(items.clone()))
+                .send()
+                .await;
+            let error = match sent {
+                Ok(_) => return Ok(None),
+                Err(error) => error,
+            };
+            match self.failed_condition(&error, claimed_at) {
+                Some(failure) => return Ok(Some(failure)),
+                None if is_collision(&error) => BACKOFF.pause(attempt).await,
+                None if is_invalid(&error) => {
+                    return Err(Error::permanent(DisplayErrorContext(error).to_string()));
+                }
+                None => return Err(client::failure(error)),
+            }
+        }
+        if claimed_at.is_some() {
+            return Err(Error::idempotency_in_flight());
+        }
+        Err(Error::Contended)
+    }
+
+    /// The condition that failed. One that the acting key fails takes precedence over all others, and an idempotency key that was
+    /// claimed before over the rest: then the effect exists already.
+    fn failed_condition(
+        &self,
+        error: &SdkError<TransactWriteItemsError>,
+        claimed_at: Option<usize>,
+    ) -> Option<CommitFailure> {
+        let reasons = reasons(error);
+        let failed = |index: &usize| reasons[*index].code() == Some("ConditionalCheckFailed");
+        let is_of_key = |index: &usize| {
+            let write = self.writes.get(*index);
+            write.is_some_and(|(_, refusal)| refusal.class() == ErrorClass::Unauthenticated)
+        };
+        let mut all = (0..reasons.len()).filter(failed);
+        if let Some(index) = all.clone().find(is_of_key) {
+            return Some(CommitFailure::Condition(index));
+        }
+        match claimed_at.filter(|at| all.clone().any(|index| index == *at)) {
+            Some(at) => {
+                let record = reasons[at].item.clone().unwrap_or_default();
+                Some(CommitFailure::Repeated(record))
+            }
+            None => all.next().map(CommitFailure::Condition),
+        }
+    }
+}
+
+impl Store {
+    /// Sends one conditional put. The SDK repeats a call whose acknowledgement was lost, so a condition that fails because this
+    /// request has written the row already counts as a success.
+    async fn put_alone(&self, put: &Put) -> Result<Option<CommitFailure>> {
+        let call = self
+            .client
+            .put_item()
+            .table_name(&put.table_name)
+            .set_item(Some(put.item.clone()));
+        let sent = call
+            .set_condition_expression(put.condition_expression.clone())
+            .set_expression_attribute_names(put.expression_attribute_names.clone())
+            .set_expression_attribute_values(put.expression_attribute_values.clone())
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        match sent {
+            Ok(_) => Ok(None),
+            Err(SdkError::ServiceError(failure))
+                if failure.err().is_conditional_check_failed_exception() =>
+            {
+                let found = match failure.into_err() {
+                    PutItemError::ConditionalCheckFailedException(found) => found.item,
+                    _ => None,
+                };
+                let ours = found
+                    .as_ref()
+                    .is_some_and(|found| is_same_write(found, &put.item));
+                Ok(if ours {
+                    None
+                } else {
+                    Some(CommitFailure::Condition(0))
+                })
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+}
+
+/// Whether the row that was found was written by this request with this version.
+fn is_same_write(found: &Item, wanted: &Item) -> bool {
+    found.get("request").is_some()
+        && found.get("request") == wanted.get("request")
+        && number(found, "version") == number(wanted, "version")
+}
+
+impl Write {
+    fn to_transact_item(&self) -> TransactWriteItem {
+        let item = TransactWriteItem::builder();
+        match self {
+            Self::Put(put) => item.put(put.clone()),
+            Self::Update(update) => item.update(update.clone()),
+            Self::Delete(delete) => item.delete(delete.clone()),
+            Self::Check(check) => item.condition_check(check.clone()),
+        }
+        .build()
+    }
+}
+
+fn reasons(error: &SdkError<TransactWriteItemsError>) -> &[CancellationReason] {
+    match error.as_service_error() {
+        Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
+            cancelled.cancellation_reasons()
+        }
+        _ => &[],
+    }
+}
+
+/// Whether the transaction collided with another one or was throttled, so that it can succeed when it is repeated.
+fn is_collision(error: &SdkError<TransactWriteItemsError>) -> bool {
+    const PASSING: &[&str] = &[
+        "TransactionConflict",
+        "ThrottlingError",
+        "ProvisionedThroughputExceeded",
+    ];
+    let in_progress = matches!(
+        error.as_service_error(),
+        Some(TransactWriteItemsError::TransactionInProgressException(_))
+    );
+    in_progress
+        || reasons(error)
+            .iter()
+            .any(|reason| reason.code().is_some_and(|code| PASSING.contains(&code)))
+}
+
+/// Whether DynamoDB refuses a write of the transaction as invalid, such as an item that is too large.
+fn is_invalid(error: &SdkError<TransactWriteItemsError>) -> bool {
+    let invalid = ["ValidationError", "ItemCollectionSizeLimitExceeded"];
+    reasons(error)
+        .iter()
+        .any(|reason| reason.code().is_some_and(|code| invalid.contains(&code)))
+}

@@ -1,0 +1,245 @@
+//! Wallets: the money that accounts, drivers and fleets hold with us. A wallet's balance is a member of its owner's row
+//! and moves within the transaction of what it pays for, never below zero.
+//!
+//! An account has one row for both modes, so the money of test mode lies beside the object, not in it.
+
+use aws_sdk_dynamodb::types::Update;
+
+use super::keys::Key;
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Store, key_item, n, s};
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::money::{Currency, Money};
+use kernel::origin::{Mode, Tenant};
+use kernel::time::Timestamp;
+use models::account::Account;
+use models::driver::Driver;
+use models::event::EventType;
+use models::fleet::Fleet;
+use models::payment_method::PaymentMethod;
+use models::stored::Stored;
+
+/// Whose wallet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wallet<'a> {
+    Account(&'a Id),
+    Driver(&'a Id),
+    Fleet(&'a Id),
+}
+
+impl<'a> Wallet<'a> {
+    /// The account, driver or fleet that owns the wallet.
+    pub fn owner(self) -> &'a Id {
+        match self {
+            Self::Account(id) | Self::Driver(id) | Self::Fleet(id) => id,
+        }
+    }
+
+    /// The wallet a payment method of that type pays from: its owner's.
+    pub fn of(method: &'a PaymentMethod, tenant: &'a Tenant) -> Self {
+        match (&method.driver, &method.fleet) {
+            (Some(driver), _) => Self::Driver(driver),
+            (None, Some(fleet)) => Self::Fleet(fleet),
+            (None, None) => Self::Account(&tenant.account),
+        }
+    }
+
+    /// The wallet of an account, a driver or a fleet.
+    pub fn owned_by(id: &'a Id) -> Option<Self> {
+        match id.kind()? {
+            Kind::Account => Some(Self::Account(id)),
+            Kind::Driver => Some(Self::Driver(id)),
+            Kind::Fleet => Some(Self::Fleet(id)),
+            _ => None,
+        }
+    }
+
+    fn key(self, tenant: &'a Tenant) -> Key<'a> {
+        match self {
+            Self::Account(id) => Key::Account { id },
+            Self::Driver(id) | Self::Fleet(id) => Key::Object { tenant, id },
+        }
+    }
+
+    /// Where in the row the balance is.
+    fn balance(self, mode: Mode) -> [&'static str; 2] {
+        match (self, mode) {
+            (Self::Account(_), Mode::Test) => ["internal", "test_wallet_balance"],
+            _ => ["object", "wallet_balance"],
+        }
+    }
+
+    /// Where in the object the currency is.
+    fn currency(self) -> &'static [&'static str] {
+        match self {
+            Self::Account(_) => &["default_currency"],
+            Self::Driver(_) => &["preferences", "currency"],
+            Self::Fleet(_) => &["preferences", "default_currency"],
+        }
+    }
+}
+
+/// The row of a wallet's owner, with the wallet in it.
+#[derive(Debug, Clone)]
+pub enum WalletOwner {
+    Account(Box<Stored<Account>>),
+    Driver(Box<Stored<Driver>>),
+    Fleet(Box<Stored<Fleet>>),
+}
+
+impl WalletOwner {
+    /// The currency of the wallet.
+    pub fn currency(&self) -> Currency {
+        match self {
+            Self::Account(row) => row.object.default_currency,
+            Self::Driver(row) => row.object.preferences.currency,
+            Self::Fleet(row) => row.object.preferences.default_currency,
+        }
+    }
+
+    fn balance(&self, mode: Mode) -> i64 {
+        match self {
+            Self::Account(row) => row.seen_in(mode).wallet_balance,
+            Self::Driver(row) => row.object.wallet_balance,
+            Self::Fleet(row) => row.object.wallet_balance,
+        }
+    }
+
+    /// Adds money to the wallet of that mode.
+    pub fn credit(&mut self, mode: Mode, amount: i64, now: Timestamp) {
+        let (balance, updated) = match self {
+            Self::Account(row) => match mode {
+                Mode::Test => (
+                    &mut row.internal.test_wallet_balance,
+                    &mut row.object.updated,
+                ),
+                Mode::Live => (&mut row.object.wallet_balance, &mut row.object.updated),
+            },
+            Self::Driver(row) => (&mut row.object.wallet_balance, &mut row.object.updated),
+            Self::Fleet(row) => (&mut row.object.wallet_balance, &mut row.object.updated),
+        };
+        *balance += amount;
+        *updated = now;
+    }
+}
+
+impl Store {
+    /// The balance of a wallet, read consistently; none if its owner was deleted.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn funds(&self, tenant: &Tenant, wallet: Wallet<'_>) -> Result<Option<Money>> {
+        let owner = self.wallet_owner(tenant, wallet).await?;
+        Ok(owner.map(|owner| Money::new(owner.balance(tenant.mode), owner.currency())))
+    }
+
+    /// Reads the owner of a wallet to write it; `None` if it was deleted.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn wallet_owner(
+        &self,
+        tenant: &Tenant,
+        wallet: Wallet<'_>,
+    ) -> Result<Option<WalletOwner>> {
+        Ok(match wallet {
+            Wallet::Account(id) => {
+                let row = self.find::<Account>(tenant, id).await?;
+                row.map(|row| WalletOwner::Account(Box::new(row)))
+            }
+            Wallet::Driver(id) => {
+                let row = self.find::<Driver>(tenant, id).await?;
+                row.map(|row| WalletOwner::Driver(Box::new(row)))
+            }
+            Wallet::Fleet(id) => {
+                let row = self.find::<Fleet>(tenant, id).await?;
+                row.map(|row| WalletOwner::Fleet(Box::new(row)))
+            }
+        })
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Saves the owner of a wallet that was credited. The commit fails if it was written since it was read.
+    ///
+    /// # Errors
+    /// `Internal` if the row cannot be written as an item.
+    pub fn save_wallet_owner(&mut self, owner: &mut WalletOwner) -> Result<()> {
+        match owner {
+            WalletOwner::Account(row) => self.save(row),
+            WalletOwner::Driver(row) => {
+                row.record(EventType::DriverUpdated);
+                self.save(row)
+            }
+            WalletOwner::Fleet(row) => {
+                row.record(EventType::FleetUpdated);
+                self.save(row)
+            }
+        }
+    }
+
+    /// Adds money to a wallet of that currency. The owner's row may not be written otherwise in the same transaction.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn credit(&mut self, wallet: Wallet<'_>, money: Money, refusal: Error) -> Result<()> {
+        self.move_money(wallet, money, false, refusal)
+    }
+
+    /// Takes money from a wallet of that currency, as long as there is enough. The owner's row may not be written
+    /// otherwise in the same transaction.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn debit(&mut self, wallet: Wallet<'_>, money: Money, refusal: Error) -> Result<()> {
+        self.move_money(wallet, money, true, refusal)
+    }
+
+    fn move_money(
+        &mut self,
+        wallet: Wallet<'_>,
+        money: Money,
+        out: bool,
+        refusal: Error,
+    ) -> Result<()> {
+        let [place, balance] = wallet.balance(self.origin.tenant.mode);
+        let currency: Vec<String> = (0..wallet.currency().len())
+            .map(|depth| format!("#c{depth}"))
+            .collect();
+        let mut condition = format!("#object.{} = :currency", currency.join("."));
+        if out {
+            condition.push_str(" AND #place.#balance >= :amount");
+        }
+        let by = if out { -money.amount } else { money.amount };
+        let mut update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(wallet.key(&self.origin.tenant))))
+            .update_expression(
+                "SET #place.#balance = if_not_exists(#place.#balance, :zero) + :by, #object.#updated = :now, \
+                 #version = #version + :one REMOVE events",
+            )
+            .condition_expression(condition)
+            .expression_attribute_names("#object", "object")
+            .expression_attribute_names("#place", place)
+            .expression_attribute_names("#balance", balance)
+            .expression_attribute_names("#updated", "updated")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":by", n(by))
+            .expression_attribute_values(":zero", n(0))
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":now", s(self.origin.now.to_string()))
+            .expression_attribute_values(":currency", s(money.currency.as_str()));
+        for (name, part) in currency.into_iter().zip(wallet.currency()) {
+            update = update.expression_attribute_names(name, *part);
+        }
+        if out {
+            update = update.expression_attribute_values(":amount", n(money.amount));
+        }
+        self.push(
+            Write::Update(update.build().map_err(Error::internal)?),
+            refusal,
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! Authentication: the bearer key, the account it may act in, and a cache that spares the table most of the looking up.
+//!
+//! A key is valid only while its account and every account above that are open, so authentication needs the key's row, its
+//! account's row, and the rows of the accounts above. The key names its account, so the first two are one call. A parent
+//! never changes, so the others follow one by one: one call for each level. All of them are believed for a minute, so a
+//! revocation and a change of an account's status hold on every instance after that at the latest, whatever was made
+//! within that minute, and most requests read nothing. Nothing is copied from accounts to keys, so no key can be missed.
+
+use axum::http::{HeaderMap, header};
+
+use kernel::cache::TtlCache;
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use kernel::time::{MINUTE, SignedDuration, Timestamp};
+use kernel::version::CURRENT;
+use models::account::{Account, AccountStatus};
+use models::api_key::{ActingKey, ApiKey, Rights, Secret};
+use models::stored::Stored;
+use table::Store;
+
+/// How long a key or an account is believed to be as it was.
+const BELIEVED: SignedDuration = MINUTE;
+
+/// How many entries are remembered.
+const MAX_ENTRIES: usize = 10_000;
+
+/// The most accounts above one another that authentication follows. Accounts of this service nest less deeply.
+const MAX_LINEAGE: usize = 32;
+
+/// The header by which a parent acts inside a child.
+const ACT_IN: &str = "service-account";
+
+/// Who a request is from.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    /// The account the request acts in, and the key's mode.
+    pub tenant: Tenant,
+    pub key: ActingKey,
+    /// The account the request acts in, its parent, the parent's parent, and so on, each in the key's mode.
+    pub lineage: Vec<Tenant>,
+    /// Whether one of these accounts is suspended: the request may only read.
+    pub suspended: bool,
+    /// The version of the account the request acts in.
+    pub version: String,
+    /// Whether `Service-Account` names an account that is neither the key's own nor its child: a 404, once it is known that
+    /// the path exists.
+    pub account_mismatch: bool,
+}
+
+/// What authentication needs of an account.
+#[derive(Debug, Clone)]
+struct KnownAccount {
+    parent: Option<Id>,
+    status: AccountStatus,
+    version: String,
+}
+
+impl From<Stored<Account>> for KnownAccount {
+    fn from(row: Stored<Account>) -> Self {
+        Self {
+            parent: row.internal.parent,
+            status: row.object.status,
+            version: row.internal.version.unwrap_or_else(|| CURRENT.to_owned()),
+        }
+    }
+}
+
+/// An account and the accounts above it.
+struct Lineage {
+    tenants: Vec<Tenant>,
+    /// The strictest status among them.
+    status: AccountStatus,
+}
+
+/// Keys and accounts as they were read, keys by the hashes of their secrets. Keys that do not exist are kept apart: however many of
+/// them are tried, no other key is read again for it.
+pub struct KeyRing {
+    keys: TtlCache<String, Stored<ApiKey>>,
+    unknown_keys: TtlCache<String, ()>,
+    accounts: TtlCache<Id, KnownAccount>,
+}
+
+impl Default for KeyRing {
+    fn default() -> Self {
+        Self {
+            keys: TtlCache::new(BELIEVED, MAX_ENTRIES),
+            unknown_keys: TtlCache::new(BELIEVED, MAX_ENTRIES),
+            accounts: TtlCache::new(BELIEVED, MAX_ENTRIES),
+        }
+    }
+}
+
+/// Authenticates a request.
+///
+/// # Errors
+/// 401 for a key that is missing, malformed, unknown, expired or revoked, or whose account, or an account above that, is
+/// closed.
+pub async fn authenticate(
+    store: &Store,
+    keys: &KeyRing,
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Result<Principal> {
+    let (secret, own) = sent_key(headers)?;
+    let key = keys.key(store, &own, &secret, now).await?;
+    let key = key.filter(|key| !key.object.is_expired(now));
+    let key = key.ok_or_else(|| {
+        Error::unauthenticated("This API key does not exist, has expired or was revoked.")
+    })?;
+    let lineage = keys.lineage(store, &own, now).await?;
+    if lineage.status == AccountStatus::Closed {
+        return Err(Error::unauthenticated(
+            "The account of this API key is closed.",
+        ));
+    }
+    let mut principal = Principal {
+        tenant: own.clone(),
+        key: ActingKey {
+            account: own.account.clone(),
+            hash: key.internal.hash,
+            rights: Rights::of(key.object.scopes),
+            expires_at: key.object.expires_at,
+        },
+        lineage: lineage.tenants,
+        suspended: lineage.status == AccountStatus::Suspended,
+        version: key.internal.version.unwrap_or_else(|| CURRENT.to_owned()),
+        account_mismatch: false,
+    };
+    if let Some(header) = headers.get(ACT_IN) {
+        let account = Id::from(header.to_str().unwrap_or_default());
+        act_in(store, keys, &mut principal, account, now).await?;
+    }
+    Ok(principal)
+}
+
+/// Lets a request act in the account that `Service-Account` names: the key's own, or a child of it that is not closed.
+async fn act_in(
+    store: &Store,
+    keys: &KeyRing,
+    principal: &mut Principal,
+    id: Id,
+    now: Timestamp,
+) -> Result<()> {
+    let own = principal.tenant.account.clone();
+    let known = match id.is(Kind::Account) {
+        true => {
+            let account = keys.account(store, &principal.tenant, &id, now);
+            account.await?
+        }
+        false => None,
+    };
+    let is_child = |known: &KnownAccount| {
+        known.parent.as_ref() == Some(&own) && known.status != AccountStatus::Closed
+    };
+    let Some(known) = known.filter(|known| id == own || is_child(known)) else {
+        principal.account_mismatch = true;
+        return Ok(());
+    };
+    principal.version = known.version;
+    if id != own {
+        principal.suspended |= known.status == AccountStatus::Suspended;
+        principal.tenant.account = id;
+        principal.lineage.insert(0, principal.tenant.clone());
+    }
+    Ok(())
+}
+
+/// The key that a request was sent with, and the tenant that it names.
+fn sent_key(headers: &HeaderMap) -> Result<(Secret, Tenant)> {
+    let header = headers.get(header::AUTHORIZATION).ok_or_else(|| {
+        Error::unauthenticated("No API key: send the header Authorization: Bearer <API_KEY>.")
+    })?;
+    let key = header
+        .to_str()
+        .ok()
+        .and_then(bearer)
+        .and_then(Secret::parse);
+    key.ok_or_else(|| Error::unauthenticated("This is not an API key, or it has a typing error."))
+}
+
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, key) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+}
+
+impl KeyRing {
+    /// Whether a request has a key that was read within the last minute and is valid.
+    pub fn has_valid_key(&self, headers: &HeaderMap, now: Timestamp) -> bool {
+        let key = sent_key(headers).ok();
+        let key = key.and_then(|(secret, _)| self.keys.get(&secret.hash(), now));
+        key.is_some_and(|key| !key.object.is_expired(now))
+    }
+
+    async fn key(
+        &self,
+        store: &Store,
+        tenant: &Tenant,
+        secret: &Secret,
+        now: Timestamp,
+    ) -> Result<Option<Stored<ApiKey>>> {
+        let hash = secret.hash();
+        if let Some(known) = self.keys.get(&hash, now) {
+            return Ok(Some(known));
+        }
+        if self.unknown_keys.get(&hash, now).is_some() {
+            return Ok(None);
+        }
+        let (key, account) = store.api_key(tenant, secret).await?;
+        if let Some(account) = account {
+            let known = KnownAccount::from(account);
+            self.accounts.insert(tenant.account.clone(), known, now);
+        }
+        if key
+            .as_ref()
+            .is_some_and(|key| key.object.is_use_worth_noting(now))
+            && let Err(error) = store.note_use(tenant, secret, now).await
+        {
+            // The hour of last use is a courtesy: the request goes on without it.
+            tracing::warn!(account.id = %tenant.account, %error, "the use of a key was not noted");
+        }
+        match &key {
+            Some(key) => self.keys.insert(hash, key.clone(), now),
+            None => self.unknown_keys.insert(hash, (), now),
+        }
+        Ok(key)
+    }
+
+    /// The API version of an account, used where a request names none.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn version(&self, store: &Store, tenant: &Tenant, now: Timestamp) -> Result<String> {
+        let account = self.account(store, tenant, &tenant.account, now).await?;
+        Ok(account.map_or_else(|| CURRENT.to_owned(), |account| account.version))
+    }
+
+    /// Whether there is an account of that id: one that was erased is gone.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn has_account(
+        &self,
+        store: &Store,
+        tenant: &Tenant,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let account = self.account(store, tenant, &tenant.account, now).await?;
+        Ok(account.is_some())
+    }
+
+    /// Forgets an account whose status was changed, so that the change holds at once on this instance.
+    pub fn forget_account(&self, id: &Id) {
+        self.accounts.remove(id);
+    }
+
+    /// Forgets a key that was revoked, so that the revocation holds at once on this instance.
+    pub fn forget_key(&self, hash: &str) {
+        self.keys.remove(hash);
+    }
+
+    /// An account and the accounts above it.
+    ///
+    /// # Errors
+    /// 401 if one of them does not exist.
+    async fn lineage(&self, store: &Store, tenant: &Tenant, now: Timestamp) -> Result<Lineage> {
+        let (mut tenants, mut status) = (Vec::new(), AccountStatus::Active);
+        let mut next = Some(tenant.account.clone());
+        while let Some(id) = next
+            && tenants.len() < MAX_LINEAGE
+        {
+            let account = self.account(store, tenant, &id, now).await?;
+            let account = account.ok_or_else(|| {
+                Error::unauthenticated("The account of this API key does not exist.")
+            })?;
+            status = status.max(account.status);
+            next = account.parent;
+            tenants.push(Tenant {
+                account: id,
+                mode: tenant.mode,
+            });
+        }
+        Ok(Lineage { tenants, status })
+    }
+
+    async fn account(
+        &self,
+        store: &Store,
+        context: &Tenant,
+        id: &Id,
+        now: Timestamp,
+    ) -> Result<Option<KnownAccount>> {
+        if let Some(known) = self.accounts.get(id, now) {
+            return Ok(Some(known));
+        }
+        let Some(row) = store.find::<Account>(context, id).await? else {
+            return Ok(None);
+        };
+        let known = KnownAccount::from(row);
+        self.accounts.insert(id.clone(), known.clone(), now);
+        Ok(Some(known))
+    }
+}

@@ -1,0 +1,256 @@
+//! The body of a request as a type: JSON, at most 256 KiB and 16 levels deep, without unknown members.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use futures::StreamExt as _;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_path_to_error::Segment;
+use utoipa::ToSchema;
+
+use super::errors::Rejection;
+use super::strict::Strict;
+use kernel::error::{Code, Error, Result, excerpt};
+use models::body::RequestBody;
+
+/// The largest body, in bytes.
+pub const MAX_BODY: usize = 256 * 1024;
+const MAX_DEPTH: usize = 16;
+
+/// A body that is read as `T`. An empty one counts as `{}`.
+pub struct Body<T>(pub T);
+
+/// The body of an action that takes none.
+#[derive(serde::Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+impl RequestBody for Nothing {}
+
+impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
+    type Rejection = Rejection;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Rejection> {
+        let json = is_json(request.headers());
+        let bytes = collect(request.into_body()).await?;
+        if !json && !bytes.is_empty() {
+            let message = "The body must have the content type application/json.";
+            return Err(Error::malformed(message).into());
+        }
+        Ok(Self(read(&bytes, T::INVALID)?))
+    }
+}
+
+/// Reads a body to its end. Whoever serves the request limits the time that the client has for it.
+///
+/// # Errors
+/// 400 if the body is larger than 256 KiB; 408 if it does not arrive completely.
+pub async fn collect(body: axum::body::Body) -> Result<Bytes> {
+    let mut parts = body.into_data_stream();
+    let mut whole = Vec::new();
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|_| Error::request_timeout())?;
+        if whole.len() + part.len() > MAX_BODY {
+            return Err(Error::malformed("The body is larger than 256 KiB."));
+        }
+        whole.extend_from_slice(&part);
+    }
+    Ok(whole.into())
+}
+
+/// Whether the content type is `application/json`, with or without parameters.
+pub fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    value
+        .split(';')
+        .next()
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// 400: no JSON, no object, too deep, an unknown, missing or wrong member; `param` is its path.
+pub fn read<T: DeserializeOwned>(bytes: &[u8], invalid: Option<Code>) -> Result<T> {
+    let text = if bytes.is_empty() { b"{}" } else { bytes };
+    if depth(text) > MAX_DEPTH {
+        return Err(Error::malformed(
+            "The body is nested more than 16 levels deep.",
+        ));
+    }
+    let value: Value = serde_json::from_slice(text)
+        .map_err(|error| Error::malformed(format!("The body is not valid JSON: {error}.")))?;
+    if !value.is_object() {
+        return Err(Error::malformed("The body must be a JSON object."));
+    }
+    serde_path_to_error::deserialize(Strict(value)).map_err(|error| at_fault(&error, invalid))
+}
+
+/// The error of a body that cannot be read: the path of the member, and what is wrong with it.
+fn at_fault(error: &serde_path_to_error::Error<serde_json::Error>, invalid: Option<Code>) -> Error {
+    let message = error.inner().to_string();
+    let path = path_of(error.path());
+    let named = |prefix: &str| message.strip_prefix(prefix)?.split('`').next().map(excerpt);
+    let within = |name: &str| match path.as_str() {
+        "." | "" => name.to_owned(),
+        path if path == name || path.ends_with(&format!(".{name}")) => path.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    if let Some(name) = named("unknown field `") {
+        return Error::invalid(within(&name), "unknown field");
+    }
+    if let Some(name) = named("missing field `") {
+        return Error::invalid(within(&name), "is required").coded(invalid);
+    }
+    Error::invalid(path, shortened(message)).coded(invalid)
+}
+
+/// The path of a member, with at most 64 characters of each name that the client chose.
+fn path_of(path: &serde_path_to_error::Path) -> String {
+    let mut shown = String::new();
+    for segment in path.iter() {
+        match segment {
+            Segment::Seq { index } => shown += &format!("[{index}]"),
+            Segment::Map { key: name } | Segment::Enum { variant: name } => {
+                if !shown.is_empty() {
+                    shown.push('.');
+                }
+                shown += &excerpt(name);
+            }
+            Segment::Unknown => {}
+        }
+    }
+    shown
+}
+
+/// The message of a failed reading, with at most 64 characters of the value that was sent. Such a value stands between
+/// backticks or quotation marks before `, expected`.
+fn shortened(message: String) -> String {
+    let Some(begin) = message.find(['`', '"']) else {
+        return message;
+    };
+    let quote = &message[begin..=begin];
+    let begin = begin + 1;
+    let end = message.rfind(&format!("{quote}, expected"));
+    let end = end.filter(|end| *end >= begin).unwrap_or(message.len());
+    let sent = excerpt(&message[begin..end]);
+    format!("{}{sent}{}", &message[..begin], &message[end..])
+}
+
+/// How deep brackets are nested, those inside strings aside.
+fn depth(text: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use models::reservation::NewReservation;
+
+    fn fault(body: &str) -> (Option<Code>, Option<String>, String) {
+        match read::<NewReservation>(body.as_bytes(), NewReservation::INVALID).unwrap_err() {
+            Error::Client(refusal) => (refusal.code, refusal.param, refusal.message.into_owned()),
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn the_member_at_fault_is_named_by_its_path() {
+        let coded = Some(Code::ReservationInvalidInput);
+        let body = r#"{"driver": "d", "vehicle": "v", "ideal_start": "2026-03-01T10:00:00Z", "ideal_end": "2026-03-01T10:00:00Z",
+            "connector_type": ["CCS", "X"], "location": {"latitude": 1, "longitude": 1, "radius": 1}}"#;
+        let (code, param, message) = fault(body);
+        assert_eq!(
+            (code, param.as_deref()),
+            (coded, Some("connector_type[1]")),
+            "{message}"
+        );
+        let body = body.replace(r#""CCS", "X""#, r#""CCS""#);
+        assert_eq!(
+            fault(&body.replace("\"radius\": 1", "\"radius\": \"far\""))
+                .1
+                .as_deref(),
+            Some("location.radius")
+        );
+        assert_eq!(
+            fault(&body.replace(", \"radius\": 1", "")).1.as_deref(),
+            Some("location.radius")
+        );
+        let (code, param, _) = fault(&body.replace("\"radius\": 1", "\"radius\": 1, \"x\": 1"));
+        assert_eq!((code, param.as_deref()), (None, Some("location.x")));
+        assert_eq!(fault("{}").1.as_deref(), Some("driver"));
+        assert_eq!(
+            fault(&body.replace("2026-03-01T10:00:00Z", "soon"))
+                .1
+                .as_deref(),
+            Some("ideal_end")
+        );
+    }
+
+    #[test]
+    fn at_most_64_characters_of_what_was_sent_are_repeated() {
+        let long = "x".repeat(100_000);
+        let (_, param, message) = fault(&format!(r#"{{"{long}": 1}}"#));
+        assert_eq!(param, Some(format!("{}…", "x".repeat(63))));
+        assert_eq!(message, "unknown field");
+        for body in [
+            format!(r#"{{"metadata": {{"{long}": 1}}}}"#),
+            format!(r#"{{"metadata": {{"{}": 1}}}}"#, "a.".repeat(50_000)),
+            format!(r#"{{"connector_type": ["{long}"]}}"#),
+            format!(r#"{{"connector_type": "{long}"}}"#),
+            format!(
+                r#"{{"connector_type": ["`{}"]}}"#,
+                "`, expected".repeat(9_000)
+            ),
+            format!(r#"{{"location": "{long}"}}"#),
+            format!(r#"{{"ideal_start": "{long}"}}"#),
+            format!(r#"{{"location": {{"{long}": 1}}}}"#),
+        ] {
+            let (_, param, message) = fault(&body);
+            let param = param.unwrap_or_default();
+            assert!(param.chars().count() <= 80, "{param}");
+            assert!(message.chars().count() <= 200, "{message}");
+        }
+        let (_, param, message) = fault(r#"{"connector_type": ["CSS"]}"#);
+        assert_eq!(param.as_deref(), Some("connector_type[0]"));
+        assert!(
+            message.starts_with("unknown variant `CSS`, expected"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_object_is_malformed() {
+        for body in ["[]", "null", "{", "{} {}", "\"\\ud800\"", "\u{feff}{}"] {
+            assert_eq!(fault(body).0, None, "{body}");
+            assert_eq!(fault(body).1, None, "{body}");
+        }
+    }
+
+    #[test]
+    fn depth_counts_brackets_outside_strings() {
+        assert_eq!(depth(br#"{"a": [1, {"b": "]}}[[["}]}"#), 3);
+        assert_eq!(depth(br#""\"[[""#), 0);
+        let deep = format!("{}{}", "[".repeat(17), "]".repeat(17));
+        assert!(fault(&deep).2.contains("16 levels"));
+    }
+}

@@ -1,0 +1,215 @@
+//! Errors as HTTP responses.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response as HttpResponse};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use kernel::error::{ClientError, Code, Error, ErrorClass, ErrorType};
+use kernel::id::Id;
+use kernel::response::Response;
+
+/// How long a client should wait after a 503, in seconds.
+const RETRY_AFTER: u64 = 1;
+
+/// The message of a request that was interrupted before it charged.
+const NOT_CHARGED: &str =
+    "The request could not be completed. It charged nothing and can be repeated.";
+
+/// The message of a request that was interrupted when it may have charged.
+const OUTCOME_OPEN: &str = "It is not certain yet whether the payment method was charged. The service settles this by itself: \
+    retrieve the transaction named in `transaction` for the outcome. If there is no such transaction, nothing was charged. \
+    Repeating the request with the same Idempotency-Key is safe; a request without a key would be a second payment.";
+
+/// The HTTP status of an error.
+pub fn status(class: ErrorClass) -> u16 {
+    match class {
+        ErrorClass::Invalid => 400,
+        ErrorClass::Unauthenticated => 401,
+        ErrorClass::PaymentDeclined => 402,
+        ErrorClass::Forbidden => 403,
+        ErrorClass::NotFound => 404,
+        ErrorClass::MethodNotAllowed => 405,
+        ErrorClass::TimedOut => 408,
+        ErrorClass::Conflict => 409,
+        ErrorClass::RateLimited => 429,
+        ErrorClass::Internal => 500,
+        ErrorClass::Unavailable => 503,
+    }
+}
+
+/// An error that the edge renders with the request id.
+#[derive(Clone)]
+pub struct ErrorExtension(pub Arc<Error>);
+
+/// Why an argument of a handler cannot be made of a request.
+pub struct Rejection(Error);
+
+impl From<Error> for Rejection {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Rejection {
+    fn into_response(self) -> HttpResponse {
+        refused(self.0)
+    }
+}
+
+/// An error as an HTTP response, whose body the edge writes.
+pub fn refused(error: Error) -> HttpResponse {
+    let mut response = StatusCode::from_u16(status(error.class()))
+        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        .into_response();
+    response
+        .extensions_mut()
+        .insert(ErrorExtension(Arc::new(error)));
+    response
+}
+
+/// The response of an operation as an HTTP response.
+pub fn shown(response: Response) -> HttpResponse {
+    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let content_type = [(header::CONTENT_TYPE, "application/json")];
+    let mut shown = (status, content_type, response.body).into_response();
+    if response.replayed {
+        shown
+            .headers_mut()
+            .insert("idempotent-replayed", HeaderValue::from_static("true"));
+    }
+    shown
+}
+
+/// The answer that shows an error, with the id of the request it ended. Documentation lies under `base_url`.
+pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
+    let status = status(error.class());
+    let plain = |kind, message: &'static str| ClientError {
+        class: error.class(),
+        kind,
+        code: None,
+        message: message.into(),
+        param: None,
+        details: Vec::new(),
+    };
+    let refusal = match error {
+        Error::Client(refusal) => (**refusal).clone(),
+        Error::RateLimited { .. } => ClientError {
+            code: Some(Code::RateLimitExceeded),
+            ..plain(
+                ErrorType::RateLimit,
+                "Too many requests; wait as long as Retry-After says.",
+            )
+        },
+        Error::Contended | Error::Unavailable(_) => plain(
+            ErrorType::Api,
+            "The service is busy; nothing was changed that a repetition could not finish. Try again.",
+        ),
+        Error::Internal(_) => plain(ErrorType::Api, "internal error"),
+        Error::PaymentInterrupted { transaction, .. } => match transaction {
+            None => plain(ErrorType::Api, NOT_CHARGED),
+            Some(id) => ClientError {
+                details: vec![("transaction", id.to_string())],
+                ..plain(ErrorType::Api, OUTCOME_OPEN)
+            },
+        },
+    };
+    let mut body = Map::from_iter([
+        ("object".to_owned(), json!("error")),
+        ("type".to_owned(), json!(refusal.kind.as_str())),
+        ("code".to_owned(), json!(refusal.code.map(Code::as_str))),
+        ("message".to_owned(), json!(refusal.message)),
+        ("param".to_owned(), json!(refusal.param)),
+        ("request".to_owned(), json!(request)),
+        ("status".to_owned(), json!(status)),
+        (
+            "doc_url".to_owned(),
+            json!(refusal.code.map(|code| doc_url(base_url, code))),
+        ),
+    ]);
+    for (name, value) in refusal.details {
+        body.insert(name.to_owned(), Value::String(value));
+    }
+    Response {
+        status,
+        body: Value::Object(body).to_string().into_bytes(),
+        remembered: None,
+        confidential: false,
+        replayed: false,
+    }
+}
+
+fn doc_url(base_url: &str, code: Code) -> String {
+    format!("{base_url}/docs/errors#{}", code.as_str().replace('_', "-"))
+}
+
+/// `Retry-After`, for the errors that have one. A request that may have charged has none, so that no client repeats it
+/// automatically.
+pub fn retry_after(error: &Error) -> Option<u64> {
+    match error {
+        Error::PaymentInterrupted {
+            transaction: None,
+            cause,
+        } => retry_after(cause),
+        Error::RateLimited { retry_after } => Some(*retry_after),
+        Error::Contended | Error::Unavailable(_) => Some(RETRY_AFTER),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Kind;
+
+    #[test]
+    fn an_error_has_the_shape_of_the_specification() {
+        let request = Id::from_number(Kind::Request, 1);
+        let body = answer(&Error::not_found(Kind::Fleet), &request, "https://x").body;
+        let want = json!({"object": "error", "type": "invalid_request_error", "code": "fleet_not_found",
+            "message": "No such fleet.", "param": "fleet", "request": request, "status": 404,
+            "doc_url": "https://x/docs/errors#fleet-not-found"});
+        assert_eq!(serde_json::from_slice::<Value>(&body).unwrap(), want);
+    }
+
+    #[test]
+    fn an_interrupted_payment_says_what_is_certain_and_invites_no_second_one() {
+        let show = |transaction: Option<Id>, cause| {
+            let error = Error::PaymentInterrupted {
+                transaction,
+                cause: Box::new(cause),
+            };
+            let body = answer(&error, &Id::from_number(Kind::Request, 1), "https://x").body;
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            (body, retry_after(&error))
+        };
+        let (body, retry) = show(None, Error::Contended);
+        assert_eq!((&body["status"], retry), (&json!(503), Some(RETRY_AFTER)));
+        assert_eq!(body.get("transaction"), None);
+        assert!(
+            body["message"]
+                .as_str()
+                .unwrap()
+                .contains("charged nothing")
+        );
+        let id = Id::from_number(Kind::Transaction, 1);
+        for (cause, status) in [(Error::Contended, 503), (Error::internal("swordfish"), 500)] {
+            let (body, retry) = show(Some(id.clone()), cause);
+            assert_eq!((&body["status"], retry), (&json!(status), None));
+            assert_eq!(body["transaction"], json!(id));
+            let message = body["message"].as_str().unwrap();
+            assert!(message.contains("not certain") && !message.contains("swordfish"));
+        }
+    }
+
+    #[test]
+    fn an_internal_error_keeps_its_cause_to_itself() {
+        let body = answer(
+            &Error::internal("the password is swordfish"),
+            &Id::from_number(Kind::Request, 1),
+            "https://x",
+        )
+        .body;
+        assert!(!String::from_utf8(body).unwrap().contains("swordfish"));
+    }
+}

@@ -1,0 +1,24 @@
+//! The edge: who may call, how often, with what, and how answers and errors look.
+
+pub mod auth;
+pub mod body;
+pub mod deployment;
+pub mod edge;
+pub mod errors;
+pub mod expand;
+pub mod list;
+pub mod metrics;
+pub mod page_token;
+pub mod query;
+pub mod rate_limit;
+pub mod request_context;
+pub mod route;
+pub mod settings;
+pub mod source;
+pub mod strict;
+
+pub use body::Body;
+pub use list::ListQuery;
+pub use query::{Created, Query};
+pub use request_context::{PathId, RequestContext};
+pub use route::{Conditional, Method, Route};

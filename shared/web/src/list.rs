@@ -1,0 +1,228 @@
+//! Lists: what a request asks for, and the page it gets.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRef, FromRequestParts, OriginalUri};
+use axum::http::request::Parts;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::edge::Edge;
+use super::errors::Rejection;
+use super::page_token::{Binding, PagePosition};
+use super::query::{QueryString, Whole};
+use super::request_context::RequestContext;
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use kernel::response::{Reply, Response};
+use kernel::size::Size;
+use table::list::{Cursor, Page, PageRequest};
+use table::row::Record;
+
+/// Which page of a list a request asks for, and how many objects it holds at most.
+#[derive(Debug, Clone)]
+pub struct ListQuery {
+    query: QueryString,
+    path: String,
+    limit: usize,
+    page: Option<String>,
+    page_secret: Vec<u8>,
+}
+
+/// The query names that every list knows.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct Paging {
+    /// How many objects a page holds.
+    #[schema(default = 10)]
+    limit: Option<Whole<1, 100>>,
+    /// A token from `next_page_url` or `previous_page_url`.
+    page: Option<String>,
+}
+
+/// A page of a list, as it is answered.
+#[derive(Debug, Serialize)]
+struct ListBody<T> {
+    data: Vec<T>,
+    next_page_url: Option<String>,
+    previous_page_url: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ListQuery
+where
+    Arc<Edge>: FromRef<S>,
+{
+    type Rejection = Rejection;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Rejection> {
+        let query = QueryString::of(parts);
+        let Paging { limit, page } = query.read()?;
+        let path = parts
+            .extensions
+            .get::<OriginalUri>()
+            .map_or_else(|| parts.uri.path(), |uri| uri.0.path())
+            .to_owned();
+        Ok(Self {
+            query,
+            path,
+            limit: limit.map_or(10, |Whole(limit)| limit as usize),
+            page,
+            page_secret: Arc::<Edge>::from_ref(state)
+                .settings
+                .page_secret()?
+                .to_owned(),
+        })
+    }
+}
+
+impl ListQuery {
+    /// The requested part of the list.
+    ///
+    /// # Errors
+    /// 400 for a token that is malformed, edited or foreign.
+    pub fn page_request(&self, tenant: &Tenant, kind: Kind) -> Result<PageRequest> {
+        Ok(PageRequest {
+            from: self.from(tenant, kind)?,
+            ..PageRequest::first(self.limit)
+        })
+    }
+
+    /// The requested number of rows.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Where the page begins.
+    ///
+    /// # Errors
+    /// 400 for a token that is malformed, edited or foreign.
+    pub fn from<C: PagePosition>(&self, tenant: &Tenant, kind: Kind) -> Result<Cursor<C>> {
+        let Some(token) = &self.page else {
+            return Ok(Cursor::Newest);
+        };
+        self.binding(tenant, &self.query.filters())
+            .open(&self.page_secret, token, kind)
+            .ok_or_else(|| Error::invalid("page", "not a page token of this list"))
+    }
+
+    fn binding<'a>(&'a self, tenant: &'a Tenant, filters: &'a [(&'a str, &'a str)]) -> Binding<'a> {
+        Binding {
+            tenant,
+            path: &self.path,
+            filters,
+        }
+    }
+
+    /// The response that shows a page of objects.
+    ///
+    /// # Errors
+    /// `Internal` if an object has no JSON representation.
+    pub fn respond<T: Record>(
+        &self,
+        context: &RequestContext,
+        found: Page<T>,
+    ) -> Result<Reply<Page<T>>> {
+        self.answer(context, found, T::id, T::KIND)
+    }
+
+    /// The answer that shows a page.
+    ///
+    /// # Errors
+    /// `Internal` if the rows have no JSON representation.
+    pub fn answer<T: Serialize>(
+        &self,
+        context: &RequestContext,
+        found: Page<T>,
+        id: impl Fn(&T) -> &Id,
+        kind: Kind,
+    ) -> Result<Reply<Page<T>>> {
+        let placed = found.try_map(|row| Ok((id(&row).clone(), row)))?;
+        self.answer_in_order(context, placed, kind)
+    }
+
+    /// The answer that shows a page of rows, each with where it stands in the list. A page that Lambda could not return
+    /// ends earlier: the rows left out, which are those farthest from where the page began, are on the page after it.
+    ///
+    /// # Errors
+    /// `Internal` if the rows have no JSON representation.
+    pub fn answer_in_order<T: Serialize, C: PagePosition + Clone>(
+        &self,
+        context: &RequestContext,
+        found: Page<(C, T)>,
+        kind: Kind,
+    ) -> Result<Reply<Page<T>>> {
+        let mut found = found;
+        let answer = self.page_of(context, &found, kind)?;
+        if is_returnable(&answer.as_ref().body) {
+            return Ok(answer);
+        }
+        let backward = matches!(self.from::<C>(context.tenant(), kind)?, Cursor::Before(_));
+        let mut room = MAX_PAGE;
+        found.keep_while(backward, |(_, row)| {
+            let size = Size::of(row)?;
+            let fits = size.escaped < room;
+            room = room.saturating_sub(size.escaped + 1);
+            Ok(fits)
+        })?;
+        self.page_of(context, &found, kind)
+    }
+
+    fn page_of<T: Serialize, C: PagePosition + Clone>(
+        &self,
+        context: &RequestContext,
+        found: &Page<(C, T)>,
+        kind: Kind,
+    ) -> Result<Reply<Page<T>>> {
+        let at = |row: Option<&(C, T)>, place: fn(C) -> Cursor<C>| {
+            self.url(context, &place(row?.0.clone()), kind)
+        };
+        let next_page_url = if found.older {
+            at(found.rows.last(), Cursor::After)
+        } else {
+            None
+        };
+        let previous_page_url = if found.newer {
+            at(found.rows.first(), Cursor::Before)
+        } else {
+            None
+        };
+        let body = context.respond(&ListBody {
+            data: found.rows.iter().map(|(_, row)| row).collect(),
+            next_page_url,
+            previous_page_url,
+        })?;
+        Ok(Response::from(body).into())
+    }
+
+    fn url<C: PagePosition>(
+        &self,
+        context: &RequestContext,
+        from: &Cursor<C>,
+        kind: Kind,
+    ) -> Option<String> {
+        let filters = self.query.filters();
+        let token =
+            self.binding(context.tenant(), &filters)
+                .token(&self.page_secret, from, kind)?;
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query
+            .extend_pairs(&filters)
+            .append_pair("limit", &self.limit.to_string())
+            .append_pair("page", &token);
+        Some(format!(
+            "{}{}?{}",
+            context.base_url,
+            self.path,
+            query.finish()
+        ))
+    }
+}
+
+/// How large the rows of a page may be, as Lambda returns them: as a string inside JSON. Lambda's limit is 6,291,556 bytes,
+/// headers and page URLs included.
+const MAX_PAGE: usize = 5_500_000;
+
+/// Whether Lambda can return a body. Escaping at most doubles it, so a short one needs no closer look.
+fn is_returnable(body: &[u8]) -> bool {
+    body.len() <= MAX_PAGE / 2 || Size::of_text(body).escaped <= MAX_PAGE
+}

@@ -1,0 +1,105 @@
+//! The context of an authenticated request. A handler with a [`RequestContext`] in its signature runs only for a key with the
+//! route's scopes.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use serde::Serialize;
+use serde_json::json;
+
+use super::errors::Rejection;
+use kernel::error::{Error, Result};
+use kernel::id::Id;
+use kernel::origin::{Origin, Tenant};
+use kernel::response::{Deleted, Reply, Response};
+use kernel::time::Timestamp;
+use models::api_key::{ActingKey, Resource, Scope};
+use models::stored::Object;
+
+/// An authenticated and authorized request.
+#[derive(Debug, Clone)]
+pub struct RequestContext {
+    pub origin: Origin,
+    /// The key of the request.
+    pub key: ActingKey,
+    /// The account the request acts in and the accounts above it.
+    pub lineage: Vec<Tenant>,
+    /// The version of the account, for what asks for none.
+    pub default_version: String,
+    /// The address the client uses: `https://api.example.com`.
+    pub base_url: String,
+}
+
+impl RequestContext {
+    pub fn tenant(&self) -> &Tenant {
+        &self.origin.tenant
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.origin.now
+    }
+
+    /// Checks that the request may have a payment method charged, if it names one.
+    ///
+    /// # Errors
+    /// 403 `authentication_error` if the key lacks `payment_methods:write`.
+    pub fn check_charge(&self, payment_method: Option<&Id>) -> Result<()> {
+        match payment_method {
+            Some(_) => self
+                .key
+                .require(Scope::Write(Resource::PaymentMethods))
+                .map_err(|error| error.at(kernel::Kind::PaymentMethod.name())),
+            None => Ok(()),
+        }
+    }
+
+    /// The response that shows an object.
+    ///
+    /// # Errors
+    /// The object has no JSON.
+    pub fn respond<T: Serialize>(&self, object: &T) -> Result<Reply<T>> {
+        serde_json::to_vec(object)
+            .map(|body| Response::ok(body).into())
+            .map_err(Error::internal)
+    }
+
+    /// The response of a request that is refused but has an effect, such as a declined payment and its transaction: both are
+    /// committed together.
+    pub fn error_response(&self, error: &Error) -> Response {
+        let request = self.origin.request.clone();
+        let request = request.unwrap_or_else(|| Id::new(kernel::Kind::Request, self.now()));
+        super::errors::answer(error, &request, &self.base_url)
+    }
+
+    /// The response to the deletion of an object.
+    ///
+    /// # Errors
+    /// `Internal` if the response has no JSON representation.
+    pub fn deleted<T: Object>(&self, id: &Id) -> Result<Reply<Deleted<T>>> {
+        let deleted = json!({"id": id, "object": T::KIND.name(), "deleted": true});
+        self.respond(&deleted)
+            .map(|reply| Response::from(reply).into())
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for RequestContext {
+    type Rejection = Rejection;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Rejection> {
+        let context = parts.extensions.get::<RequestContext>().cloned();
+        context.ok_or_else(|| Error::internal("a handler outside the edge").into())
+    }
+}
+
+/// The `{id}` of the path, as it was sent.
+pub struct PathId(pub Id);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathId {
+    type Rejection = Rejection;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Rejection> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        // An id that is not UTF-8 names no object: the handler answers 404.
+        let id = path.map_or_else(|_| String::new(), |Path(id)| id);
+        Ok(Self(Id::from(id)))
+    }
+}

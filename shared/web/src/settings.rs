@@ -1,0 +1,290 @@
+//! The settings of a deployment.
+
+use crate::metrics::Metrics;
+use kernel::encryption::EncryptionKeys;
+use kernel::environment::{is_loopback, variable};
+use kernel::error::{Error, Result};
+use kernel::origin::Mode;
+use kernel::targets::Targets;
+use kernel::version::Versions;
+use models::charging::session::Plausibility;
+use models::network::PartyId;
+
+/// What page tokens are authenticated with where the table is on this machine and no secret is configured.
+const LOCAL_PAGE_SECRET: &str = "for local runs: no other tenant reads these pages";
+
+/// What secrets in rows are encrypted with where the table is on this machine and no key is configured.
+const LOCAL_ENCRYPTION_KEY: &str = "for local runs: anybody can decrypt these rows";
+
+/// Requests per second, by mode. A bucket holds twice that.
+#[derive(Debug, Clone, Copy)]
+pub struct Rates {
+    pub test: u32,
+    pub live: u32,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Self {
+            test: 25,
+            live: 100,
+        }
+    }
+}
+
+impl Rates {
+    /// The rate in a mode, at least 1.
+    pub fn of(self, mode: Mode) -> i64 {
+        i64::from(match mode {
+            Mode::Test => self.test,
+            Mode::Live => self.live,
+        })
+        .max(1)
+    }
+}
+
+/// How much an account may have together with all accounts below it.
+#[derive(Debug, Clone, Copy)]
+pub struct Quotas {
+    /// Accounts below it, its children's children included.
+    pub children: u32,
+    /// Webhook endpoints in one mode, its own included. Its own alone are at most 16.
+    pub endpoints: u32,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            children: 1_000,
+            endpoints: 1_000,
+        }
+    }
+}
+
+/// The party that this service is to charging networks: an eMSP.
+#[derive(Debug, Clone)]
+pub struct OwnParty {
+    pub id: PartyId,
+    pub name: String,
+}
+
+impl OwnParty {
+    /// The party of a deployment that has not set its own: a party id that is not registered anywhere.
+    const COUNTRY_CODE: &str = "GB";
+    const PARTY_ID: &str = "FCS";
+    const NAME: &str = "Fleet Charging Service";
+
+    /// # Errors
+    /// `Internal` if the country code or the party id is malformed.
+    pub fn new(
+        country_code: Option<&str>,
+        party_id: Option<&str>,
+        name: Option<String>,
+    ) -> Result<Self> {
+        let country_code = country_code.unwrap_or(Self::COUNTRY_CODE);
+        let id = PartyId::new(country_code, party_id.unwrap_or(Self::PARTY_ID));
+        let wrong = |why| Error::internal(format!("OCPI_COUNTRY_CODE and OCPI_PARTY_ID: {why}"));
+        Ok(Self {
+            id: id.map_err(wrong)?,
+            name: name.unwrap_or_else(|| Self::NAME.to_owned()),
+        })
+    }
+}
+
+/// How many times longer than on Lambda a request and a call may take on a machine that is busy with other things: a request then
+/// has 30 seconds.
+pub const UNHURRIED: u32 = 12;
+
+/// How many times longer than on Lambda a request and a call may take in a function whose table is at `endpoint`, if it is another
+/// than AWS's own. A deployed function, which has SETTINGS, has the times of Lambda wherever its table is.
+pub fn slack(endpoint: Option<&str>) -> u32 {
+    let is_deployed = variable("SETTINGS").is_some();
+    if !is_deployed && endpoint.is_some_and(is_loopback) {
+        UNHURRIED
+    } else {
+        1
+    }
+}
+
+/// Requests per second of one charging network, unless it is set: a large operator reports that many changes of status.
+pub const NETWORK_RATE: u32 = 1_000;
+
+/// What differs from one deployment to the next.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What page tokens are authenticated with: at least 32 bytes, the same for every function of a deployment. Functions
+    /// that answer with no pages have none.
+    pub page_secret: Option<Vec<u8>>,
+    /// What secrets in rows are encrypted with. Functions that show and use no secret have no keys.
+    pub encryption_keys: EncryptionKeys,
+    /// The address clients use, such as `https://api.example.com`; without it, the request's host.
+    pub base_url: Option<String>,
+    pub rates: Rates,
+    /// Requests per second of one charging network.
+    pub network_rate: u32,
+    /// As whom this service takes part in roaming.
+    pub own_party: OwnParty,
+    /// Minor units, fixed at a reservation's creation.
+    pub reservation_fee: i64,
+    /// When what a charging network bills is reviewed before it is billed.
+    pub plausibility: Plausibility,
+    /// Where webhooks may go.
+    pub targets: Targets,
+    pub quotas: Quotas,
+    /// How many times longer than on Lambda a request may take: more than one on a machine that is busy with other things.
+    pub slack: u32,
+    pub versions: Versions,
+    pub metrics: Metrics,
+}
+
+impl Settings {
+    /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `ENCRYPTION_KEYS`, `BASE_URL`, `RATE_TEST`,
+    /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `REVIEW_TOLERANCES`, `ASSUMED_PRICES`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    ///
+    /// `endpoint` is the address of the table, if it is another than AWS's own.
+    ///
+    /// # Errors
+    /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short; a number or a list of amounts is malformed.
+    pub fn from_env(endpoint: Option<&str>) -> Result<Self> {
+        // A deployed function, which has SETTINGS, has the secrets that it needs and no others, wherever its table is.
+        let deployed = variable("SETTINGS").is_some();
+        let endpoint = endpoint.filter(|_| !deployed);
+        let page_secret = page_secret(variable("PAGE_SECRET"), endpoint)?;
+        let encryption_keys = encryption_keys(variable("ENCRYPTION_KEYS"), endpoint)?;
+        let (standard, quotas) = (Rates::default(), Quotas::default());
+        Ok(Self {
+            page_secret,
+            encryption_keys,
+            base_url: variable("BASE_URL"),
+            rates: Rates {
+                test: number("RATE_TEST")?.unwrap_or(standard.test),
+                live: number("RATE_LIVE")?.unwrap_or(standard.live),
+            },
+            network_rate: number("RATE_NETWORK")?.unwrap_or(NETWORK_RATE),
+            own_party: OwnParty::new(
+                variable("OCPI_COUNTRY_CODE").as_deref(),
+                variable("OCPI_PARTY_ID").as_deref(),
+                variable("OCPI_NAME"),
+            )?,
+            reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
+            plausibility: plausibility()?,
+            quotas: Quotas {
+                children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),
+                endpoints: number("MAX_ENDPOINTS")?.unwrap_or(quotas.endpoints),
+            },
+            slack: slack(endpoint),
+            targets: match variable("ALLOW_LOOPBACK_WEBHOOKS").as_deref() {
+                Some("true") => Targets::PublicAndLoopback,
+                _ => Targets::Public,
+            },
+            versions: Versions::default(),
+            metrics: Metrics::new(variable("METRICS_NAMESPACE")),
+        })
+    }
+}
+
+impl Settings {
+    /// The secret of page tokens.
+    ///
+    /// # Errors
+    /// `Internal` if this function has none.
+    pub fn page_secret(&self) -> Result<&[u8]> {
+        self.page_secret.as_deref().ok_or_else(|| {
+            Error::internal(
+                "PAGE_SECRET must be set to at least 32 random characters, the same for every function of the deployment: \
+                 only a table at a loopback endpoint (AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:...) can do without",
+            )
+        })
+    }
+}
+
+/// The secret of page tokens. Without a configured one, a table at a loopback address may use the constant that is in the
+/// source code: anybody can forge page tokens that are authenticated with it.
+fn page_secret(configured: Option<String>, endpoint: Option<&str>) -> Result<Option<Vec<u8>>> {
+    match configured {
+        Some(secret) if secret.len() >= 32 => Ok(Some(secret.into_bytes())),
+        Some(_) => Err(Error::internal(
+            "PAGE_SECRET must have at least 32 characters",
+        )),
+        None if endpoint.is_some_and(is_loopback) => {
+            Ok(Some(LOCAL_PAGE_SECRET.as_bytes().to_vec()))
+        }
+        None => Ok(None),
+    }
+}
+
+/// The keys that secrets in rows are encrypted with. Without configured ones, a table at a loopback address may use the
+/// constant that is in the source code; a function of a deployment has none, because it does not need any.
+fn encryption_keys(configured: Option<String>, endpoint: Option<&str>) -> Result<EncryptionKeys> {
+    match configured {
+        Some(master_secrets) => EncryptionKeys::new(&master_secrets),
+        None if endpoint.is_some_and(is_loopback) => EncryptionKeys::new(LOCAL_ENCRYPTION_KEY),
+        None => Ok(EncryptionKeys::none()),
+    }
+}
+
+/// When what a charging network bills is reviewed, by the variables `REVIEW_TOLERANCES` and `ASSUMED_PRICES`.
+///
+/// # Errors
+/// `Internal` if one of them is malformed.
+pub fn plausibility() -> Result<Plausibility> {
+    let [tolerances, prices] = ["REVIEW_TOLERANCES", "ASSUMED_PRICES"].map(variable);
+    Plausibility::read(tolerances.as_deref(), prices.as_deref()).map_err(Error::internal)
+}
+
+fn number<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
+    let read = |text: String| {
+        text.parse()
+            .map_err(|_| Error::internal(format!("{name} must be a number, not {text:?}")))
+    };
+    variable(name).map(read).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_table_on_this_machine_does_without_a_page_secret() {
+        let secret = "s".repeat(32);
+        let configured = Some(secret.clone().into_bytes());
+        for endpoint in [
+            "http://127.0.0.1:8000",
+            "http://localhost:8000/",
+            "http://[::1]:8000",
+        ] {
+            let used = page_secret(None, Some(endpoint)).unwrap();
+            assert_eq!(used.as_deref(), Some(LOCAL_PAGE_SECRET.as_bytes()));
+            let used = page_secret(Some(secret.clone()), Some(endpoint)).unwrap();
+            assert_eq!(used, configured, "{endpoint}");
+        }
+        for endpoint in [
+            None,
+            Some("https://dynamodb.eu-west-1.amazonaws.com"),
+            Some("http://10.0.0.7:8000"),
+            Some("http://localhost.attacker.example:8000"),
+            Some("http://127.0.0.1.attacker.example"),
+            Some("http://127.0.0.1@attacker.example"),
+            Some("127.0.0.1:8000"),
+        ] {
+            assert_eq!(page_secret(None, endpoint).unwrap(), None, "{endpoint:?}");
+            let used = page_secret(Some(secret.clone()), endpoint).unwrap();
+            assert_eq!(used, configured);
+        }
+        let short = page_secret(Some("s".repeat(31)), Some("http://127.0.0.1:8000"));
+        assert!(short.is_err());
+    }
+
+    #[test]
+    fn only_a_table_on_this_machine_does_without_encryption_keys() {
+        let local = encryption_keys(None, Some("http://127.0.0.1:8000")).unwrap();
+        assert!(local.encrypt("row", "secret").is_ok());
+        for endpoint in [None, Some("https://dynamodb.eu-west-1.amazonaws.com")] {
+            let none = encryption_keys(None, endpoint).unwrap();
+            assert!(none.encrypt("row", "secret").is_err());
+            let configured = encryption_keys(Some("k".repeat(32)), endpoint).unwrap();
+            assert!(configured.encrypt("row", "secret").is_ok());
+            assert!(encryption_keys(Some("short".into()), endpoint).is_err());
+        }
+    }
+}
