@@ -1,8 +1,9 @@
 //! A table whose calls are counted: what each was, when it was under way, and what capacity it took.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_smithy_runtime_api::client::http::{
@@ -39,7 +40,7 @@ impl Call {
 
 /// What has been called since it was last asked.
 #[derive(Debug, Clone, Default)]
-pub struct Meter(Arc<Mutex<Vec<Call>>>);
+pub struct Meter(Arc<Mutex<Vec<Call>>>, Arc<AtomicU64>);
 
 impl Meter {
     /// A store on the table behind that address whose calls are counted.
@@ -58,6 +59,11 @@ impl Meter {
     /// The same connections to the table, whose calls are counted.
     pub fn counted(&self, inner: SharedHttpClient) -> SharedHttpClient {
         SharedHttpClient::new(Metered(self.clone(), inner))
+    }
+
+    /// Has every call take so many milliseconds more from now on, as if the table were further away.
+    pub fn slow_down(&self, milliseconds: u64) {
+        self.1.store(milliseconds, Ordering::Relaxed);
     }
 
     pub fn take(&self) -> Vec<Call> {
@@ -115,6 +121,8 @@ impl HttpConnector for Line {
         ask_for_capacity(&mut request);
         HttpConnectorFuture::new(async move {
             let began = Instant::now();
+            let latency = meter.1.load(Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(latency)).await;
             let response = inner.call(request).await?;
             let (response, body) = read(response).await?;
             let call = Call {

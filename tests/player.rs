@@ -122,7 +122,7 @@ pub struct Player {
     pub usage: Usage,
     router: Router,
     mail: Arc<Mutex<Mail>>,
-    meter: Meter,
+    pub meter: Meter,
     /// Those whose changes have not been read from the stream.
     calls: Vec<Call>,
     records: Records,
@@ -233,6 +233,11 @@ impl Player {
         assert_eq!(status, 200, "{function}: {shown}");
         self.note(function);
         shown
+    }
+
+    /// The changes of the table that were not relayed; they never are then.
+    pub async fn changes(&mut self) -> Vec<StreamRecord> {
+        self.records.read().await
     }
 
     /// Relays what has changed and works on what has arrived, until nothing is left.

@@ -129,15 +129,15 @@ async fn serve() -> Result<(), Error> {
     }
 }
 
-/// Records of the stream, in order. The first that fails is reported: it and those after it come again.
+/// A batch of records of the stream. The first that fails is reported: it and those after it come again.
 async fn on_stream(
     app: &App,
     event: LambdaEvent<StreamEvent>,
 ) -> Result<DynamoDbEventResponse, Error> {
-    let mut failures = Vec::new();
     let trace = trace_of(&event.context);
-    for record in event.payload.records {
-        let EventRecord { change, .. } = record;
+    let mut numbers = Vec::new();
+    let mut batch = Vec::new();
+    for EventRecord { change, .. } in event.payload.records {
         let number = change.sequence_number.clone();
         let image = |item: serde_dynamo::Item| (!item.is_empty()).then_some(item);
         let change = StreamRecord {
@@ -152,16 +152,15 @@ async fn on_stream(
             sequence_number = number,
             trace.id = trace
         );
-        if let Err(error) = relay::handle(app, &change).instrument(span.clone()).await {
-            span.in_scope(|| tracing::error!(%error, "a change was not relayed"));
-            let mut failure = DynamoDbBatchItemFailure::default();
-            failure.item_identifier = number;
-            failures.push(failure);
-            break;
-        }
+        batch.push((change, span));
+        numbers.push(number);
     }
     let mut response = DynamoDbEventResponse::default();
-    response.batch_item_failures = failures;
+    if let Some(first) = relay::handle_batch(app, &batch).await {
+        let mut failure = DynamoDbBatchItemFailure::default();
+        failure.item_identifier = numbers.swap_remove(first);
+        response.batch_item_failures.push(failure);
+    }
     Ok(response)
 }
 

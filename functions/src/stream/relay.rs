@@ -1,9 +1,13 @@
 //! `relay-stream`: turns what changed in the table into events, deliveries and schedules.
 
+use std::collections::BTreeMap;
+
 use crate::App;
+use futures::stream::{self, StreamExt as _};
 use kernel::function_scope;
 use kernel::{Error, Kind};
 use table::access::Rows;
+use tracing::{Instrument as _, Span};
 use web::deployment::{Deployment, Need};
 
 use super::changes;
@@ -12,6 +16,33 @@ use crate::function::{Function, Trigger};
 
 /// The name of the function.
 pub const NAME: &str = "relay-stream";
+
+/// How many partition keys of a batch are worked on at a time.
+const ABREAST: usize = 8;
+
+/// Relays a batch of changes, each within its span: those of one partition key in their order, those of eight keys side by side. A batch
+/// takes as long as its longest key then, and not as long as all its changes together.
+///
+/// Returns the place of the first change that was not relayed. It has to come again with those behind it, of which some were relayed:
+/// a change that is relayed twice leads to the same events and messages.
+pub async fn handle_batch(app: &App, batch: &[(StreamRecord, Span)]) -> Option<usize> {
+    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, (change, _)) in batch.iter().enumerate() {
+        places.entry(change.key().0).or_default().push(place);
+    }
+    let failed = stream::iter(places.into_values()).map(async |places| {
+        for place in places {
+            let (change, span) = &batch[place];
+            if let Err(error) = handle(app, change).instrument(span.clone()).await {
+                span.in_scope(|| tracing::error!(%error, "a change was not relayed"));
+                return Some(place);
+            }
+        }
+        None
+    });
+    let failed: Vec<_> = failed.buffer_unordered(ABREAST).collect().await;
+    failed.into_iter().flatten().min()
+}
 
 /// Relays a change of the table. One that the event source mapping does not let through is not worked on anywhere else, either, so that a
 /// test notices a filter that lets too little through.
