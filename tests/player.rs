@@ -15,7 +15,7 @@ use serde_json::Value;
 use shared::error::Result;
 use shared::http::auth;
 use shared::models::webhook_endpoint::WebhookEndpoint;
-use shared::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
+use shared::ports::{Clock as _, FailedChange, Message, Queue, QueueDepth, Schedules};
 use shared::settings::Settings;
 use shared::store::{Store, keys};
 use shared::{App, Timestamp};
@@ -55,6 +55,10 @@ impl Queue for Post {
             schedule: None,
         });
         Box::pin(async { Ok(()) })
+    }
+
+    fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+        Box::pin(async { Ok(QueueDepth::default()) })
     }
 
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {

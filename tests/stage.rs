@@ -22,7 +22,7 @@ use serde_json::Value;
 use shared::error::Result;
 use shared::ports::files::Files;
 use shared::ports::payments::Providers;
-use shared::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
+use shared::ports::{Clock as _, FailedChange, Message, Queue, QueueDepth, Schedules};
 use shared::settings::Settings;
 use shared::time::minutes;
 use shared::{App, Tenant, Timestamp};
@@ -66,6 +66,10 @@ impl Queue for Post {
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
         let at = self.1.now().plus_seconds(delay_seconds.into());
         self.set("", at, message)
+    }
+
+    fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+        Box::pin(async { Ok(QueueDepth::default()) })
     }
 
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {

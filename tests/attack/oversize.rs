@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use functions::stream::relay::{self, StreamRecord};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use shared::ports::{FailedChange, Message, Queue};
+use shared::ports::{FailedChange, Message, Queue, QueueDepth};
 use shared::store::{Store, client};
 use shared::{App, Error, Id, Kind};
 use tests::{Receiver, TestApp, with};
@@ -253,6 +253,10 @@ struct Failures(Mutex<Vec<FailedChange>>);
 impl Queue for Failures {
     fn send<'a>(&'a self, _: &'a Message, _: u16) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async { Ok(()) })
+    }
+
+    fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth, Error>> {
+        Box::pin(async { Ok(QueueDepth::default()) })
     }
 
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<(), Error>> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures::future::BoxFuture;
 use shared::Timestamp;
 use shared::error::{Error, Result};
-use shared::ports::{Clock, FailedChange, Message, Queue, Schedules};
+use shared::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 use shared::store::erasure::Accounts;
 use shared::time::millis;
 use tokio::sync::Notify;
@@ -129,6 +129,18 @@ impl Queue for Timeline {
             },
         );
         Box::pin(async { Ok(()) })
+    }
+
+    fn depth<'a>(&'a self, function: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+        let now = self.clock.now();
+        let contents = self.lock();
+        let due = contents.due.iter().take_while(|((at, _), _)| *at <= now);
+        let waiting = due.filter(|(_, (_, parcel))| parcel.message.function == function);
+        let depth = QueueDepth {
+            waiting: waiting.count() as u64,
+            in_flight: 0,
+        };
+        Box::pin(async move { Ok(depth) })
     }
 
     /// A local run has no dead-letter queue: the relay has written the change to the log.

@@ -32,8 +32,20 @@ pub trait Queue: Send + Sync {
     /// Sends a message that arrives after so many seconds, at most 900.
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>>;
 
+    /// How many messages the queue of a function holds.
+    fn depth<'a>(&'a self, function: &'a str) -> BoxFuture<'a, Result<QueueDepth>>;
+
     /// Puts a change that can never be relayed where an operator finds it.
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>>;
+}
+
+/// How many messages a queue holds, those not counted that arrive later.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueDepth {
+    /// Those that wait for a worker.
+    pub waiting: u64,
+    /// Those that a worker has, or that failed and are held back before they are delivered again.
+    pub in_flight: u64,
 }
 
 /// A change of the table that can never be relayed, without its content, which may be too large for a message.
@@ -191,6 +203,10 @@ mod tests {
         fn send<'a>(&'a self, _: &'a Message, delay: u16) -> BoxFuture<'a, Result<()>> {
             self.0.lock().unwrap().push(format!("queue {delay}"));
             Box::pin(async { Ok(()) })
+        }
+
+        fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+            Box::pin(async { Ok(QueueDepth::default()) })
         }
 
         fn fail<'a>(&'a self, _: &'a FailedChange) -> BoxFuture<'a, Result<()>> {

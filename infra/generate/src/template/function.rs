@@ -91,7 +91,7 @@ fn variables(one: &Function) -> String {
             }
             Need::RemoveSchedules => out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n",
             Need::Payments => out += "STRIPE_SECRET_KEY: !Ref StripeSecretKey\n",
-            Need::BatchWrites | Need::ReadTable | Need::ScanTable => {}
+            Need::BatchWrites | Need::QueueDepths | Need::ReadTable | Need::ScanTable => {}
         }
     }
     out
