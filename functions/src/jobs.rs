@@ -4,6 +4,7 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 use shared::ports::Message;
 use shared::{App, Error, function_scope};
+use tokio::time::{Instant, timeout};
 
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::charging_sessions::operate::OperateSession;
@@ -104,6 +105,27 @@ pub fn read_message(body: &str) -> Result<Message, Error> {
     (registered(&named.job)?.read)(body)
 }
 
+/// Works on the messages of a batch one after the other, until a moment. Each has its share of the time that is left, so that one which hangs
+/// leaves the others theirs. Returns how each ended, in their order.
+pub async fn work_in_turn<M>(
+    messages: Vec<M>,
+    until: Instant,
+    work: impl AsyncFn(M) -> Result<(), Error>,
+) -> Vec<Result<(), Error>> {
+    let mut ends = Vec::new();
+    let count = messages.len() as u32;
+    for (message, before) in messages.into_iter().zip(0..) {
+        let left = until.saturating_duration_since(Instant::now());
+        let ended = timeout(left / (count - before), work(message)).await;
+        ends.push(ended.unwrap_or_else(|_| {
+            Err(Error::unavailable(
+                "it has taken longer than its share of the function's time",
+            ))
+        }));
+    }
+    ends
+}
+
 /// Does the job of a message.
 ///
 /// # Errors
@@ -111,4 +133,24 @@ pub fn read_message(body: &str) -> Result<Message, Error> {
 pub async fn work(app: &App, message: &Message) -> Result<(), Error> {
     let job = registered(message.job)?;
     function_scope::within(job.function.name, (job.run)(app, message)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn one_hanging_message_of_a_batch_fails_no_other() {
+        let until = Instant::now() + Duration::from_secs(2);
+        let work = async |number: u64| {
+            let pause = if number == 3 { 60_000 } else { 1 };
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            Ok(())
+        };
+        let ends = work_in_turn((0..10).collect(), until, work).await;
+        let failed: Vec<usize> = (0..10).filter(|place| ends[*place].is_err()).collect();
+        assert_eq!(failed, [3]);
+        assert!(Instant::now() < until);
+    }
 }

@@ -324,6 +324,7 @@ async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_o
         let change = StreamRecord {
             old: None,
             new: Some(row.clone().into()),
+            is_expired: false,
         };
         relay::handle(&service, &change)
             .await
@@ -345,6 +346,7 @@ async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_o
     let change = StreamRecord {
         old: None,
         new: Some(fine.into()),
+        is_expired: false,
     };
     relay::handle(&away, &change)
         .await

@@ -124,11 +124,10 @@ fn event(one: &Function) -> String {
     ParallelizationFactor: 4
     FunctionResponseTypes: [ReportBatchItemFailures]
     BisectBatchOnFunctionError: true
-    MaximumRetryAttempts: 20
-    MaximumRecordAgeInSeconds: 43200
-    DestinationConfig:
-      OnFailure: {{ Type: SQS, Destination: !Ref RelayDeadLettersArn }}
-    # Idempotency records and request rates stand for nothing that happens later, and expire.
+    # Without limit: the relay itself puts aside what can never be relayed.
+    MaximumRetryAttempts: -1
+    MaximumRecordAgeInSeconds: -1
+    # Idempotency records and request rates stand for nothing that happens later, and nothing follows when items expire.
     FilterCriteria:
       Filters:
 {patterns}"
