@@ -199,7 +199,7 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
             object.id = tracing::field::Empty,
             trace.id = trace
         );
-        match read {
+        let done = match read {
             Ok(message) => {
                 if let Some(tenant) = &message.subject.tenant {
                     span.record("account.id", tracing::field::display(&tenant.account));
@@ -207,16 +207,20 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
                 if let Some(object) = &message.subject.object {
                     span.record("object.id", tracing::field::display(object));
                 }
-                work(app, &message).instrument(span).await
+                work(app, &message).instrument(span.clone()).await
             }
             Err(error) => Err(error),
+        };
+        if let Err(error) = &done {
+            span.in_scope(|| tracing::error!(%error, "a message was not worked on"));
         }
+        done
     };
     let ends = work_in_turn(messages, until, work).await;
     let mut failures = Vec::new();
     for (message_id, ended) in ids.into_iter().zip(ends) {
         if let Err(error) = ended {
-            tracing::error!(message.id = message_id, trace.id = trace, %error, "a message was not worked on");
+            tracing::warn!(message.id = message_id, %error, "a message comes again");
             let mut failure = BatchItemFailure::default();
             failure.item_identifier = message_id.unwrap_or_default();
             failures.push(failure);

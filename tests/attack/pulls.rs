@@ -511,15 +511,10 @@ async fn a_pull_whose_function_ends_goes_on_when_its_lease_is_over() {
     let second = sync::pull_within(app.app(), Mode::Test, &network, &limits);
     second.await.expect("nothing is due");
     assert_eq!(hung.asked().await, asked);
-    let network = app
-        .app()
-        .store
-        .load::<Network>(&operators(Mode::Test), &network);
-    let (at, _) = network
-        .await
-        .expect("the network")
-        .next_action()
-        .expect("a pull");
+    let tenant = operators(Mode::Test);
+    let network = app.app().store.load::<Network>(&tenant, &network).await;
+    let next = network.expect("the network").next_action();
+    let (at, _) = next.expect("a pull");
     let wait = at.since(app.now());
     assert!(wait > seconds(60) && wait <= minutes(3), "{wait:?}");
 }

@@ -12,7 +12,7 @@ use shared::error::{Error, Result};
 use shared::models::event::{Cause, Event, EventInternal, EventRequest, EventType};
 use shared::models::stored::Stored;
 use shared::origin::{Origin, Tenant};
-use shared::ports::Message;
+use shared::ports::{Message, schedule_name};
 use shared::store::row::{Record, decode};
 use shared::{App, Id, Timestamp};
 
@@ -104,7 +104,7 @@ async fn relay<T: OnChange>(
     write_events(app, &change, after).await
 }
 
-/// Sends the message of the next action, when that is new or has moved.
+/// Sends the message of the next action, when that is new or has moved. The schedule of an action that is obsolete before its moment is deleted.
 async fn schedule<T: OnChange>(app: &App, change: &Change<T>) -> Result<()> {
     let next = |stored: &Stored<T>| -> Result<Option<(Timestamp, Message)>> {
         let message = T::next_message(&change.tenant, stored)?;
@@ -112,9 +112,22 @@ async fn schedule<T: OnChange>(app: &App, change: &Change<T>) -> Result<()> {
     };
     let before = change.before.as_ref().map(next).transpose()?.flatten();
     let after = next(&change.after)?;
+    if before == after {
+        return Ok(());
+    }
+    let name = |(at, message): &(Timestamp, Message)| schedule_name(&message.schedule, *at);
+    let kept = after.as_ref().map(name);
+    let obsolete = before.filter(|(at, _)| *at > app.now());
+    if let Some(obsolete) = obsolete
+        .as_ref()
+        .map(name)
+        .filter(|name| kept.as_ref() != Some(name))
+    {
+        app.schedules.remove(&obsolete).await?;
+    }
     match &after {
-        Some((at, message)) if before != after => app.send_at(*at, message).await,
-        _ => Ok(()),
+        Some((at, message)) => app.send_at(*at, message).await,
+        None => Ok(()),
     }
 }
 

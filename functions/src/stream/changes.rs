@@ -136,11 +136,11 @@ pub enum Repetition {
 }
 
 impl Repetition {
-    /// The function that does the work.
-    pub fn function(&self) -> &'static str {
+    /// The function whose queue the message goes to, if there is one.
+    pub fn function(&self) -> Option<&'static str> {
         match self {
-            Self::Send(message) => message.function,
-            Self::Plan(..) => super::relay::NAME,
+            Self::Send(message) => Some(message.function),
+            Self::Plan(..) => None,
         }
     }
 

@@ -34,5 +34,5 @@ pub const FUNCTION: Function = Function {
             Rows::Of(Kind::Invoice),
             Rows::Of(Kind::Reservation),
         ])
-        .needing(&[Need::BatchWrites, Need::Messages]),
+        .needing(&[Need::BatchWrites, Need::Messages, Need::RemoveSchedules]),
 };

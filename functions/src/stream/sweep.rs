@@ -108,6 +108,8 @@ impl Job for SweepPartition {
             .needing(&[Need::Messages, Need::QueueDepths]),
     );
 
+    const IS_LOOP: bool = true;
+
     fn subject(&self) -> JobSubject {
         JobSubject::default()
     }
@@ -215,10 +217,11 @@ async fn admit(
         return Ok(None);
     };
     let function = repetition.function();
-    if !repeats.knows(function) && matches!(repetition, Repetition::Send(_)) {
+    if let Some(function) = function.filter(|function| !repeats.knows(function)) {
         repeats.learn(function, app.queue.depth(function).await?);
     }
-    Ok(Some(repetition).filter(|_| repeats.admits(function, item.due)))
+    let is_admitted = repeats.admits(function.unwrap_or(NAME), item.due);
+    Ok(Some(repetition).filter(|_| is_admitted))
 }
 
 /// What follows from the error of one item. One that can never be read is logged, and is no failure of the run.

@@ -22,6 +22,7 @@ use crate::id::{Id, Kind};
 use crate::models::account::Account;
 use crate::origin::Mode;
 use crate::ports::schedule_names;
+use crate::time::Timestamp;
 
 /// How many rows one BatchWriteItem deletes, how many of these calls run side by side, and how often rows that the table left
 /// are sent again.
@@ -62,14 +63,14 @@ impl Traces {
     /// The names of the schedules that rows may have.
     pub fn schedules(&self) -> Vec<String> {
         let names = self.rows.iter().flat_map(|item| {
-            let Some((_, id)) = keys::parse_object(string(item, "pk")) else {
+            let object = keys::parse_object(string(item, "pk"));
+            let at = Timestamp::parse(string(item, "next_at")).ok();
+            let Some(((_, id), at)) = object.zip(at) else {
                 return Vec::new();
             };
-            let endpoints = match id.is(Kind::Event) {
-                true => ids_in(item, Kind::WebhookEndpoint),
-                false => BTreeSet::new(),
-            };
-            schedule_names(&id, &endpoints)
+            let endpoint = Id::from(string(item, "sk"));
+            let endpoint = Some(&endpoint).filter(|id| id.is(Kind::WebhookEndpoint));
+            schedule_names(&id, endpoint, at)
         });
         names.collect()
     }

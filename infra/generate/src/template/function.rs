@@ -52,6 +52,9 @@ fn function(one: &Function, alarm: &str) -> String {
 ",
         deployment.memory, deployment.timeout,
     );
+    if functions::jobs::is_loop(name) {
+        out += "      RecursiveLoop: Allow\n";
+    }
     let variables = variables(one);
     if !variables.is_empty() {
         out += "      Environment:\n        Variables:\n";
@@ -89,6 +92,8 @@ fn variables(one: &Function) -> String {
             Need::ReadStations | Need::RemoveFiles | Need::SignReports | Need::WriteReports => {
                 out += "REPORTS_BUCKET: !Ref FilesBucket\n";
             }
+            // Who sends messages has it already.
+            Need::RemoveSchedules if one.needs(Need::Messages) => {}
             Need::RemoveSchedules => out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n",
             Need::Payments => out += "STRIPE_SECRET_KEY: !Ref StripeSecretKey\n",
             Need::BatchWrites | Need::QueueDepths | Need::ReadTable | Need::ScanTable => {}
