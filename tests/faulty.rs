@@ -136,6 +136,78 @@ pub fn store(url: &str, table: &str) -> Store {
     )
 }
 
+/// What happens to a call by a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It is carried out, and its response is lost.
+    Lose,
+    /// The transaction is cancelled because another one touches an item of it.
+    Conflict,
+    /// It is refused because DynamoDB has an internal error.
+    Refuse,
+}
+
+/// A store on the table behind that address, whose first calls of an operation fail as the script says.
+pub fn scripted(url: &str, table: &str, operation: &'static str, script: Vec<Step>) -> Store {
+    let config = functions::aws::config();
+    let mut settings = client::tuned(&config, UNHURRIED);
+    settings.set_endpoint_url(Some(url.to_owned()));
+    let inner = config.http_client().expect("a client");
+    let steps = Arc::new(Mutex::new(script.into_iter()));
+    let client = Scripted(operation, steps, inner);
+    settings.set_http_client(Some(SharedHttpClient::new(client)));
+    Store::new(
+        aws_sdk_dynamodb::Client::from_conf(settings.build()),
+        table.to_owned(),
+    )
+}
+
+type Steps = Arc<Mutex<std::vec::IntoIter<Step>>>;
+
+#[derive(Debug)]
+struct Scripted(&'static str, Steps, SharedHttpClient);
+
+impl HttpClient for Scripted {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let inner = self.2.http_connector(settings, components);
+        SharedHttpConnector::new(ScriptedLine(self.0, self.1.clone(), inner))
+    }
+}
+
+#[derive(Debug)]
+struct ScriptedLine(&'static str, Steps, SharedHttpConnector);
+
+impl HttpConnector for ScriptedLine {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let inner = self.2.clone();
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let is_meant = target.ends_with(self.0);
+        let step = is_meant.then(|| self.1.lock().expect("the script").next());
+        let writes = items(&request);
+        HttpConnectorFuture::new(async move {
+            match step.flatten() {
+                None => inner.call(request).await,
+                Some(Step::Lose) => {
+                    drop(inner.call(request).await);
+                    Err(ConnectorError::io("the acknowledgement was lost".into()))
+                }
+                Some(Step::Conflict) => {
+                    let mut reasons = vec![serde_json::json!({"Code": "None"}); writes];
+                    reasons[0] = serde_json::json!({"Code": "TransactionConflict"});
+                    let reasons = serde_json::Value::from(reasons);
+                    let more = format!(",\"CancellationReasons\":{reasons}");
+                    refusal(400, "TransactionCanceledException", &more)
+                }
+                Some(Step::Refuse) => refusal(500, "InternalServerError", ""),
+            }
+        })
+    }
+}
+
 #[derive(Debug)]
 struct Faulty(SharedHttpClient);
 

@@ -1,6 +1,7 @@
 //! What the black-box tests stand on: a service of their own, clients with keys, and a receiver of webhooks.
 
 pub mod access;
+pub mod backlog;
 pub mod bill;
 pub mod capacity;
 pub mod clock;

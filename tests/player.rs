@@ -14,7 +14,7 @@ use functions::webhooks::deliver::DeliverWebhook;
 use futures::future::BoxFuture;
 use kernel::Timestamp;
 use kernel::error::Result;
-use models::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
+use models::ports::{Clock as _, FailedChange, Message, Queue, QueueDepth, Schedules};
 use models::webhook_endpoint::WebhookEndpoint;
 use serde_json::Value;
 use table::{Store, keys};
@@ -56,6 +56,10 @@ impl Queue for Post {
             schedule: None,
         });
         Box::pin(async { Ok(()) })
+    }
+
+    fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+        Box::pin(async { Ok(QueueDepth::default()) })
     }
 
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {

@@ -24,7 +24,7 @@ use kernel::time::minutes;
 use kernel::{Tenant, Timestamp};
 use models::ports::files::Files;
 use models::ports::payments::Providers;
-use models::ports::{Clock as _, FailedChange, Message, Queue, Schedules};
+use models::ports::{Clock as _, FailedChange, Message, Queue, QueueDepth, Schedules};
 use serde_json::Value;
 use tower::ServiceExt as _;
 use web::settings::Settings;
@@ -67,6 +67,10 @@ impl Queue for Post {
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
         let at = self.1.now().plus_seconds(delay_seconds.into());
         self.set("", at, message)
+    }
+
+    fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+        Box::pin(async { Ok(QueueDepth::default()) })
     }
 
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {

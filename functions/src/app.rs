@@ -1,7 +1,7 @@
 //! What every function is given: the table, the ports, and the settings.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::extract::FromRef;
 
@@ -49,6 +49,8 @@ pub struct Parts {
     /// Webhook endpoints as they were read for deliveries.
     pub webhook_endpoints: TtlCache<(Tenant, Id), Stored<WebhookEndpoint>>,
     pub outbound: Outbound,
+    /// When this process looked for overdue work the last time.
+    pub last_sweep: Mutex<Option<Timestamp>>,
 }
 
 /// How long a webhook endpoint is used as it was read, and how many are kept.
@@ -89,6 +91,7 @@ impl App {
             networks: KnownNetworks::default(),
             webhook_endpoints: TtlCache::new(ENDPOINT_TTL, MAX_ENDPOINTS),
             outbound,
+            last_sweep: Mutex::default(),
         }))
     }
 

@@ -13,7 +13,7 @@ use kernel::origin::{Origin, Tenant};
 use kernel::{Error, Id, Timestamp};
 use models::action::Action;
 use models::ports::{JobSubject, Message};
-use models::stored::Stored;
+use models::stored::{Stored, is_default};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use table::row::ById;
@@ -28,11 +28,13 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The function that does it. Jobs may share one.
     const FUNCTION: Function;
 
+    /// Whether it continues itself with a message. Lambda ends a chain of messages after 16 hops, unless a function says that a loop is meant.
+    const IS_LOOP: bool = false;
+
     /// What it is about.
     fn subject(&self) -> JobSubject;
 
-    /// The name of its schedule, at most 64 characters: a later schedule of the same name replaces it. The id of its object, unless the job
-    /// has another.
+    /// The purpose of its schedule, at most 50 characters: the id of its object, unless the job has another.
     fn schedule_name(&self) -> String {
         let object = self.subject().object;
         object.map_or_else(|| Self::NAME.to_owned(), |id| id.to_string())
@@ -49,8 +51,10 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// # Errors
     /// `Internal` if it cannot be written as JSON.
     fn message(&self) -> Result<Message, Error> {
+        let hops = HOPS.try_with(|hops| *hops).unwrap_or_default();
         let envelope = Envelope {
             job: Self::NAME,
+            hops,
             fields: self,
         };
         Ok(Message {
@@ -59,6 +63,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
             subject: self.subject(),
             schedule: self.schedule_name(),
             body: serde_json::to_string(&envelope).map_err(Error::internal)?,
+            hops,
         })
     }
 
@@ -83,8 +88,20 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
 #[derive(Serialize)]
 struct Envelope<'a, J> {
     job: &'static str,
+    #[serde(skip_serializing_if = "is_default")]
+    hops: u32,
     #[serde(flatten)]
     fields: &'a J,
+}
+
+tokio::task_local! {
+    /// How many messages lead to those that are sent now.
+    static HOPS: u32;
+}
+
+/// Works on a message: what it sends is one hop further.
+pub(crate) async fn within_hop<F: Future>(message: &Message, work: F) -> F::Output {
+    HOPS.scope(message.hops + 1, work).await
 }
 
 /// The object that a job is about, if this action of it is due, and as whom the job acts.

@@ -14,17 +14,23 @@ use functions::accounts::export::{self, Export};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::docs;
 use functions::gateway::{self, trace_of};
-use functions::jobs::{self, read_message, work};
+use functions::jobs::{self, read_message, work, work_in_turn};
 use functions::networks::import_stations::{self, Import};
 use functions::networks::manage::{self, Manage};
 use functions::ocpi;
 use functions::secrets::reencrypt::{self, Reencrypt};
 use functions::stream::relay::StreamRecord;
 use functions::stream::{relay, sweep};
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use kernel::Timestamp;
+use kernel::time::{SignedDuration, seconds};
+use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
 use serde_json::Value;
+use tokio::time::Instant;
 use tracing::Instrument as _;
 use tracing_subscriber::filter::LevelFilter;
+
+/// How long before the end of its time a function reports what it has done.
+const REPORTING: SignedDuration = seconds(2);
 
 fn main() -> Result<(), Error> {
     tracing_subscriber::fmt()
@@ -137,12 +143,18 @@ async fn on_stream(
     let trace = trace_of(&event.context);
     let mut numbers = Vec::new();
     let mut batch = Vec::new();
-    for EventRecord { change, .. } in event.payload.records {
+    for record in event.payload.records {
+        let EventRecord {
+            change,
+            user_identity,
+            ..
+        } = record;
         let number = change.sequence_number.clone();
         let image = |item: serde_dynamo::Item| (!item.is_empty()).then_some(item);
         let change = StreamRecord {
             old: image(change.old_image),
             new: image(change.new_image),
+            is_expired: user_identity.is_some(),
         };
         let (pk, sk) = change.key();
         let span = tracing::error_span!(
@@ -155,8 +167,9 @@ async fn on_stream(
         batch.push((change, span));
         numbers.push(number);
     }
+    let until = end_of_work(app, &event.context);
     let mut response = DynamoDbEventResponse::default();
-    if let Some(first) = relay::handle_batch(app, &batch).await {
+    if let Some(first) = relay::handle_batch(app, &batch, until).await {
         let mut failure = DynamoDbBatchItemFailure::default();
         failure.item_identifier = numbers.swap_remove(first);
         response.batch_item_failures.push(failure);
@@ -166,9 +179,11 @@ async fn on_stream(
 
 /// Messages of a queue. Those that fail are reported, and come again.
 async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
-    let mut failures = Vec::new();
     let trace = trace_of(&event.context);
-    for message in event.payload.records {
+    let messages = event.payload.records;
+    let ids: Vec<_> = messages.iter().map(|one| one.message_id.clone()).collect();
+    let until = end_of_work(app, &event.context);
+    let work = async |message: SqsMessage| {
         let SqsMessage {
             message_id, body, ..
         } = message;
@@ -192,8 +207,16 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
             }
             Err(error) => Err(error),
         };
-        if let Err(error) = done {
+        if let Err(error) = &done {
             span.in_scope(|| tracing::error!(%error, "a message was not worked on"));
+        }
+        done
+    };
+    let ends = work_in_turn(messages, until, work).await;
+    let mut failures = Vec::new();
+    for (message_id, ended) in ids.into_iter().zip(ends) {
+        if let Err(error) = ended {
+            tracing::warn!(message.id = message_id, %error, "a message comes again");
             let mut failure = BatchItemFailure::default();
             failure.item_identifier = message_id.unwrap_or_default();
             failures.push(failure);
@@ -202,6 +225,13 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
     let mut response = SqsBatchResponse::default();
     response.batch_item_failures = failures;
     Ok(response)
+}
+
+/// When an invocation has to stop working, so that it can still report what it has done.
+fn end_of_work(app: &App, context: &Context) -> Instant {
+    let deadline = i64::try_from(context.deadline).unwrap_or(i64::MAX);
+    let left = Timestamp::from_unix_millis(deadline).since(app.clock.wall_clock()) - REPORTING;
+    Instant::now() + left.unsigned_abs() * u32::from(left.is_positive())
 }
 
 async fn on_schedule(app: &App, _: LambdaEvent<Value>) -> Result<Value, Error> {

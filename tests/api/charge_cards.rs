@@ -1,8 +1,12 @@
 //! `/v1/charge_cards`.
 
+use functions::charge_cards::refresh::RefreshTokens;
+use functions::job::Job as _;
 use functions::networks::manage;
-use kernel::Error;
-use kernel::origin::Mode;
+use functions::reservations::expire::ExpireReservation;
+use kernel::origin::{Mode, Origin};
+use kernel::{Error, Id, Kind};
+use models::charge_card::ChargeCard;
 use serde_json::{Value, json};
 use tests::samples::unused_uid;
 use tests::{Client, Crew, TestApp, driver, fleet, vehicle, with};
@@ -619,4 +623,52 @@ async fn a_deleted_card_is_gone() {
         events(&app).await,
         ["charge_card.created", "charge_card.deleted"]
     );
+}
+
+#[tokio::test]
+async fn every_card_of_a_suspended_account_is_blocked() {
+    const CARDS: usize = 450;
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let tenant = app.alice.tenant();
+    let store = &app.app().store;
+    let mut uids = Vec::new();
+    for _ in 0..CARDS {
+        let new = serde_json::from_value(card(&crew)).expect("a card");
+        let mut card = ChargeCard::new(new, app.now()).expect("a card");
+        let uid = card.object.uid.as_str().to_owned();
+        let uid_use = store.card_uid(tenant.mode, &uid).await.expect("its uid");
+        let origin = Origin::background(tenant.clone(), app.now());
+        let mut tx = store.begin(&origin);
+        tx.create_card(&mut card, &uid_use).expect("a card");
+        tx.commit_without_response().await.expect("a card");
+        uids.push(uid);
+    }
+    // Only what follows from the status of the account is of interest.
+    app.running().lose_triggers().await.expect("lost");
+    app.set_account_status(&tenant.account, "suspended").await;
+    app.drain().await;
+    for uid in uids {
+        let found = store.card_uid(tenant.mode, &uid).await.expect("its uid");
+        let token = found.token.expect("a card").token.expect("a token");
+        assert!(!token.valid, "{uid}");
+    }
+}
+
+#[tokio::test]
+async fn a_chain_of_messages_ends_unless_its_job_is_a_loop() {
+    let app = TestApp::start().await;
+    let tenant = app.alice.tenant();
+    let loops = RefreshTokens::of(&tenant, &tenant.account).message();
+    let reservation = Id::from_number(Kind::Reservation, 1);
+    let other = ExpireReservation {
+        tenant,
+        reservation,
+    };
+    for (message, is_fine) in [(loops, true), (other.message(), false)] {
+        let mut message = message.expect("a message");
+        message.hops = 16;
+        app.app().queue.send(&message, 0).await.expect("sent");
+        assert_eq!(app.running().drain().await.is_ok(), is_fine);
+    }
 }

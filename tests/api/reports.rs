@@ -1,8 +1,17 @@
 //! `/v1/reports`, and the files they stand for.
 
+use std::sync::Arc;
+
+use functions::job::Job as _;
+use functions::jobs;
+use functions::reports::generate::GenerateReport;
 use functions::stream::sweep;
+use kernel::Id;
+use kernel::time::minutes;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tests::clock::Hand;
+use tests::faulty::{Step, scripted};
 use tests::{Crew, Receiver, TestApp, TestResponse, driver, fleet, with};
 
 /// The body of a report on the last hour.
@@ -549,4 +558,30 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
         (&fees[0]["reservation"], &fees[0]["gross"]),
         (&reserved["id"], &json!("2.50"))
     );
+}
+
+#[tokio::test]
+async fn reports_on_an_overloaded_table_wait_and_are_tried_again() {
+    let app = TestApp::start().await;
+    let id = app.alice.post("/v1/reports", json!({})).await.id();
+    let message = GenerateReport {
+        tenant: app.alice.tenant(),
+        report: Id::from(id.as_str()),
+    };
+    let message = message.message().expect("a message");
+    let path = format!("/v1/reports/{id}");
+    let clock = Arc::new(Hand::at(app.now()));
+    let (url, table) = (&app.running().store_url, &app.running().table);
+    // More attempts than may fail, with each query tried three times.
+    for _ in 0..5 {
+        let store = scripted(url, table, ".Query", vec![Step::Refuse; 3]);
+        let overloaded = app.app_with(store, clock.clone());
+        jobs::work(&overloaded, &message).await.expect("put off");
+        assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+        clock.move_by(minutes(30));
+    }
+    let rested = app.app_with(app.app().store.clone(), clock);
+    jobs::work(&rested, &message).await.expect("an attempt");
+    assert_eq!(app.alice.get(&path).await.body["status"], "succeeded");
+    app.drain().await;
 }

@@ -9,7 +9,7 @@ use functions::App;
 use functions::stream::relay::{self, StreamRecord};
 use futures::future::BoxFuture;
 use kernel::{Error, Id, Kind};
-use models::ports::{FailedChange, Message, Queue};
+use models::ports::{FailedChange, Message, Queue, QueueDepth};
 use serde_json::{Value, json};
 use table::{Store, client};
 use tests::{Receiver, TestApp, with};
@@ -256,6 +256,10 @@ impl Queue for Failures {
         Box::pin(async { Ok(()) })
     }
 
+    fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth, Error>> {
+        Box::pin(async { Ok(QueueDepth::default()) })
+    }
+
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<(), Error>> {
         self.0.lock().expect("the failures").push(change.clone());
         Box::pin(async { Ok(()) })
@@ -321,6 +325,7 @@ async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_o
         let change = StreamRecord {
             old: None,
             new: Some(row.clone().into()),
+            is_expired: false,
         };
         relay::handle(&service, &change)
             .await
@@ -342,6 +347,7 @@ async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_o
     let change = StreamRecord {
         old: None,
         new: Some(fine.into()),
+        is_expired: false,
     };
     relay::handle(&away, &change)
         .await

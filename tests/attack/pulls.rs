@@ -11,8 +11,11 @@ use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse as _, Response};
 use functions::networks::sync::{self, Limits};
 use futures::stream;
+use kernel::time::{minutes, seconds};
 use kernel::{Error, Id, Mode};
+use ocpi::network::Network;
 use serde_json::{Value, json};
+use table::networks::operators;
 use tests::platform::{Connected, fixture, manage, platform, send};
 use tests::{TestApp, with};
 use tokio::sync::Mutex;
@@ -465,4 +468,53 @@ async fn a_platform_is_asked_again_when_it_says() {
     let before = asked();
     app.advance(3_600 + 301).await;
     assert_eq!(asked(), before + 1);
+}
+
+#[tokio::test]
+async fn two_messages_side_by_side_start_one_pull() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let slow = Hostile::start(|_, _| {
+        std::thread::sleep(Duration::from_millis(500));
+        page(&[location("L1"), location("L2")], None)
+    })
+    .await;
+    let cpo = turn(&app, &cpo, &slow.url).await;
+    let network = Id::from(cpo.network.as_str());
+    let limits = Limits::default();
+    let run = || sync::pull_within(app.app(), Mode::Test, &network, &limits);
+    let (one, other, third) = tokio::join!(run(), run(), run());
+    one.and(other).and(third).expect("the runs");
+    assert_eq!(slow.asked().await, 1);
+    // The messages that the relay has sent find nothing due.
+    app.advance(10 * 60).await;
+    assert_eq!(slow.asked().await, 1);
+    assert!(last_pull(&app).await["finished"].is_string());
+}
+
+#[tokio::test]
+async fn a_pull_whose_function_ends_goes_on_when_its_lease_is_over() {
+    let app = TestApp::start().await;
+    let cpo = honest(&app).await;
+    let hung = Hostile::start(|_, _| {
+        let never = stream::pending::<Result<Bytes, std::io::Error>>();
+        linked(Body::from_stream(never), None)
+    })
+    .await;
+    let cpo = turn(&app, &cpo, &hung.url).await;
+    let network = Id::from(cpo.network.as_str());
+    let limits = Limits::default();
+    let run = sync::pull_within(app.app(), Mode::Test, &network, &limits);
+    let crash = tokio::time::timeout(Duration::from_secs(3), run).await;
+    crash.expect_err("the party hangs");
+    let asked = hung.asked().await;
+    let second = sync::pull_within(app.app(), Mode::Test, &network, &limits);
+    second.await.expect("nothing is due");
+    assert_eq!(hung.asked().await, asked);
+    let tenant = operators(Mode::Test);
+    let network = app.app().store.load::<Network>(&tenant, &network).await;
+    let next = network.expect("the network").next_action();
+    let (at, _) = next.expect("a pull");
+    let wait = at.since(app.now());
+    assert!(wait > seconds(60) && wait <= minutes(3), "{wait:?}");
 }

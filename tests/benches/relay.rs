@@ -7,7 +7,7 @@
 // The futures are nested deeper than the compiler allows by default.
 #![recursion_limit = "256"]
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use functions::stream::relay::{self, StreamRecord};
 use serde_json::json;
@@ -63,9 +63,10 @@ async fn rate(latency: u64, side_by_side: bool) -> f64 {
         .collect();
     player.meter.slow_down(latency);
     let began = Instant::now();
+    let until = tokio::time::Instant::now() + Duration::from_secs(600);
     for changes in batch.chunks(BATCH) {
         if side_by_side {
-            assert_eq!(relay::handle_batch(&player.app, changes).await, None);
+            assert_eq!(relay::handle_batch(&player.app, changes, until).await, None);
         } else {
             for (change, _) in changes {
                 relay::handle(&player.app, change)

@@ -6,6 +6,7 @@
 
 mod checker;
 mod simulation;
+mod sweep;
 
 use functions::job::Job as _;
 use functions::jobs;

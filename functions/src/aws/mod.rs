@@ -18,6 +18,7 @@ use aws_sdk_dynamodb::error::DisplayErrorContext;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, FlexibleTimeWindow, FlexibleTimeWindowMode, Target,
 };
+use aws_sdk_sqs::types::QueueAttributeName;
 use aws_types::SdkConfig;
 use futures::future::BoxFuture;
 #[cfg(feature = "profiles")]
@@ -28,7 +29,7 @@ use tracing::subscriber::NoSubscriber;
 use kernel::environment::{is_loopback, variable};
 use kernel::error::{Error, Result};
 use kernel::time::Timestamp;
-use models::ports::{Clock, FailedChange, Message, Queue, Schedules};
+use models::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 
 pub use http::Http;
 pub use s3::S3;
@@ -258,6 +259,31 @@ impl Queue for Sqs {
         Box::pin(async move {
             let url = queue_url(&self.urls, message.function)?;
             self.put(url, message.body.clone(), delay_seconds).await
+        })
+    }
+
+    fn depth<'a>(&'a self, function: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+        use QueueAttributeName::{
+            ApproximateNumberOfMessages as Waiting, ApproximateNumberOfMessagesNotVisible as Taken,
+        };
+        Box::pin(async move {
+            let call = self.client().get_queue_attributes();
+            let call = call.queue_url(queue_url(&self.urls, function)?);
+            let read = call
+                .attribute_names(Waiting)
+                .attribute_names(Taken)
+                .send()
+                .await
+                .map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+            let number = |name: QueueAttributeName| {
+                let value = read.attributes().and_then(|all| all.get(&name));
+                let number = value.and_then(|value| value.parse().ok());
+                number.ok_or_else(|| Error::internal(format!("{function} has no {name}")))
+            };
+            Ok(QueueDepth {
+                waiting: number(Waiting)?,
+                in_flight: number(Taken)?,
+            })
         })
     }
 

@@ -82,6 +82,7 @@ fn message() -> Message {
         function: "stop-session",
         job: "stop-session",
         subject: JobSubject::of(&tenant, &session),
+        hops: 0,
         schedule: session.to_string(),
         body: r#"{"job":"stop-session"}"#.into(),
     }

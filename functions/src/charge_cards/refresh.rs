@@ -2,10 +2,13 @@
 //!
 //! The relay sends a message whenever something changes that tokens depend on: a card, a driver, a vehicle, a fleet, a policy or an
 //! account. The worker reads the present state, so that messages may come twice and in any order. A token that changes is written, and
-//! the relay sends it to every connected network. What concerns many cards is done a hundred at a time.
+//! the relay sends it to every connected network. What concerns many cards is done a few at a time.
 //!
 //! It also makes the app card of a driver, expires cards, takes cards from drivers and vehicles that were deleted, and follows what
 //! becomes of the uid of a card: the card that holds it is notified of claims, and a decision changes the status of both.
+//!
+//! What concerns all cards of an account is shared out: one message plans, and sends a message for each page of cards, so that the pages are worked
+//! on side by side.
 
 use crate::App;
 use kernel::origin::{Origin, Tenant};
@@ -14,21 +17,22 @@ use models::charge_card::{CardType, ChargeCard};
 use models::driver::Driver;
 use models::ports::JobSubject;
 use models::ports::network::Subject;
-use models::stored::Stored;
+use models::stored::{Stored, is_default};
 use models::vehicle::Vehicle;
 use serde::{Deserialize, Serialize};
 use table::access::Rows;
 use table::charge_cards::CardToken;
 use table::keys::Partition;
-use table::list::{Cursor, PageRequest};
+use table::list::{Cursor, Page, PageRequest};
 use web::deployment::{Deployment, Need};
 
 use super::context;
 use crate::function::Function;
 use crate::job::Job;
 
-/// How many cards one message is for.
-const AT_A_TIME: usize = 100;
+/// How many cards one message is for, and for how many pages of cards one message plans.
+const AT_A_TIME: usize = 25;
+const PAGES: usize = 100;
 
 /// How often a card is read again after a concurrent change.
 const TRIES: usize = 8;
@@ -40,6 +44,9 @@ pub struct RefreshTokens {
     pub of: Id,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Id>,
+    /// Only as many of them as one message is for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_page: bool,
 }
 
 impl RefreshTokens {
@@ -49,6 +56,7 @@ impl RefreshTokens {
             tenant: tenant.clone(),
             of: of.clone(),
             after: None,
+            is_page: false,
         }
     }
 }
@@ -66,6 +74,8 @@ impl Job for RefreshTokens {
             .needing(&[Need::Messages]),
     );
 
+    const IS_LOOP: bool = true;
+
     fn subject(&self) -> JobSubject {
         JobSubject::of(&self.tenant, &self.of)
     }
@@ -75,8 +85,16 @@ impl Job for RefreshTokens {
     /// # Errors
     /// The table or the queue cannot be reached: the message comes again.
     async fn run(self, app: &App) -> Result<(), Error> {
-        let Self { tenant, of, after } = &self;
+        let Self {
+            tenant,
+            of,
+            after,
+            is_page,
+        } = &self;
         let after = after.as_ref();
+        if *is_page {
+            return of_page(app, tenant, after).await;
+        }
         match of.kind() {
             Some(Kind::ChargeCard) => refresh(app, tenant, of).await,
             Some(Kind::Driver) => of_driver(app, tenant, of, after).await,
@@ -136,26 +154,60 @@ async fn of_holder(
     }
 }
 
-/// All cards of a tenant.
+/// All cards of a tenant. A message is sent for each page, unless there is one only.
 async fn of_everybody(
     app: &App,
     tenant: &Tenant,
     of: &Id,
     after: Option<&Id>,
 ) -> Result<(), Error> {
+    let mut after = after.cloned();
+    for _ in 0..PAGES {
+        let cards = cards_after(app, tenant, after.as_ref()).await?;
+        if after.is_none() && !cards.older {
+            return refresh_all(app, tenant, &cards.rows).await;
+        }
+        let page = RefreshTokens {
+            tenant: tenant.clone(),
+            of: of.clone(),
+            after,
+            is_page: true,
+        };
+        page.send(app).await?;
+        match cards.rows.last().filter(|_| cards.older) {
+            Some(last) => after = Some(last.object.id.clone()),
+            None => return Ok(()),
+        }
+    }
+    send(app, tenant, of, after.as_ref()).await
+}
+
+/// One page of the cards of a tenant.
+async fn of_page(app: &App, tenant: &Tenant, after: Option<&Id>) -> Result<(), Error> {
+    let cards = cards_after(app, tenant, after).await?;
+    refresh_all(app, tenant, &cards.rows).await
+}
+
+async fn cards_after(
+    app: &App,
+    tenant: &Tenant,
+    after: Option<&Id>,
+) -> Result<Page<Stored<ChargeCard>>, Error> {
     let kind = Kind::ChargeCard;
     let partition = Partition::Kind { tenant, kind };
-    let cards = app
-        .store
-        .list::<ChargeCard>(partition, &page_after(after), Vec::new())
-        .await?;
-    for card in &cards.rows {
+    let page = page_after(after);
+    app.store.list(partition, &page, Vec::new()).await
+}
+
+async fn refresh_all(
+    app: &App,
+    tenant: &Tenant,
+    cards: &[Stored<ChargeCard>],
+) -> Result<(), Error> {
+    for card in cards {
         refresh(app, tenant, &card.object.id).await?;
     }
-    match cards.rows.last().filter(|_| cards.older) {
-        Some(last) => send(app, tenant, of, Some(&last.object.id)).await,
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// The accounts below an account, whose tokens depend on its status too.
@@ -183,6 +235,7 @@ async fn send(app: &App, tenant: &Tenant, of: &Id, after: Option<&Id>) -> Result
         tenant: tenant.clone(),
         of: of.clone(),
         after: after.cloned(),
+        is_page: false,
     };
     job.send(app).await
 }

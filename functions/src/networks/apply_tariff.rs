@@ -29,6 +29,8 @@ impl Job for ApplyTariff {
     const NAME: &'static str = "apply-tariff";
     const FUNCTION: Function = workers::SYNC;
 
+    const IS_LOOP: bool = true;
+
     fn subject(&self) -> JobSubject {
         JobSubject::default()
     }

@@ -3,7 +3,11 @@
 //!
 //! A network's row says when the next pull is due; the relay sends a message for that moment, and the sweeper sends it again if it was
 //! lost. A pull reads the modules one after the other, page by page, and stores after each page how far it has come, so that it goes
-//! on there after a crash. A run ends after 40 seconds and sends itself another message.
+//! on there after a crash. A run ends after 40 seconds, and another one goes on.
+//!
+//! One run at a time pulls from a network: it begins with a lease of the network, which moves the next action to the end of the lease. A second
+//! message finds nothing due. The end of a run ends its lease, so that the relay sends the message of the next run; after a crash that comes when
+//! the lease is over.
 //!
 //! A *delta* pull reads what was updated since the last complete pull began (`date_from`), with ten minutes to spare for clocks that
 //! differ. A *full* pull reads everything, once a day or when an operator asks for it. Locations that are not in it are gone: their
@@ -88,6 +92,12 @@ const INTERVAL: SignedDuration = HOUR;
 const RETRY: SignedDuration = minutes(15);
 const MIN_RETRY: SignedDuration = MINUTE;
 
+/// For how long no other run may pull from the network: longer than the function can run.
+const LEASE: SignedDuration = minutes(3);
+
+/// How often a network is read again that something else changes at the same time.
+const TRIES: usize = 8;
+
 /// The time between two full pulls.
 const FULL_INTERVAL: SignedDuration = DAY;
 
@@ -142,17 +152,64 @@ impl Job for SyncNetwork {
     }
 }
 
-/// Goes on with the pull of a network, or begins one, within the limits of one run.
+/// Goes on with the pull of a network, or begins one, within the limits of one run. Does nothing while another run does.
 ///
 /// # Errors
 /// The table cannot be reached: the message comes again, and the pull goes on where it was.
 pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Result<(), Error> {
-    let Some(network) = app.store.find::<Network>(&operators(mode), id).await? else {
+    let lease = |network: &mut Stored<Network>, now: Timestamp| {
+        let is_due = network.is_due(Action::PullNetwork, now);
+        network.internal.pulling_until = Some(now.plus(LEASE));
+        is_due
+    };
+    let Some(network) = change(app, mode, id, lease).await? else {
         return Ok(());
     };
-    if !network.is_due(Action::PullNetwork, app.now()) {
-        return Ok(());
+    let ended = pull(app, network, limits).await;
+    if ended.is_err() {
+        // Another run goes on at once. If the table cannot be reached it does when the lease is over.
+        drop(release(app, mode, id).await);
     }
+    ended
+}
+
+/// Changes a network as it is at the moment, and returns it. None if there is no such network, or if it need not be changed.
+async fn change(
+    app: &App,
+    mode: Mode,
+    id: &Id,
+    change: impl Fn(&mut Stored<Network>, Timestamp) -> bool,
+) -> Result<Option<Stored<Network>>, Error> {
+    for _ in 0..TRIES {
+        let origin = shared_origin(mode, app.now());
+        let Some(mut network) = app.store.find::<Network>(&origin.tenant, id).await? else {
+            return Ok(None);
+        };
+        if !change(&mut network, origin.now) {
+            return Ok(None);
+        }
+        let mut tx = app.store.begin(&origin);
+        tx.save(&mut network)?;
+        match tx.commit_without_response().await {
+            Err(Error::Contended) => {}
+            done => return done.map(|()| Some(network)),
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// Ends the lease of a run: the pull is due again at once, and the relay sends the message for the next run.
+async fn release(app: &App, mode: Mode, id: &Id) -> Result<(), Error> {
+    let release = |network: &mut Stored<Network>, _| {
+        let lease = network.internal.pulling_until.take();
+        lease.is_some()
+    };
+    change(app, mode, id, release).await.map(drop)
+}
+
+async fn pull(app: &App, network: Stored<Network>, limits: &Limits) -> Result<(), Error> {
+    let (mode, id) = (network.object.mode, network.object.id.clone());
+    let id = &id;
     let stored = app.store.pull(mode, id).await?;
     let mut pull = match stored {
         Some(pull) if pull.finished.is_none() => pull,
@@ -175,7 +232,7 @@ pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Res
             PageEnd::Whole => app.store.put_pull(mode, id, &pull).await?,
             PageEnd::OutOfTime => {
                 app.store.put_pull(mode, id, &pull).await?;
-                return run.go_on_later().await;
+                return release(app, mode, id).await;
             }
             PageEnd::Interrupted { why, wait } => {
                 tracing::warn!(network.id = %id, error = why, "a pull was interrupted");
@@ -185,7 +242,7 @@ pub async fn pull_within(app: &App, mode: Mode, id: &Id, limits: &Limits) -> Res
             }
         }
         if Instant::now() >= run.until && !pull.modules.is_empty() {
-            return run.go_on_later().await;
+            return release(app, mode, id).await;
         }
     }
     pull.finish(app.now());
@@ -207,7 +264,7 @@ fn begin(network: &Stored<Network>, last: Option<Pull>, now: Timestamp) -> Pull 
     Pull::begin(last, modules, FULL_INTERVAL, asked, now)
 }
 
-/// Notes when the next pull is due: at once if everything was asked for since this one began.
+/// Ends the lease, and notes when the next pull is due: at once if everything was asked for since this one began.
 async fn schedule(
     app: &App,
     mode: Mode,
@@ -215,23 +272,21 @@ async fn schedule(
     pull: &Pull,
     wait: SignedDuration,
 ) -> Result<(), Error> {
-    let origin = shared_origin(mode, app.now());
-    let mut network = app.store.load::<Network>(&origin.tenant, id).await?;
-    if !network.object.is_connected() {
-        return Ok(());
-    }
     // Networks are pulled at different times of the hour.
     let splay = seconds((crc32fast::hash(id.as_str().as_bytes()) % 300).into());
-    let asked = network.internal.full_pull_asked;
-    let is_asked = pull.finished.is_some() && asked.is_some_and(|asked| asked > pull.started);
-    network.internal.next_pull_at = Some(if is_asked {
-        origin.now
-    } else {
-        origin.now.plus(wait + splay)
-    });
-    let mut tx = app.store.begin(&origin);
-    tx.save(&mut network)?;
-    tx.commit_without_response().await
+    let schedule = |network: &mut Stored<Network>, now: Timestamp| {
+        let asked = network.internal.full_pull_asked;
+        let is_asked = pull.finished.is_some() && asked.is_some_and(|asked| asked > pull.started);
+        let pause = if is_asked {
+            SignedDuration::ZERO
+        } else {
+            wait + splay
+        };
+        network.internal.pulling_until = None;
+        network.internal.next_pull_at = Some(now.plus(pause));
+        network.object.is_connected()
+    };
+    change(app, mode, id, schedule).await.map(drop)
 }
 
 /// How the reading of a page ended.
@@ -257,16 +312,6 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Has another run go on with the pull.
-    async fn go_on_later(&self) -> Result<(), Error> {
-        let Network { mode, id, .. } = &self.network.object;
-        let next = SyncNetwork {
-            mode: *mode,
-            network: id.clone(),
-        };
-        next.send(self.app).await
-    }
-
     /// Reads and stores the next page of a module.
     async fn next_page(&mut self, pull: &mut Pull, module: Module) -> Result<PageEnd, Error> {
         let network = &self.network.object;

@@ -1,5 +1,5 @@
 //! `generate-report`: makes the file of a pending report. A try that fails, or ends without a word, is followed by another,
-//! three in all.
+//! three in all. A try for which DynamoDB is too slow or out of reach does not count: the report waits, and is tried again for a day.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -60,6 +60,10 @@ impl Job for GenerateReport {
         match make(app, tenant, &row).await {
             Ok(Some((file, totals))) => row.succeed(file, totals, app.now()),
             Ok(None) => row.fail(TOO_LONG),
+            Err(error @ Error::Unavailable(_)) => {
+                tracing::warn!(%error, report.id = %id, "the report is put off");
+                row.put_off(app.now());
+            }
             Err(error) => {
                 tracing::warn!(%error, report.id = %id, "the report could not be generated");
                 row.record_failed_attempt(app.now());
@@ -121,7 +125,8 @@ async fn make(
     let content = summary.file(&names)?;
     let file = ReportFile::of(row.file_name(), &content);
     let content_type = report.format.content_type();
-    app.files.put(&file.key, content_type, content).await?;
+    let put = app.files.put(&file.key, content_type, content).await;
+    put.map_err(|error| Error::internal(error.to_string()))?;
     Ok(Some((file, summary.totals())))
 }
 

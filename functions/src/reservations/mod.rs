@@ -47,17 +47,18 @@ impl OnChange for Reservation {
 
     /// An attempt to confirm can read at the same time what the message names.
     fn next_message(tenant: &Tenant, stored: &Stored<Self>) -> Result<Option<Message>> {
-        match stored.next_action() {
-            Some((_, Action::ConfirmReservation)) => {
-                let job = ConfirmReservation {
-                    tenant: tenant.clone(),
-                    reservation: stored.object.id.clone(),
-                    request: Some(Box::new(stored.request())),
-                };
-                job.message().map(Some)
-            }
-            Some((_, action)) => actions::message(tenant, &stored.object.id, action),
-            None => Ok(None),
+        let Some((_, action)) = stored.next_action() else {
+            return Ok(None);
+        };
+        let mut message = actions::message(tenant, &stored.object.id, action)?;
+        if let (Action::ConfirmReservation, Some(message)) = (action, &mut message) {
+            let job = ConfirmReservation {
+                tenant: tenant.clone(),
+                reservation: stored.object.id.clone(),
+                request: Some(Box::new(stored.request())),
+            };
+            message.body = job.message()?.body;
         }
+        Ok(message)
     }
 }

@@ -4,7 +4,7 @@ use kernel::error::Result;
 use kernel::id::Id;
 use kernel::origin::Tenant;
 use models::action::Action;
-use models::ports::Message;
+use models::ports::{Message, action_schedule};
 
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::charging_sessions::operate::OperateSession;
@@ -24,6 +24,7 @@ use crate::transactions::settle::SettleTransaction;
 /// The message that has an action done; none for the deliveries of an event, which the relay plans itself.
 #[rustfmt::skip]
 pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option<Message>> {
+    let schedule = action_schedule(id, action);
     let (mode, tenant, id) = (tenant.mode, tenant.clone(), id.clone());
     let message = match action {
         Action::ConfirmReservation => ConfirmReservation { tenant, reservation: id, request: None }.message(),
@@ -37,9 +38,9 @@ pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option
         Action::GenerateReport => GenerateReport { tenant, report: id }.message(),
         Action::SettleTransaction => SettleTransaction { tenant, transaction: id }.message(),
         Action::BillFleet => BillFleet { tenant, fleet: id }.message(),
-        Action::ExpireCard => RefreshTokens { tenant, of: id, after: None }.message(),
+        Action::ExpireCard => RefreshTokens::of(&tenant, &id).message(),
         Action::PullNetwork => SyncNetwork { mode, network: id }.message(),
         Action::PlanDeliveries => return Ok(None),
     };
-    message.map(Some)
+    message.map(|message| Some(Message { schedule, ..message }))
 }

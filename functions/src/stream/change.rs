@@ -12,7 +12,7 @@ use kernel::error::{Error, Result};
 use kernel::origin::{Origin, Tenant};
 use kernel::{Id, Timestamp};
 use models::event::{Cause, Event, EventInternal, EventRequest, EventType};
-use models::ports::Message;
+use models::ports::{Message, schedule_name};
 use models::stored::Stored;
 use serde_dynamo::Item;
 use table::row::{Record, decode};
@@ -105,7 +105,7 @@ async fn relay<T: OnChange>(
     write_events(app, &change, after).await
 }
 
-/// Sends the message of the next action, when that is new or has moved.
+/// Sends the message of the next action, when that is new or has moved. The schedule of an action that is obsolete before its moment is deleted.
 async fn schedule<T: OnChange>(app: &App, change: &Change<T>) -> Result<()> {
     let next = |stored: &Stored<T>| -> Result<Option<(Timestamp, Message)>> {
         let message = T::next_message(&change.tenant, stored)?;
@@ -113,9 +113,22 @@ async fn schedule<T: OnChange>(app: &App, change: &Change<T>) -> Result<()> {
     };
     let before = change.before.as_ref().map(next).transpose()?.flatten();
     let after = next(&change.after)?;
+    if before == after {
+        return Ok(());
+    }
+    let name = |(at, message): &(Timestamp, Message)| schedule_name(&message.schedule, *at);
+    let kept = after.as_ref().map(name);
+    let obsolete = before.filter(|(at, _)| *at > app.now());
+    if let Some(obsolete) = obsolete
+        .as_ref()
+        .map(name)
+        .filter(|name| kept.as_ref() != Some(name))
+    {
+        app.schedules.remove(&obsolete).await?;
+    }
     match &after {
-        Some((at, message)) if before != after => app.send_at(*at, message).await,
-        _ => Ok(()),
+        Some((at, message)) => app.send_at(*at, message).await,
+        None => Ok(()),
     }
 }
 

@@ -14,6 +14,7 @@
 //! failure destination. The sweeper finds objects whose message was lost by their next action.
 
 use crate::App;
+use kernel::Timestamp;
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
@@ -28,15 +29,18 @@ use models::policy::Policy;
 use models::ports::{FailedChange, Message};
 use models::report::Report;
 use models::reservation::Reservation;
+use models::stored::Stored;
 use models::transaction::Transaction;
 use models::vehicle::Vehicle;
 use models::webhook_endpoint::WebhookEndpoint;
 use table::keys;
+use table::row::ById;
 use table::sweep::Waiting;
 
 use super::actions;
-use super::change::{Followers, OnChange as _};
+use super::change::Followers;
 use super::record::{StreamRecord, read, text};
+use crate::job::Job as _;
 use crate::webhooks::plan;
 use crate::{accounts, charge_cards, charging_stations, networks};
 
@@ -124,41 +128,63 @@ async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
     networks::changes::on_change(app, record).await
 }
 
-/// Sends the message again that an object waits for. Returns whether it waits for one.
+/// How the work is repeated that an item waits for.
+#[derive(Debug)]
+pub enum Repetition {
+    Send(Message),
+    /// The deliveries of an event are planned by the relay itself.
+    Plan(Id, Box<Event>),
+}
+
+impl Repetition {
+    /// The function whose queue the message goes to, if there is one.
+    pub fn function(&self) -> Option<&'static str> {
+        match self {
+            Self::Send(message) => Some(message.function),
+            Self::Plan(..) => None,
+        }
+    }
+
+    /// Repeats it.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB or SQS cannot be reached.
+    pub async fn run(&self, app: &App, tenant: &Tenant) -> Result<()> {
+        match self {
+            Self::Send(message) => app.queue.send(message, 0).await,
+            Self::Plan(id, event) => plan::plan(app, tenant, id, event).await,
+        }
+    }
+}
+
+/// How the work is repeated that an overdue item waits for, if it still does.
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
-pub async fn resend(app: &App, waiting: &Waiting) -> Result<bool> {
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn repetition(app: &App, waiting: &Waiting) -> Result<Option<Repetition>> {
     let Waiting {
         tenant,
         id,
         endpoint,
-        due,
+        ..
     } = waiting;
-    let endpoint = endpoint.as_ref();
-    match id.kind() {
-        Some(Kind::Event) => match endpoint {
-            Some(endpoint) => {
-                let delivery = app.store.delivery(tenant, id, endpoint).await?;
-                let Some(delivery) = delivery.filter(Delivery::is_open) else {
-                    return Ok(false);
-                };
-                plan::send_delivery(app, tenant, id, endpoint, &delivery).await?;
-                Ok(true)
-            }
-            None => {
-                let row = app.store.find::<Event>(tenant, id).await?;
-                let Some(row) = row.filter(|row| row.internal.endpoints.is_none()) else {
-                    return Ok(false);
-                };
-                plan::plan(app, tenant, id, &row.object).await?;
-                Ok(true)
-            }
-        },
-        _ => match current_message(app, tenant, id).await? {
-            Some(message) => app.send_at(*due, &message).await.map(|()| true),
-            None => Ok(false),
-        },
+    if !id.is(Kind::Event) {
+        let message = current_message(app, tenant, id).await?;
+        return Ok(message.map(Repetition::Send));
+    }
+    let Some(endpoint) = endpoint else {
+        let event = app.store.find::<Event>(tenant, id).await?;
+        let unplanned = event.filter(|event| event.internal.endpoints.is_none());
+        let plan = |event: Stored<Event>| Repetition::Plan(id.clone(), Box::new(event.object));
+        return Ok(unplanned.map(plan));
+    };
+    let delivery = app.store.delivery(tenant, id, endpoint).await?;
+    match delivery.filter(Delivery::is_open) {
+        Some(delivery) => {
+            let message = plan::next_attempt(tenant, id, endpoint, &delivery).message()?;
+            Ok(Some(Repetition::Send(message)))
+        }
+        None => Ok(None),
     }
 }
 
@@ -179,17 +205,28 @@ fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
     actions::message(tenant, id, action)
 }
 
-/// The message that an object waits for as it is in the table now.
+/// The message that an object waits for as it is in the table now. It names the object alone, so that the job looks at the state first.
 async fn current_message(app: &App, tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
-    match id.kind() {
-        Some(Kind::Reservation) => match app.store.find::<Reservation>(tenant, id).await? {
-            Some(stored) => Reservation::next_message(tenant, &stored),
-            None => Ok(None),
-        },
-        Some(Kind::ChargingSession) => match app.store.find::<ChargingSession>(tenant, id).await? {
-            Some(stored) => ChargingSession::next_message(tenant, &stored),
-            None => Ok(None),
-        },
-        _ => of_kind(tenant, id),
+    let now = app.now();
+    let due = match id.kind() {
+        Some(Kind::Reservation) => due_action::<Reservation>(app, tenant, id, now).await?,
+        Some(Kind::ChargingSession) => due_action::<ChargingSession>(app, tenant, id, now).await?,
+        _ => return of_kind(tenant, id),
+    };
+    match due {
+        Some(action) => actions::message(tenant, id, action),
+        None => Ok(None),
     }
+}
+
+/// The next action of an object, if its moment has come.
+async fn due_action<T: ById>(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+    now: Timestamp,
+) -> Result<Option<Action>> {
+    let found = app.store.find::<T>(tenant, id).await?;
+    let next = found.and_then(|stored| stored.next_action());
+    Ok(next.filter(|(at, _)| *at <= now).map(|(_, action)| action))
 }

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 pub struct StreamRecord {
     pub old: Option<Item>,
     pub new: Option<Item>,
+    /// Whether DynamoDB has removed the item by itself, because its time has passed.
+    pub is_expired: bool,
 }
 
 /// The items that stand for something that happens later have one of these attributes, by name and type of DynamoDB: objects and stations a
@@ -17,14 +19,17 @@ pub struct StreamRecord {
 /// rates have none.
 const RELAYED: [(&str, &str); 3] = [("version", "N"), ("state", "S"), ("raw", "S")];
 
-/// What only an idempotency record has. When one expires, nothing follows.
-const NOT_RELAYED: &str = "fingerprint";
+/// Something follows from the removal of an object alone.
+const REMOVED: (&str, &str) = RELAYED[0];
 
 /// The patterns of the event source mapping that let through the records for which [`StreamRecord::is_relayed`] holds: the others do not
-/// invoke the relay. At most five are possible.
+/// invoke the relay. At most five are possible. Nothing follows when DynamoDB removes an item whose time has passed: such a record names the
+/// service as the user.
 pub fn filters() -> Vec<Value> {
-    let changed = |(name, kind): (&str, &str)| json!({"dynamodb": {"NewImage": {name: {kind: [{"exists": true}]}}}});
-    let removed = json!({"eventName": ["REMOVE"], "dynamodb": {"OldImage": {NOT_RELAYED: {"S": [{"exists": false}]}}}});
+    let exists = |(name, kind): (&str, &str)| json!({name: {kind: [{"exists": true}]}});
+    let changed = |attribute| json!({"dynamodb": {"NewImage": exists(attribute)}});
+    let removed = json!({"eventName": ["REMOVE"], "dynamodb": {"OldImage": exists(REMOVED)},
+        "userIdentity": {"type": [{"exists": false}]}});
     RELAYED.into_iter().map(changed).chain([removed]).collect()
 }
 
@@ -38,7 +43,7 @@ impl StreamRecord {
         };
         match (&self.new, &self.old) {
             (Some(new), _) => RELAYED.into_iter().any(|one| has(new, one)),
-            (None, Some(old)) => !has(old, (NOT_RELAYED, "S")),
+            (None, Some(old)) => !self.is_expired && has(old, REMOVED),
             (None, None) => false,
         }
     }
@@ -79,4 +84,28 @@ pub fn read<T: DeserializeOwned>(item: &Item, name: &str) -> Result<Option<T>> {
     value
         .map(|value| serde_dynamo::from_attribute_value(value).map_err(Error::permanent))
         .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removals_by_time_to_live_are_not_relayed() {
+        let number = |name: &str| {
+            let value = AttributeValue::N("1".into());
+            Some(Item::from(std::collections::HashMap::from([(
+                name.to_owned(),
+                value,
+            )])))
+        };
+        let removal = |name, is_expired| StreamRecord {
+            old: number(name),
+            new: None,
+            is_expired,
+        };
+        assert!(removal("version", false).is_relayed());
+        assert!(!removal("version", true).is_relayed());
+        assert!(!removal("ttl", false).is_relayed());
+    }
 }

@@ -7,6 +7,7 @@ use futures::stream::{self, StreamExt as _};
 use kernel::function_scope;
 use kernel::{Error, Kind};
 use table::access::Rows;
+use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, Span};
 use web::deployment::{Deployment, Need};
 
@@ -20,12 +21,16 @@ pub const NAME: &str = "relay-stream";
 /// How many partition keys of a batch are worked on at a time.
 const ABREAST: usize = 8;
 
-/// Relays a batch of changes, each within its span: those of one partition key in their order, those of eight keys side by side. A batch
+/// Relays a batch of changes until a moment, each within its span: those of one partition key in their order, those of eight keys side by side. A batch
 /// takes as long as its longest key then, and not as long as all its changes together.
 ///
 /// Returns the place of the first change that was not relayed. It has to come again with those behind it, of which some were relayed:
 /// a change that is relayed twice leads to the same events and messages.
-pub async fn handle_batch(app: &App, batch: &[(StreamRecord, Span)]) -> Option<usize> {
+pub async fn handle_batch(
+    app: &App,
+    batch: &[(StreamRecord, Span)],
+    until: Instant,
+) -> Option<usize> {
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, (change, _)) in batch.iter().enumerate() {
         places.entry(change.key().0).or_default().push(place);
@@ -33,7 +38,9 @@ pub async fn handle_batch(app: &App, batch: &[(StreamRecord, Span)]) -> Option<u
     let failed = stream::iter(places.into_values()).map(async |places| {
         for place in places {
             let (change, span) = &batch[place];
-            if let Err(error) = handle(app, change).instrument(span.clone()).await {
+            let relayed = timeout_at(until, handle(app, change).instrument(span.clone()));
+            let out_of_time = |_| Err(Error::unavailable("the function has no time left"));
+            if let Err(error) = relayed.await.unwrap_or_else(out_of_time) {
                 span.in_scope(|| tracing::error!(%error, "a change was not relayed"));
                 return Some(place);
             }
@@ -66,5 +73,5 @@ pub const FUNCTION: Function = Function {
             Rows::Of(Kind::Invoice),
             Rows::Of(Kind::Reservation),
         ])
-        .needing(&[Need::BatchWrites, Need::Messages]),
+        .needing(&[Need::BatchWrites, Need::Messages, Need::RemoveSchedules]),
 };

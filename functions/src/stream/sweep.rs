@@ -1,15 +1,18 @@
 //! `sweep`: finds pending work whose trigger was lost, and sends it again.
 //!
-//! Once a minute `sweep` reads the first page of each partition of the index `next_action`, and sends the messages of its rows again. A
+//! Once a minute `sweep` reads the first page of each partition of the index `next_action`, and sends the messages of its rows again as far as
+//! [`super::overdue`] says. A
 //! partition with more than that is handed to `sweep-partition` as a message with the place where its next page begins; that works on
 //! a few pages and hands on the rest in turn. So a backlog of any size is worked on in as many instances as there are partitions,
 //! and none holds more than a page of keys. Everything that is sent may be sent twice: the workers check whether there is still
 //! anything to do.
 
+use std::sync::PoisonError;
+
 use crate::App;
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use futures::future::join_all;
+use futures::stream::{self, StreamExt as _};
 use kernel::function_scope;
-use kernel::time::{SignedDuration, minutes};
 use kernel::{Error, Kind, Timestamp};
 use models::ports::{DueCursor, JobSubject};
 use serde::{Deserialize, Serialize};
@@ -18,7 +21,8 @@ use table::keys;
 use table::sweep::Waiting;
 use web::deployment::{Deployment, Need};
 
-use super::changes::resend;
+use super::changes::{self, Repetition};
+use super::overdue::Repeats;
 use crate::function::{Function, Trigger};
 use crate::job::Job;
 
@@ -31,11 +35,8 @@ pub const FUNCTION: Function = Function {
     trigger: Trigger::Rate("rate(1 minute)"),
     deployment: Deployment::in_background()
         .writing(&[Rows::Of(Kind::Event)])
-        .needing(&[Need::Messages]),
+        .needing(&[Need::Messages, Need::QueueDepths]),
 };
-
-/// How long work may be overdue before its trigger counts as lost.
-const GRACE: SignedDuration = minutes(2);
 
 /// How many partitions are read at a time, and how many rows of a page are worked on at a time.
 const ABREAST: usize = 8;
@@ -44,37 +45,58 @@ const AT_A_TIME: usize = 32;
 /// How many pages one message works on before it hands the rest to another: seconds of work, far below the function's time-out.
 const PAGES: usize = 4;
 
-/// Sends again what has been overdue for two minutes. Returns how many rows of the first page of each partition there were;
-/// partitions with more than a page are handed to `sweep-partition`.
+/// Sends again what has been overdue for two minutes or more, as [`super::overdue`] says. Returns how many messages were sent for the first
+/// page of each partition; partitions with more than a page are handed to `sweep-partition`.
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
+/// `Unavailable` if DynamoDB or SQS cannot be reached. What could be sent again was sent.
 pub async fn handle(app: &App) -> Result<usize, Error> {
-    let moment = app.now().plus(-GRACE);
-    function_scope::within(NAME, before(app, moment)).await
+    let now = app.now();
+    let since = {
+        let mut last = app
+            .last_sweep
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        last.replace(now)
+    };
+    let of_run = |partition| Repeats::of_run(partition, since, now);
+    function_scope::within(NAME, sweep(app, of_run)).await
 }
 
-/// The same with everything that is due before a moment.
+/// Sends again everything that is due before a moment, because all messages are lost. Otherwise as [`handle`].
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
+/// As [`handle`].
 pub async fn before(app: &App, moment: Timestamp) -> Result<usize, Error> {
-    let partitions = stream::iter(0..keys::NEXT_ACTION_PARTITIONS);
-    let resent = partitions.map(async |partition| {
-        let page = app.store.due_before(partition, moment, None).await?;
+    sweep(app, |partition| Repeats::everything(partition, moment)).await
+}
+
+async fn sweep(app: &App, of_partition: impl Fn(u8) -> Repeats) -> Result<usize, Error> {
+    let partitions = stream::iter(0..keys::NEXT_ACTION_PARTITIONS).map(of_partition);
+    let swept = partitions.map(async |mut repeats| {
+        let partition = repeats.partition();
+        let page = app
+            .store
+            .due_before(partition, repeats.until(), None)
+            .await?;
         // The rest is handed on first: if this function ends early, it is worked on all the same.
-        hand_on(app, partition, moment, page.next).await?;
-        resend_all(app, page.rows).await
+        hand_on(app, &repeats, page.next).await?;
+        Ok(repeat(app, &mut repeats, &page.rows).await)
     });
-    let resent: Vec<usize> = resent.buffer_unordered(ABREAST).try_collect().await?;
-    Ok(resent.into_iter().sum())
+    let swept: Vec<Result<Swept, Error>> = swept.buffer_unordered(ABREAST).collect().await;
+    let all = swept.into_iter().fold(Swept::default(), |all, one| {
+        all.and(one.unwrap_or_else(Swept::failed))
+    });
+    match all.failure {
+        Some(failure) => Err(failure),
+        None => Ok(all.sent),
+    }
 }
 
 /// Sends again what is overdue in a partition of the index `next_action`, from a place on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SweepPartition {
-    pub partition: u8,
-    pub moment: Timestamp,
+    pub repeats: Repeats,
     pub after: DueCursor,
 }
 
@@ -84,72 +106,130 @@ impl Job for SweepPartition {
         Self::NAME,
         Deployment::in_background()
             .writing(&[Rows::Of(Kind::Event)])
-            .needing(&[Need::Messages]),
+            .needing(&[Need::Messages, Need::QueueDepths]),
     );
+
+    const IS_LOOP: bool = true;
 
     fn subject(&self) -> JobSubject {
         JobSubject::default()
     }
 
     fn schedule_name(&self) -> String {
-        format!("sweep-{}", self.partition)
+        format!("sweep-{}", self.repeats.partition())
     }
 
-    /// Works on a few pages, and hands on the rest. A message that is delivered twice sends the same again, which the workers ignore.
+    /// Works on a few pages, and hands on the rest. What cannot be sent now is sent by a later run: the message does not come again for that.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
+    /// `Unavailable` if a page cannot be read or the rest cannot be handed on.
     async fn run(self, app: &App) -> Result<(), Error> {
-        let Self {
-            partition,
-            moment,
-            after,
-        } = self;
+        let Self { mut repeats, after } = self;
         let mut after = Some(after);
         for _ in 0..PAGES {
             let Some(place) = after else {
                 return Ok(());
             };
-            let page = app
-                .store
-                .due_before(partition, moment, Some(&place))
-                .await?;
-            resend_all(app, page.rows).await?;
+            let (partition, until) = (repeats.partition(), repeats.until());
+            let page = app.store.due_before(partition, until, Some(&place));
+            let page = page.await?;
+            repeat(app, &mut repeats, &page.rows).await;
             after = page.next;
         }
-        hand_on(app, partition, moment, after).await
+        hand_on(app, &repeats, after).await
     }
 }
 
 /// Sends a message about the rest of a partition, if there is any.
-async fn hand_on(
-    app: &App,
-    partition: u8,
-    moment: Timestamp,
-    after: Option<DueCursor>,
-) -> Result<(), Error> {
+async fn hand_on(app: &App, repeats: &Repeats, after: Option<DueCursor>) -> Result<(), Error> {
     let Some(after) = after else {
         return Ok(());
     };
     let rest = SweepPartition {
-        partition,
-        moment,
+        repeats: repeats.clone(),
         after,
     };
     rest.send(app).await
 }
 
-/// Sends the messages again that rows wait for. Returns how many rows still waited.
-async fn resend_all(app: &App, rows: Vec<Waiting>) -> Result<usize, Error> {
-    let sent = stream::iter(rows).map(async |waiting| match resend(app, &waiting).await {
-        Ok(sent) => Ok(usize::from(sent)),
-        // A row that can never be read must not keep the others waiting.
-        Err(error) if error.is_permanent() => {
-            tracing::error!(object.id = %waiting.id, %error, "overdue work can never be sent again");
-            Ok(0)
+/// What a part of a run has done.
+#[derive(Debug, Default)]
+struct Swept {
+    sent: usize,
+    /// The last error of an item whose message could not be sent again.
+    failure: Option<Error>,
+}
+
+impl Swept {
+    fn failed(error: Error) -> Self {
+        tracing::error!(%error, "a partition was not swept");
+        Self {
+            sent: 0,
+            failure: Some(error),
         }
-        Err(error) => Err(error),
-    });
-    let sent: Vec<usize> = sent.buffer_unordered(AT_A_TIME).try_collect().await?;
-    Ok(sent.into_iter().sum())
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            failure: other.failure.or(self.failure),
+        }
+    }
+}
+
+/// Sends the messages again that items wait for, as far as they are to be repeated. An item that fails keeps no other one waiting.
+async fn repeat(app: &App, repeats: &mut Repeats, items: &[Waiting]) -> Swept {
+    let mut swept = Swept::default();
+    for items in items.chunks(AT_A_TIME) {
+        let considered = items.iter().filter(|item| repeats.considers(item.due));
+        let read = considered.map(async |item| (item, changes::repetition(app, item).await));
+        let mut admitted = Vec::new();
+        for (item, read) in join_all(read).await {
+            match admit(app, repeats, item, read).await {
+                Ok(Some(repetition)) => admitted.push((item, repetition)),
+                Ok(None) => {}
+                Err(error) => swept = swept.and(of_item(item, error)),
+            }
+        }
+        let sent = admitted
+            .iter()
+            .map(async |(item, repetition)| (*item, repetition.run(app, &item.tenant).await));
+        for (item, sent) in join_all(sent).await {
+            swept = swept.and(match sent {
+                Ok(()) => Swept {
+                    sent: 1,
+                    failure: None,
+                },
+                Err(error) => of_item(item, error),
+            });
+        }
+    }
+    swept
+}
+
+/// The repetition of an item, if it is still open and its queue has room for it.
+async fn admit(
+    app: &App,
+    repeats: &mut Repeats,
+    item: &Waiting,
+    read: Result<Option<Repetition>, Error>,
+) -> Result<Option<Repetition>, Error> {
+    let Some(repetition) = read? else {
+        return Ok(None);
+    };
+    let function = repetition.function();
+    if let Some(function) = function.filter(|function| !repeats.knows(function)) {
+        repeats.learn(function, app.queue.depth(function).await?);
+    }
+    let is_admitted = repeats.admits(function.unwrap_or(NAME), item.due);
+    Ok(Some(repetition).filter(|_| is_admitted))
+}
+
+/// What follows from the error of one item. One that can never be read is logged, and is no failure of the run.
+fn of_item(item: &Waiting, error: Error) -> Swept {
+    tracing::error!(object.id = %item.id, %error, "overdue work was not sent again");
+    Swept {
+        sent: 0,
+        failure: Some(error).filter(|error| !error.is_permanent()),
+    }
 }

@@ -88,28 +88,24 @@ async fn on_delivery(
         Some(delivery)
             if delivery.state == DeliveryState::Waiting && before.as_ref() != Some(&delivery) =>
         {
-            send_delivery(app, tenant, event, endpoint, &delivery).await
+            let attempt = next_attempt(tenant, event, endpoint, &delivery);
+            attempt.send_at(app, delivery.next_at).await
         }
         _ => Ok(()),
     }
 }
 
-/// Sends the message for the next attempt of a delivery.
-///
-/// # Errors
-/// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
-pub async fn send_delivery(
-    app: &App,
+/// The next attempt of a delivery.
+pub fn next_attempt(
     tenant: &Tenant,
     event: &Id,
     endpoint: &Id,
     delivery: &Delivery,
-) -> Result<()> {
-    let job = DeliverWebhook {
+) -> DeliverWebhook {
+    DeliverWebhook {
         tenant: tenant.clone(),
         event: event.clone(),
         endpoint: endpoint.clone(),
         attempt: delivery.attempts + 1,
-    };
-    job.send_at(app, delivery.next_at).await
+    }
 }

@@ -30,6 +30,8 @@ const WORKERS: u32 = 16;
 /// When a message that failed is delivered again, and how often.
 const REDELIVERY: SignedDuration = seconds(5);
 const MAX_TRIES: u32 = 5;
+/// After how many messages Lambda ends a chain, unless the function says that a loop is meant.
+const MAX_HOPS: u32 = 16;
 /// How often a change is tried that cannot be relayed, unless the table cannot be reached or written: then until it can.
 const MAX_RELAYS: u32 = 5;
 /// How long settling may take, before it counts as stuck.
@@ -346,6 +348,12 @@ impl Engine {
 
 /// Works on a message; one that fails comes again, a few times.
 async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
+    let message = &parcel.message;
+    if message.hops >= MAX_HOPS && !jobs::is_loop(message.function) {
+        return timeline.fail_for_good(format!(
+            "Lambda ends a chain of {MAX_HOPS} messages, and this one is lost: {message:?}"
+        ));
+    }
     let Err(error) = jobs::work(app, &parcel.message).await else {
         return;
     };

@@ -188,8 +188,10 @@ impl Streams {
 }
 
 fn numbered(record: Record, shard: &str) -> Option<Numbered> {
+    let is_expired = record.user_identity.is_some();
     let body = record.dynamodb?;
     let change = StreamRecord {
+        is_expired,
         old: body.old_image.map(Into::into),
         new: body.new_image.map(Into::into),
     };

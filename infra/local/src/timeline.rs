@@ -7,12 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures::future::BoxFuture;
 use kernel::Timestamp;
 use kernel::error::{Error, Result};
-use kernel::time::millis;
-use models::ports::{Clock, FailedChange, Message, Queue, Schedules};
+use kernel::time::{MINUTE, SignedDuration, millis};
+use models::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 use table::erasure::Accounts;
 use tokio::sync::Notify;
 
 use crate::clock::LocalClock;
+
+/// For how long the deletion of a schedule is pending whose moment has come, as EventBridge Scheduler deletes it: a schedule that is set under its
+/// name meanwhile is deleted with it.
+const DELETION: SignedDuration = MINUTE;
 
 /// A message, and how often it was tried.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +29,9 @@ pub struct Parcel {
 struct Contents {
     due: BTreeMap<(Timestamp, u64), (Option<String>, Parcel)>,
     sent: u64,
-    /// The first change that can never be relayed.
+    /// Schedules whose moment has come, by their names, and until when their deletion is pending.
+    deleting: BTreeMap<String, Timestamp>,
+    /// The first change that can never be relayed, or the first message that is lost for good.
     failed: Option<String>,
 }
 
@@ -54,10 +60,14 @@ impl Timeline {
     /// Adds a message; one that was scheduled under the same name is replaced.
     pub fn add(&self, at: Timestamp, name: Option<&str>, parcel: Parcel) {
         let mut contents = self.lock();
-        if name.is_some() {
+        if let Some(name) = name {
+            let deleting = contents.deleting.get(name);
+            if deleting.is_some_and(|until| *until > self.clock.now()) {
+                return tracing::error!(name, "the schedule is deleted with the one before it");
+            }
             contents
                 .due
-                .retain(|_, (known, _)| known.as_deref() != name);
+                .retain(|_, (known, _)| known.as_deref() != Some(name));
         }
         contents.sent += 1;
         let place = (at, contents.sent);
@@ -73,7 +83,15 @@ impl Timeline {
         let mut contents = self.lock();
         let later = contents.due.split_off(&(now.plus(millis(1)), 0));
         let due = std::mem::replace(&mut contents.due, later);
-        due.into_values().map(|(_, parcel)| parcel).collect()
+        contents.deleting.retain(|_, until| *until > now);
+        let mut parcels = Vec::new();
+        for (name, parcel) in due.into_values() {
+            if let Some(name) = name {
+                contents.deleting.insert(name, now.plus(DELETION));
+            }
+            parcels.push(parcel);
+        }
+        parcels
     }
 
     /// When the next message falls due.
@@ -105,13 +123,17 @@ impl Timeline {
         self.lock().due.clear();
     }
 
+    /// Notes that work is lost for good.
+    pub fn fail_for_good(&self, why: String) {
+        tracing::error!("{why}");
+        self.lock().failed.get_or_insert(why);
+    }
+
     /// # Errors
-    /// `Internal` if there was a change that can never be relayed.
+    /// `Internal` if there was a change that can never be relayed, or a message that is lost for good.
     pub fn check(&self) -> Result<()> {
         match &self.lock().failed {
-            Some(change) => Err(Error::internal(format!(
-                "it can never be relayed: {change}"
-            ))),
+            Some(why) => Err(Error::internal(why.clone())),
             None => Ok(()),
         }
     }
@@ -131,10 +153,22 @@ impl Queue for Timeline {
         Box::pin(async { Ok(()) })
     }
 
+    fn depth<'a>(&'a self, function: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+        let now = self.clock.now();
+        let contents = self.lock();
+        let due = contents.due.iter().take_while(|((at, _), _)| *at <= now);
+        let waiting = due.filter(|(_, (_, parcel))| parcel.message.function == function);
+        let depth = QueueDepth {
+            waiting: waiting.count() as u64,
+            in_flight: 0,
+        };
+        Box::pin(async move { Ok(depth) })
+    }
+
     /// A local run has no dead-letter queue: the relay has written the change to the log.
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
         let failed = &mut self.lock().failed;
-        failed.get_or_insert_with(|| format!("{change:?}"));
+        failed.get_or_insert_with(|| format!("it can never be relayed: {change:?}"));
         Box::pin(async { Ok(()) })
     }
 }

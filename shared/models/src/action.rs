@@ -1,5 +1,7 @@
 //! What the service does about stored objects by itself, without a request.
 
+use kernel::id::Kind;
+
 /// The next step of an object at a moment that follows from its state ([`super::stored::Object::next_action`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
@@ -31,4 +33,48 @@ pub enum Action {
     PullNetwork,
     /// Plan the deliveries of an event.
     PlanDeliveries,
+}
+
+impl Action {
+    /// What the name of a schedule calls it, in at most ten characters.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfirmReservation => "confirm",
+            Self::ReserveAtNetwork => "reserve",
+            Self::ExpireReservation => "expire",
+            Self::ChargeFee => "charge-fee",
+            Self::StopSession => "stop",
+            Self::OperateSession => "operate",
+            Self::SettleSession => "settle",
+            Self::CheckInvoice => "check",
+            Self::GenerateReport => "generate",
+            Self::SettleTransaction => "settle",
+            Self::BillFleet => "bill",
+            Self::ExpireCard => "expire",
+            Self::PullNetwork => "pull",
+            Self::PlanDeliveries => "plan",
+        }
+    }
+
+    /// The next actions that an object of a kind can have and that are scheduled.
+    pub const fn of(kind: Kind) -> &'static [Self] {
+        match kind {
+            Kind::Reservation => &[
+                Self::ConfirmReservation,
+                Self::ReserveAtNetwork,
+                Self::ExpireReservation,
+                Self::ChargeFee,
+            ],
+            Kind::ChargingSession => {
+                &[Self::StopSession, Self::OperateSession, Self::SettleSession]
+            }
+            Kind::Invoice => &[Self::CheckInvoice],
+            Kind::Report => &[Self::GenerateReport],
+            Kind::Transaction => &[Self::SettleTransaction],
+            Kind::Fleet => &[Self::BillFleet],
+            Kind::ChargeCard => &[Self::ExpireCard],
+            Kind::Network => &[Self::PullNetwork],
+            _ => &[],
+        }
+    }
 }

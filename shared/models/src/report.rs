@@ -31,7 +31,7 @@ use super::stored::{Object, Stored};
 use kernel::error::{Code, Error, Result, excerpt};
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
-use kernel::time::{SignedDuration, Timestamp, minutes, seconds};
+use kernel::time::{DAY, SignedDuration, Timestamp, minutes, seconds};
 use kernel::window::Window;
 
 /// How often a report is tried to be made.
@@ -40,6 +40,9 @@ pub const TRIES: u32 = 3;
 const LEASE: SignedDuration = minutes(15);
 /// The pause after a try that failed.
 const PAUSE: SignedDuration = seconds(30);
+/// The longest pause while DynamoDB is overloaded, and for how long a report waits for it.
+const LONGEST_PAUSE: SignedDuration = minutes(15);
+const PATIENCE: SignedDuration = DAY;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Report {
@@ -547,6 +550,20 @@ impl Stored<Report> {
         self.object.failed_reason = Some(reason.to_owned());
         self.record(EventType::ReportFailed);
         self.internal.next_action_at = None;
+    }
+
+    /// Puts off the running attempt because DynamoDB is overloaded or out of reach. It does not count, and the pause before the next one grows
+    /// with the age of the report. Reports that were asked for together come again at different moments. After a day the attempt counts as failed.
+    pub fn put_off(&mut self, now: Timestamp) {
+        let age = now.since(self.object.created);
+        if age > PATIENCE {
+            return self.record_failed_attempt(now);
+        }
+        self.internal.tries -= 1;
+        let pause = (age / 2).clamp(PAUSE, LONGEST_PAUSE);
+        let digest = crc32fast::hash(self.object.id.as_str().as_bytes()) % 256;
+        let splay = pause * i32::try_from(digest).unwrap_or_default() / 256;
+        self.internal.next_action_at = Some(now.plus(pause + splay));
     }
 
     /// Records that an attempt failed: there is another one, or the report has failed.

@@ -121,6 +121,9 @@ pub struct NetworkInternal {
     /// When objects are to be pulled from the platform the next time.
     #[serde(default)]
     pub next_pull_at: Option<Timestamp>,
+    /// While a function pulls from the platform: until when no other one may, unless it ends earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pulling_until: Option<Timestamp>,
     /// When everything was to be pulled, not only what has changed: a full pull that began before does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_pull_asked: Option<Timestamp>,
@@ -156,7 +159,8 @@ impl Object for Network {
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         let at = stored.internal.next_pull_at;
         let at = at.filter(|_| stored.object.status == NetworkStatus::Connected);
-        at.map(|at| (at, Action::PullNetwork))
+        let lease = stored.internal.pulling_until;
+        at.map(|at| (lease.map_or(at, |lease| at.max(lease)), Action::PullNetwork))
     }
 }
 

@@ -19,6 +19,7 @@ use super::{Item, Store, client, key_item, n, number, row, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::Mode;
+use kernel::time::Timestamp;
 use models::account::Account;
 use models::charging::calendar::{Calendar, CalendarOwner};
 use models::ports::schedule_names;
@@ -62,14 +63,14 @@ impl Traces {
     /// The names of the schedules that rows may have.
     pub fn schedules(&self) -> Vec<String> {
         let names = self.rows.iter().flat_map(|item| {
-            let Some((_, id)) = keys::parse_object(string(item, "pk")) else {
+            let object = keys::parse_object(string(item, "pk"));
+            let at = Timestamp::parse(string(item, "next_at")).ok();
+            let Some(((_, id), at)) = object.zip(at) else {
                 return Vec::new();
             };
-            let endpoints = match id.is(Kind::Event) {
-                true => ids_in(item, Kind::WebhookEndpoint),
-                false => BTreeSet::new(),
-            };
-            schedule_names(&id, &endpoints)
+            let endpoint = Id::from(string(item, "sk"));
+            let endpoint = Some(&endpoint).filter(|id| id.is(Kind::WebhookEndpoint));
+            schedule_names(&id, endpoint, at)
         });
         names.collect()
     }

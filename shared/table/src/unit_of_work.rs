@@ -280,12 +280,15 @@ impl<'a> UnitOfWork<'a> {
         let claim = claim.map(|put| TransactWriteItem::builder().put(put).build());
         let claimed_at = claim.is_some().then_some(self.writes.len());
         let items: Vec<_> = writes.chain(claim).collect();
+        // All attempts have one token: DynamoDB answers with success if an earlier one was committed although its response was lost.
+        let token = request_token()?;
         for attempt in 0..TRIES {
             let sent = self
                 .store
                 .client
                 .transact_write_items()
                 .set_transact_items(Some(items.clone()))
+                .client_request_token(&token)
                 .send()
                 .await;
             let error = match sent {
@@ -378,6 +381,13 @@ fn is_same_write(found: &Item, wanted: &Item) -> bool {
     found.get("request").is_some()
         && found.get("request") == wanted.get("request")
         && number(found, "version") == number(wanted, "version")
+}
+
+/// A token by which DynamoDB recognizes the attempts of one transaction: 32 random characters.
+fn request_token() -> Result<String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(hex::encode(random))
 }
 
 impl Write {

@@ -37,6 +37,8 @@ pub enum Need {
     ReadStations,
     /// Lists and deletes the files of accounts.
     RemoveFiles,
+    /// Reads how many messages the queues hold.
+    QueueDepths,
     /// Deletes schedules.
     RemoveSchedules,
     /// Reads every row of the table.

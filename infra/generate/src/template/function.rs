@@ -52,6 +52,9 @@ fn function(one: &Function, alarm: &str) -> String {
 ",
         deployment.memory, deployment.timeout,
     );
+    if functions::jobs::is_loop(name) {
+        out += "      RecursiveLoop: Allow\n";
+    }
     let variables = variables(one);
     if !variables.is_empty() {
         out += "      Environment:\n        Variables:\n";
@@ -89,9 +92,11 @@ fn variables(one: &Function) -> String {
             Need::ReadStations | Need::RemoveFiles | Need::SignReports | Need::WriteReports => {
                 out += "REPORTS_BUCKET: !Ref FilesBucket\n";
             }
+            // Who sends messages has it already.
+            Need::RemoveSchedules if one.needs(Need::Messages) => {}
             Need::RemoveSchedules => out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n",
             Need::Payments => out += "STRIPE_SECRET_KEY: !Ref StripeSecretKey\n",
-            Need::BatchWrites | Need::ReadTable | Need::ScanTable => {}
+            Need::BatchWrites | Need::QueueDepths | Need::ReadTable | Need::ScanTable => {}
         }
     }
     out
@@ -124,11 +129,10 @@ fn event(one: &Function) -> String {
     ParallelizationFactor: 4
     FunctionResponseTypes: [ReportBatchItemFailures]
     BisectBatchOnFunctionError: true
-    MaximumRetryAttempts: 20
-    MaximumRecordAgeInSeconds: 43200
-    DestinationConfig:
-      OnFailure: {{ Type: SQS, Destination: !Ref RelayDeadLettersArn }}
-    # Idempotency records and request rates stand for nothing that happens later, and expire.
+    # Without limit: the relay itself puts aside what can never be relayed.
+    MaximumRetryAttempts: -1
+    MaximumRecordAgeInSeconds: -1
+    # Idempotency records and request rates stand for nothing that happens later, and nothing follows when items expire.
     FilterCriteria:
       Filters:
 {patterns}"

@@ -174,6 +174,7 @@ fn needs_access(one: &Function) -> String {
     for need in one.deployment().needs {
         out += &match need {
             Need::Messages => messages_access(),
+            Need::QueueDepths => of_queues("sqs:GetQueueAttributes"),
             Need::SignReports => files("s3:GetObject", "acct_"),
             Need::WriteReports => files("s3:PutObject", "acct_"),
             Need::ReadStations => files("s3:GetObject", "stations/"),
@@ -201,11 +202,16 @@ fn list_of_files() -> String {
 /// The schedules of the deployment.
 const SCHEDULES: &str = "!Sub arn:${AWS::Partition}:scheduler:${AWS::Region}:${AWS::AccountId}:schedule/${ScheduleGroup}/*";
 
-fn messages_access() -> String {
+/// A statement about the queues of all workers.
+fn of_queues(action: &str) -> String {
     let queues: String = functions::jobs::workers()
         .map(|worker| format!("    - !Ref {}QueueArn\n", pascal(worker.name)))
         .collect();
-    let send = format!("- Effect: Allow\n  Action: sqs:SendMessage\n  Resource:\n{queues}");
+    format!("- Effect: Allow\n  Action: {action}\n  Resource:\n{queues}")
+}
+
+fn messages_access() -> String {
+    let send = of_queues("sqs:SendMessage");
     let schedule = statement(
         &["scheduler:CreateSchedule", "scheduler:UpdateSchedule"],
         SCHEDULES,

@@ -4,14 +4,13 @@ pub mod files;
 pub mod network;
 pub mod payments;
 
-use std::collections::BTreeSet;
-
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::action::Action;
 use kernel::error::Result;
-use kernel::id::{Id, Kind};
+use kernel::id::Id;
 use kernel::origin::Tenant;
 use kernel::time::{SignedDuration, Timestamp, millis, minutes};
 
@@ -32,8 +31,20 @@ pub trait Queue: Send + Sync {
     /// Sends a message that arrives after so many seconds, at most 900.
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>>;
 
+    /// How many messages the queue of a function holds.
+    fn depth<'a>(&'a self, function: &'a str) -> BoxFuture<'a, Result<QueueDepth>>;
+
     /// Puts a change that can never be relayed where an operator finds it.
     fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>>;
+}
+
+/// How many messages a queue holds, those not counted that arrive later.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueDepth {
+    /// Those that wait for a worker.
+    pub waiting: u64,
+    /// Those that a worker has, or that failed and are held back before they are delivered again.
+    pub in_flight: u64,
 }
 
 /// A change of the table that can never be relayed, without its content, which may be too large for a message.
@@ -80,10 +91,12 @@ pub struct Message {
     /// The name of the job.
     pub job: &'static str,
     pub subject: JobSubject,
-    /// The name of its schedule, if it has one: at most 64 characters.
+    /// The purpose of its schedule, if it has one: at most 50 characters, which [`schedule_name`] adds the minute to.
     pub schedule: String,
     /// The job as JSON.
     pub body: String,
+    /// How many messages led to this one, each sent while the one before was worked on.
+    pub hops: u32,
 }
 
 /// What a job is about.
@@ -122,35 +135,38 @@ impl JobSubject {
     }
 }
 
-/// The names of the schedules that an object of a tenant may have: that of the object itself, and for an event those of its
-/// deliveries to these endpoints.
-pub fn schedule_names(id: &Id, endpoints: &BTreeSet<Id>) -> Vec<String> {
-    match id.kind() {
-        Some(
-            Kind::Reservation
-            | Kind::ChargingSession
-            | Kind::Invoice
-            | Kind::Report
-            | Kind::Transaction
-            | Kind::ChargeCard
-            | Kind::Fleet,
-        ) => vec![id.to_string()],
-        Some(Kind::Event) => {
-            let names = endpoints.iter();
-            names
-                .map(|endpoint| delivery_schedule(id, endpoint))
-                .collect()
-        }
-        _ => Vec::new(),
+/// The names of the schedules that an item may have whose next action is at that moment: those of the actions of an object, or that of a
+/// delivery of the event to the endpoint.
+pub fn schedule_names(id: &Id, endpoint: Option<&Id>, at: Timestamp) -> Vec<String> {
+    if let Some(endpoint) = endpoint {
+        return vec![schedule_name(&delivery_schedule(id, endpoint), at)];
     }
+    let actions = id.kind().map_or(&[][..], Action::of).iter();
+    actions
+        .map(|action| schedule_name(&action_schedule(id, *action), at))
+        .collect()
 }
 
-/// The name of the schedule of a delivery.
+/// The name of the schedule of a message: its purpose, and the minute in which it falls due. So no name is used again while EventBridge Scheduler
+/// deletes the schedule that had it before.
+pub fn schedule_name(purpose: &str, at: Timestamp) -> String {
+    let moment = at.to_string();
+    let minute = moment.split(':').take(2).flat_map(str::chars);
+    let minute: String = minute.filter(|char| *char != '-').collect();
+    format!("{purpose}-{minute}")
+}
+
+/// The purpose of the schedule of the next action of an object.
+pub fn action_schedule(id: &Id, action: Action) -> String {
+    format!("{id}-{}", action.as_str())
+}
+
+/// The purpose of the schedule of a delivery.
 pub fn delivery_schedule(event: &Id, endpoint: &Id) -> String {
     digest_of("deliver", &format!("{event} {endpoint}"))
 }
 
-/// The name of a schedule that belongs to no single object.
+/// The purpose of a schedule that belongs to no single object.
 pub fn digest_of(what: &str, name: &str) -> String {
     let digest = Sha256::digest(name);
     format!("{what}-{}", hex::encode(&digest[..16]))
@@ -172,7 +188,8 @@ pub async fn send_at(
 ) -> Result<()> {
     let wait = at.since(now);
     if wait > QUEUE_DELAY {
-        return schedules.set(&message.schedule, at, message).await;
+        let name = schedule_name(&message.schedule, at);
+        return schedules.set(&name, at, message).await;
     }
     let seconds =
         u16::try_from((wait.max(SignedDuration::ZERO) + millis(999)).as_secs()).unwrap_or(900);
@@ -182,6 +199,7 @@ pub async fn send_at(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kernel::id::Kind;
     use std::sync::Mutex;
 
     #[derive(Default)]
@@ -191,6 +209,10 @@ mod tests {
         fn send<'a>(&'a self, _: &'a Message, delay: u16) -> BoxFuture<'a, Result<()>> {
             self.0.lock().unwrap().push(format!("queue {delay}"));
             Box::pin(async { Ok(()) })
+        }
+
+        fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+            Box::pin(async { Ok(QueueDepth::default()) })
         }
 
         fn fail<'a>(&'a self, _: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
@@ -215,6 +237,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn names_of_schedules_have_purpose_and_minute_and_fit() {
+        let at = Timestamp::parse("2026-11-21T09:07:59.999Z").unwrap();
+        let id = Id::from_number(Kind::Reservation, 5);
+        let names = schedule_names(&id, None, at);
+        assert_eq!(names[3], format!("{id}-charge-fee-20261121T0907"));
+        for kind in [
+            Kind::Reservation,
+            Kind::ChargingSession,
+            Kind::Transaction,
+            Kind::Network,
+        ] {
+            for name in schedule_names(&Id::from_number(kind, u128::MAX), None, at) {
+                assert!(name.len() <= 64, "{name}");
+            }
+        }
+        let (event, endpoint) = (Kind::Event, Kind::WebhookEndpoint);
+        let [event, endpoint] = [event, endpoint].map(|kind| Id::from_number(kind, 1));
+        let names = schedule_names(&event, Some(&endpoint), at);
+        assert!(names.len() == 1 && names[0].len() <= 64, "{names:?}");
+        assert!(schedule_names(&event, None, at).is_empty());
+    }
+
     #[tokio::test]
     async fn short_waits_ride_on_the_queue_and_long_ones_on_a_schedule() {
         let message = Message {
@@ -223,6 +268,7 @@ mod tests {
             subject: JobSubject::default(),
             schedule: "deliver".into(),
             body: "{}".into(),
+            hops: 0,
         };
         let notes = Notes::default();
         let now = Timestamp::from_unix_millis(0);

@@ -1,0 +1,30 @@
+//! `cargo bench --workspace --bench sweep`: plays a spike of work that falls due at once, and an outage, in virtual time: with the sweep, with
+//! that of earlier releases, and without one. Prints how many messages were sent again for nothing, and when nothing was late any more.
+
+use tests::backlog::{Rule, play, scenarios};
+
+fn main() {
+    println!(
+        "| Scenario | Sweep | Sent again | For nothing | Not done after 90 minutes | Nothing late after |"
+    );
+    println!("|---|---|--:|--:|--:|--:|");
+    for scenario in scenarios() {
+        for (name, rule) in [
+            ("none", Rule::Nothing),
+            ("everything each minute", Rule::Everything),
+            ("this one", Rule::Repeats),
+        ] {
+            let course = play(&scenario, rule);
+            let recovered = course
+                .recovered
+                .map_or_else(|| "never".to_owned(), |second| format!("{second} s"));
+            println!(
+                "| {} | {name} | {} | {:.2} % | {} | {recovered} |",
+                scenario.name,
+                course.repeated,
+                course.duplicated() * 100.0,
+                course.undone,
+            );
+        }
+    }
+}
