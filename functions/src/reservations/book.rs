@@ -5,6 +5,7 @@ use shared::models::reservation::{FailedReason, MatchSummary, Reservation};
 use shared::models::stored::Stored;
 use shared::origin::Origin;
 use shared::store::calendars::{Booked, CalendarHold};
+use shared::time::SignedDuration;
 use shared::{App, Error};
 
 use super::matcher::Matcher;
@@ -21,7 +22,7 @@ pub(super) enum Booking {
     NoMatch(FailedReason, MatchSummary),
 }
 
-/// Books the match with the lowest score. If its calendars have changed since they were read, they are read again, and the
+/// Books the match with the lowest score. The reservation can be cancelled free of charge for as long as `late_free` from now on. If its calendars have changed since they were read, they are read again, and the
 /// search continues.
 ///
 /// # Errors
@@ -30,6 +31,7 @@ pub(super) async fn book(
     app: &App,
     origin: &Origin,
     row: &Stored<Reservation>,
+    late_free: SignedDuration,
     mut matcher: Matcher<'_>,
 ) -> Result<Booking, Error> {
     // What is reserved now is released in the transaction that books another connector.
@@ -50,7 +52,7 @@ pub(super) async fn book(
             return Ok(Booking::NoMatch(reason, summary));
         };
         let mut confirmed = row.clone();
-        confirmed.confirm(&assignment, summary, origin.now);
+        confirmed.confirm(&assignment, summary, late_free, origin.now);
         let calendars = matcher.calendars();
         let booked = app
             .store

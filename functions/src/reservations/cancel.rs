@@ -6,8 +6,9 @@ use shared::http::body::Nothing;
 use shared::http::{Body, PathId, RequestContext, Route};
 use shared::models::api_key::Resource;
 use shared::models::reservation::Reservation;
+use shared::models::vehicle::Vehicle;
 use shared::store::access::Rows;
-use shared::{App, Code, Error};
+use shared::{App, Code, Error, Kind};
 
 pub const ROUTE: Route = Route::post(
     "cancel-reservation",
@@ -18,7 +19,7 @@ pub const ROUTE: Route = Route::post(
     Code::ReservationCancelInvalidState,
     Code::ReservationInvalidState,
 ])
-.writing(&[Rows::Calendars]);
+.writing(&[Rows::Calendars, Rows::Of(Kind::Vehicle)]);
 
 pub async fn handle(
     context: RequestContext,
@@ -27,10 +28,21 @@ pub async fn handle(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Reservation>, Error> {
     let mut row = app.store.load::<Reservation>(context.tenant(), &id).await?;
-    row.cancel(context.now())?;
+    let now = context.now();
+    let is_late = row.object.is_late_free_cancellation(now);
+    row.cancel(now)?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
+    if is_late {
+        let vehicle = app
+            .store
+            .find::<Vehicle>(context.tenant(), &row.object.vehicle);
+        if let Some(mut vehicle) = vehicle.await? {
+            vehicle.record_late_cancellation(now);
+            tx.save(&mut vehicle)?;
+        }
+    }
     tx.release(&row).await?;
     tx.commit(response).await
 }

@@ -50,7 +50,9 @@ use shared::models::account;
 use shared::models::api_key::Secret;
 use shared::origin::{Mode, Tenant};
 use shared::ports::payments::Providers;
-use shared::settings::{NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIED};
+use shared::settings::{
+    LATE_CANCELLATION, NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIED,
+};
 use shared::store::Store;
 use shared::targets::Targets;
 use shared::version::Versions;
@@ -357,6 +359,7 @@ impl Running {
                 shared::environment::variable("OCPI_NAME"),
             )?,
             reservation_fee: options.reservation_fee,
+            late_cancellation: LATE_CANCELLATION,
             plausibility: shared::settings::plausibility()?,
             targets: Targets::PublicAndLoopback,
             quotas: options.quotas,
