@@ -1,7 +1,9 @@
 //! `stop-session`: at the end of a session's hold, extends the hold of a vehicle that stays plugged in, or ends the session as
-//! of that moment. See [`shared::models::charging_session`] for the life cycle.
+//! of that moment. See [`shared::models::charging_session`] for the life cycle. A vehicle that stays plugged in does not make room: other
+//! reservations of its connector are matched again.
 
 use serde::{Deserialize, Serialize};
+use shared::charging::calendar::Entry;
 use shared::deployment::Deployment;
 use shared::models::action::Action;
 use shared::models::charging_session::ChargingSession;
@@ -15,6 +17,7 @@ use shared::store::calendars::CalendarHold;
 use shared::{App, Error, Id, Kind};
 
 use super::end::end;
+use crate::charging_stations::rematch;
 use crate::function::Function;
 use crate::job::{Job, find_due};
 
@@ -65,10 +68,11 @@ async fn stay<'a>(
     origin: &'a Origin,
     row: &Stored<ChargingSession>,
 ) -> Result<Option<UnitOfWork<'a>>, Error> {
-    let Some(next) = row.next_hold() else {
+    let mode = origin.tenant.mode;
+    let simulation = row.operation(mode).simulation();
+    let Some(next) = row.next_hold().filter(|_| simulation.is_some()) else {
         return Ok(None);
     };
-    let mode = origin.tenant.mode;
     let mut reach = CalendarHold::of_session(row);
     reach.window.until = next.until;
     let calendars = app.store.calendars(mode, reach.pages().collect()).await?;
@@ -76,7 +80,18 @@ async fn stay<'a>(
         .owners
         .each_ref()
         .map(|owner| calendars.entries(owner));
+    let displaced = row.displaced(&connector, &vehicle);
+    for entry in &displaced {
+        make_room(app, origin, row, entry).await?;
+    }
     let mut row = row.clone();
+    if displaced.iter().any(|entry| entry.window.from <= next.from) {
+        // The reservation has to give up its time before the session takes it.
+        row.await_room(origin.now);
+        let mut tx = app.store.begin(origin);
+        tx.save(&mut row)?;
+        return Ok(Some(tx));
+    }
     if !row.extend_hold(row.operation(mode), &connector, &vehicle, origin.now) {
         return Ok(None);
     }
@@ -85,4 +100,25 @@ async fn stay<'a>(
     tx.save(&mut row)?;
     tx.hold(&calendars, &hold)?;
     Ok(Some(tx))
+}
+
+/// Has a reservation matched again whose EVSE the vehicle of this session does not leave.
+async fn make_room(
+    app: &App,
+    origin: &Origin,
+    session: &Stored<ChargingSession>,
+    entry: &Entry,
+) -> Result<(), Error> {
+    let own = &origin.tenant;
+    let account = entry.account.clone();
+    let tenant = Tenant {
+        account: account.unwrap_or_else(|| own.account.clone()),
+        mode: own.mode,
+    };
+    let by_tenant = tenant == *own;
+    let (station, evse) = (&session.object.charging_station, &session.internal.evse);
+    rematch::request(app, tenant, &entry.holder, |reservation, now| {
+        reservation.displace(station, evse, by_tenant, now)
+    })
+    .await
 }
