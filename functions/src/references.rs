@@ -328,9 +328,9 @@ pub async fn charging(
     let filter = filter.into_iter().collect();
     let found = app
         .store
-        .list_among::<ChargingSession>(partition, &page_request, filter, among)
+        .newest_among::<ChargingSession>(partition, page_request, filter, among)
         .await?;
-    Ok(found.rows.into_iter().next().map(|row| row.object.id))
+    Ok(found.map(|session| session.id))
 }
 
 /// 409 while a session of this driver or vehicle is active.

@@ -264,27 +264,65 @@ async fn the_session_of_a_parked_vehicle_ends_after_a_day() {
 }
 
 #[tokio::test]
-async fn a_parked_vehicle_leaves_the_connector_to_whoever_reserves_it() {
-    let app = TestApp::start().await;
-    let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
-    let one =
-        json!({"connectors": [{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]});
-    let station = app.station(one).await;
-    read_battery(&app, &crew.vehicle, 100.0).await;
-    let session = start(&app, &crew, &station).await;
-    app.advance(600).await;
-    // The vehicle is full, and the reservation is matched half an hour before its window.
-    let (_, reservation) = confirmed(&app, &rival, 90).await;
-    assert_eq!(reservation["connector"], "1");
-    let parked = app.alice.get(&path(&session)).await.expect(200).body;
-    assert_eq!(parked["status"], "active");
-    app.advance(31 * 60).await;
-    let left = app.alice.get(&path(&session)).await.expect(200).body;
-    assert_eq!(left["status"], "completed");
-    assert_eq!(left["session_ended"], reservation["reserved_start"]);
-    assert_eq!(left["ends_by_reason"], "reservation");
-    start(&app, &rival, &station).await;
-    app.drain().await;
+async fn a_parked_vehicle_stays_and_the_reservation_is_matched_again() {
+    for has_other in [false, true] {
+        let app = TestApp::start().await;
+        let bob = app.other_account(Mode::Test).await;
+        let (crew, rival) = (app.crew(&app.alice).await, app.crew(&bob).await);
+        let one = json!({"connectors": [{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]});
+        let station = app.station(one.clone()).await;
+        read_battery(&app, &crew.vehicle, 100.0).await;
+        let session = start(&app, &crew, &station).await;
+        app.advance(600).await;
+        // The vehicle is full, and the reservation is matched half an hour before its window.
+        let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
+        let body = with(app.reservation(&rival, 40), area);
+        let made = bob.post("/v1/reservations", body).await.expect(200);
+        let reservation = format!("/v1/reservations/{}", made.id());
+        app.advance(11 * 60).await;
+        let before = bob.get(&reservation).await.expect(200).body;
+        assert_eq!(
+            (&before["status"], &before["charging_station"]),
+            (&json!("confirmed"), &json!(station))
+        );
+        let place = json!({"location": {"latitude": 10.001, "longitude": 10.0}});
+        let other = match has_other {
+            true => Some(app.station(with(one, place)).await),
+            false => None,
+        };
+        app.advance(31 * 60).await;
+        let parked = app.alice.get(&path(&session)).await.expect(200).body;
+        assert_eq!(
+            (&parked["status"], &parked["ends_by_reason"]),
+            (&json!("active"), &json!("maximum_duration"))
+        );
+        let after = bob.get(&reservation).await.expect(200).body;
+        let events = bob.get("/v1/events?limit=100").await.expect(200).body;
+        let events = events["data"].as_array().expect("events").iter();
+        let events: Vec<_> = events
+            .filter(|event| event["data"]["object"]["id"] == after["id"])
+            .map(|event| event["type"].as_str().expect("a type"))
+            .collect();
+        if has_other {
+            assert_eq!(
+                (&after["status"], &after["charging_station"]),
+                (&json!("confirmed"), &json!(other))
+            );
+            assert_eq!(events[0], "reservation.reassigned");
+        } else {
+            assert_eq!(
+                (&after["status"], &after["failed_reason"]),
+                (&json!("failed"), &json!("station_unavailable"))
+            );
+            assert_eq!(
+                events[..2],
+                ["reservation.failed", "reservation.unassigned"]
+            );
+        }
+        app.advance(24 * 3600).await;
+        let ended = app.alice.get(&path(&session)).await.expect(200).body;
+        assert_eq!(ended["status"], "completed");
+    }
 }
 
 #[tokio::test]

@@ -248,7 +248,7 @@ async fn a_reservation_that_its_network_refuses_is_matched_again_without_that_ev
                 "{refusal}"
             );
             let mut want = reassigned.to_vec();
-            want.push("reservation.failed");
+            want.extend(["reservation.unassigned", "reservation.failed"]);
             assert_eq!(stage.events().await, want, "{refusal}");
             continue;
         }
@@ -315,7 +315,20 @@ async fn a_station_that_its_network_removes_stays_readable_and_its_reservations_
     }
     removed["last_updated"] = json!("2030-01-01T00:00:00Z");
     stage.cpo.put(LOCATION, &removed).await;
+    stage.app.drain().await;
+    let reservation = stage.reservation().await;
+    assert_eq!(
+        (&reservation["status"], &reservation["charging_station"]),
+        (&json!("pending"), &Value::Null)
+    );
     stage.app.advance(60 * 60).await;
+    let unassigned = [
+        "reservation.created",
+        "reservation.confirmed",
+        "reservation.unassigned",
+        "reservation.failed",
+    ];
+    assert_eq!(stage.events().await, unassigned);
     let path = format!("/v1/charging_stations/{}", station.as_str().expect("an id"));
     assert_eq!(
         stage.app.alice.get(&path).await.expect(200).body["status"],
@@ -327,6 +340,44 @@ async fn a_station_that_its_network_removes_stays_readable_and_its_reservations_
         (&json!("failed"), &json!("station_unavailable"))
     );
     assert!(stage.sent(RESERVE).is_empty());
+}
+
+#[tokio::test]
+async fn a_location_that_a_full_pull_no_longer_lists_loses_its_reservations() {
+    let mut stage = reserved().await;
+    // The next full pull, after a day, comes while the reservation is confirmed.
+    stage.cancel().await;
+    stage.app.advance(22 * 60 * 60 + 10 * 60).await;
+    stage.reserve().await;
+    stage.until(15).await;
+    stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
+    assert_eq!(stage.reservation().await["status"], "confirmed");
+    stage.cpo.script().lists.insert("locations", Vec::new());
+    stage.app.advance(10 * 60).await;
+    let events = stage.events().await;
+    let unassigned = "reservation.unassigned".to_owned();
+    assert_eq!(events.last(), Some(&unassigned), "{events:?}");
+    assert_eq!(stage.reservation().await["charging_station"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_network_is_asked_to_cancel_what_has_no_other_evse() {
+    let stage = reserved().await;
+    stage.until(15).await;
+    let first = stage.sent(RESERVE).remove(0);
+    stage.result(&first, "ACCEPTED").await;
+    let mut removed = location();
+    removed["publish"] = json!(false);
+    removed["last_updated"] = json!("2030-01-01T00:00:00Z");
+    stage.cpo.put(LOCATION, &removed).await;
+    stage.app.drain().await;
+    assert_eq!(stage.reservation().await["status"], "pending");
+    let cancelled = stage.sent(CANCEL);
+    assert_eq!(cancelled.len(), 1);
+    assert_eq!(
+        cancelled[0].body["reservation_id"],
+        first.body["reservation_id"]
+    );
 }
 
 /// What a network bills for a reservation that was never used.

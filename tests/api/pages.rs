@@ -1,7 +1,16 @@
 //! Pages: newest first, forward and back, bound to their list, their filters and their tenant.
 
-use kernel::origin::Mode;
+use kernel::origin::{Mode, Origin};
+use kernel::time::millis;
+use kernel::{Id, Kind};
+use models::charging_station::{ChargingStation, Plug};
+use models::driver::Driver;
+use models::event::{Cause, Event, EventInternal, EventType};
+use models::fleet::FleetStatus;
+use models::stored::Stored;
+use models::vehicle::ConnectorType;
 use serde_json::json;
+use tests::recorder::Recorder;
 use tests::{TestApp, driver, fleet, with};
 
 #[tokio::test]
@@ -349,4 +358,146 @@ fn every_walk_shows_the_list_as_it_is() {
     });
     walked.expect("every page is as it should be");
     runtime.block_on(app.drain());
+}
+
+/// The most calls of the table that one page may take, the authentication of the request included.
+const MOST_CALLS: usize = 16;
+
+/// Walks a filtered list to its end. Gives the ids, and prints how many calls and units of the table its pages take at most.
+async fn walk_counted(app: &TestApp, recorder: &Recorder, path: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut next = Some(path.to_owned());
+    let (mut pages, mut most, mut units) = (0, 0, 0.0f64);
+    while let Some(path) = next {
+        recorder.take();
+        let page = app.alice.get(&path).await.expect(200);
+        let calls = recorder.take();
+        let reads = calls.iter().map(|call| call.units).sum::<f64>();
+        (pages, most, units) = (pages + 1, most.max(calls.len()), units.max(reads));
+        found.extend(page.ids());
+        next = page.body["next_page_url"].as_str().map(str::to_owned);
+    }
+    let size = found.len();
+    println!("{path}: {size} in {pages} pages, at most {most} calls and {units} units a page");
+    assert!(most <= MOST_CALLS, "{path}: {most} calls");
+    found
+}
+
+#[tokio::test]
+async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
+    let table = TestApp::start().await;
+    let (url, recorder) = Recorder::start(&table.running().store_url).await;
+    let app = TestApp::start_with(|options| options.store = Some(url)).await;
+    let (store, tenant) = (&app.app().store, app.alice.tenant());
+    let origin = Origin::background(tenant.clone(), app.now());
+    let ids = |wanted: Vec<Id>| {
+        let newest_first = wanted.into_iter().rev();
+        newest_first.map(|id| id.to_string()).collect::<Vec<_>>()
+    };
+
+    // 6,000 events, of which three have the type: the oldest, one in the middle and the newest.
+    let fleet = app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    let mut rare = Vec::new();
+    for batch in 0..60 {
+        let mut tx = store.begin(&origin);
+        for n in batch * 100..batch * 100 + 100 {
+            let is_rare = [0, 3_000, 5_999].contains(&n);
+            let kind = match is_rare {
+                true => EventType::FleetDeleted,
+                false => EventType::FleetCreated,
+            };
+            let cause = Cause {
+                at: origin.now.plus(millis(n - 6_000)),
+                ..Cause::of(&origin)
+            };
+            let subject = Id::from(fleet.id());
+            let version = u64::try_from(n).expect("a version") + 2;
+            let event = Event::of(
+                kind,
+                &tenant,
+                (&subject, version),
+                fleet.body.clone(),
+                None,
+                &cause,
+            );
+            rare.extend(Some(event.id.clone()).filter(|_| is_rare));
+            let internal = EventInternal::planned(Vec::new());
+            tx.create(&mut Stored::with_internal(event, internal))
+                .expect("a row");
+        }
+        tx.commit_without_response().await.expect("events");
+    }
+    let found = walk_counted(&app, &recorder, "/v1/events?type=fleet.deleted").await;
+    assert_eq!(found, ids(rare));
+    let page = app.alice.get("/v1/events?type=fleet.created&limit=2").await;
+    assert_eq!(page.expect(200).ids().len(), 2);
+
+    // 1,300 drivers of a fleet, of which the oldest and the newest are archived.
+    let made = app.alice.post("/v1/drivers", driver()).await.expect(200);
+    let first = store.load::<Driver>(&tenant, &Id::from(made.id())).await;
+    let first = first.expect("a driver").object;
+    let mut archived = Vec::new();
+    for batch in 0..26 {
+        let mut tx = store.begin(&origin);
+        for n in batch * 50..batch * 50 + 50 {
+            let mut driver = first.clone();
+            driver.id = Id::new(Kind::Driver, origin.now.plus(millis(n - 2_000)));
+            if [0, 1_299].contains(&n) {
+                driver.status = FleetStatus::Archived;
+                archived.push(driver.id.clone());
+            }
+            tx.join(&Id::from(fleet.id()), &driver.id).expect("a write");
+            tx.create(&mut Stored::new(driver)).expect("a row");
+        }
+        tx.commit_without_response().await.expect("drivers");
+    }
+    let archived = ids(archived);
+    for filter in [
+        "status=archived".to_owned(),
+        format!("status=archived&fleet={}", fleet.id()),
+    ] {
+        let path = format!("/v1/drivers?{filter}");
+        assert_eq!(walk_counted(&app, &recorder, &path).await, archived);
+    }
+    // A short page in the middle does not end the way back.
+    let path = format!("/v1/drivers?status=archived&fleet={}&limit=1", fleet.id());
+    let mut page = app.alice.get(&path).await.expect(200);
+    let mut back = page.ids();
+    while let Some(next) = page.body["next_page_url"].as_str() {
+        page = app.alice.get(next).await.expect(200);
+        back = page.ids();
+    }
+    while let Some(previous) = page.body["previous_page_url"].as_str() {
+        page = app.alice.get(previous).await.expect(200);
+        back.splice(0..0, page.ids());
+    }
+    assert_eq!(back, archived);
+
+    // 1,000 stations along a route, of which the farthest has a plug of another type.
+    let station = app.station(json!({})).await;
+    let station = Id::from(station.as_str());
+    let station = store.load::<ChargingStation>(&tenant, &station).await;
+    let station = station.expect("a station").object;
+    let stations = (0..1_000).map(|n| {
+        let mut station = station.clone();
+        station.id = Id::new(Kind::ChargingStation, origin.now.plus(millis(n)));
+        station.location.longitude += f64::from(n as i32) * 0.004;
+        station.location.latitude += f64::from(n as i32) * 0.00002;
+        if n == 999 {
+            station.operator = "Rare".into();
+            for connector in &mut station.connectors {
+                connector.plug = Plug::Matched(ConnectorType::Ccs);
+            }
+        }
+        station
+    });
+    let stations: Vec<_> = stations.collect();
+    let wanted = ids(vec![stations[999].id.clone()]);
+    let imported = store.import_stations(&origin, stations).await;
+    imported.expect("the stations are stored");
+    let path =
+        "/v1/charging_stations?origin=10,10&destination=10,14&buffer=8000&connector_type[]=CCS";
+    assert_eq!(walk_counted(&app, &recorder, path).await, wanted);
+    let path = "/v1/charging_stations?operator[]=Rare";
+    assert_eq!(walk_counted(&app, &recorder, path).await, wanted);
 }

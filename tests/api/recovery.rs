@@ -245,8 +245,8 @@ async fn a_connector_that_is_repaired_in_time_keeps_its_reservation() {
     let app = TestApp::start().await;
     let (path, station) = broken_unheard(&app).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
-    app.drain().await;
     app.change_station(&station, json!({})).await;
+    app.drain().await;
     app.advance(6 * 60).await;
     let kept = app.alice.get(&path).await.body;
     assert_eq!(

@@ -5,14 +5,16 @@ use functions::jobs;
 use functions::reservations::confirm::ConfirmReservation;
 use std::sync::Arc;
 
+use kernel::origin::Origin;
 use kernel::time::{DAY, minutes, whole_millis};
 use kernel::{Id, Mode};
-use models::charging::calendar::CalendarOwner;
+use models::charging::calendar::{CalendarOwner, Entry};
+use models::charging_station::ChargingStation;
 use models::reservation::Reservation;
 use serde_json::{Value, json};
 use tests::clock::Hand;
 use tests::meter::{Call, Meter, in_a_row};
-use tests::{TestApp, with};
+use tests::{Receiver, TestApp, with};
 
 #[tokio::test]
 async fn a_reservation_is_confirmed_half_an_hour_before_its_window() {
@@ -58,7 +60,7 @@ async fn a_new_reservation_has_every_field_of_the_specification() {
         "id": made.id(), "object": "reservation",
         "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800},
         "charging_session": null, "charging_station": null, "confirmed_at": null, "connector": null, "connector_type": ["Type2"], "created": now, "currency": "usd",
-        "driver": crew.driver, "earliest_start": null, "failed_reason": null, "fee_due": 0, "ideal_end": body["ideal_end"],
+        "driver": crew.driver, "earliest_start": null, "failed_reason": null, "free_cancellation_until": null, "fee_due": 0, "ideal_end": body["ideal_end"],
         "ideal_start": body["ideal_start"], "latest_end": null, "location": body["location"], "match_summary": null,
         "metadata": {"shift": "night"}, "payment_method": null, "policy_warnings": [], "reservation_fee": 0, "reserved_end": null,
         "reserved_start": null, "status": "pending", "updated": now, "vehicle": crew.vehicle,
@@ -795,40 +797,168 @@ async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_no
     let moved = app.alice.get(&path).await.body;
     assert_eq!(moved["status"], "confirmed");
     assert_eq!(
-        events(&app, &path).await.last().expect("events"),
-        "reservation.reassigned"
+        events(&app, &path).await,
+        [
+            "reservation.created",
+            "reservation.confirmed",
+            "reservation.unassigned",
+            "reservation.confirmed"
+        ]
     );
     let day_of = |one: &Value| one["reserved_start"].as_str().expect("a time")[..10].to_owned();
     assert!(day_of(&made) < day_of(&moved), "{moved}");
     // The calendars no longer hold what was reserved first.
     let connector = made["connector"].as_str().expect("a connector");
+    let owner = CalendarOwner::Evse {
+        station: Id::from(station.as_str()),
+        evse: connector.into(),
+    };
+    assert_eq!(entries_of(&app, &owner, &made).await, []);
+}
+
+/// The entries of a calendar on the days of the window that a reservation had.
+async fn entries_of(app: &TestApp, owner: &CalendarOwner, made: &Value) -> Vec<Entry> {
     let window = |name: &str| kernel::Timestamp::parse(made[name].as_str().expect("a time"));
     let reserved = kernel::window::Window {
         from: window("reserved_start").expect("a time"),
         until: window("reserved_end").expect("a time"),
     };
-    let owner = CalendarOwner::Evse {
-        station: Id::from(station.as_str()),
-        evse: connector.into(),
-    };
     let pages = reserved.utc_days().map(|day| (owner.clone(), day));
     let calendars = app.app().store.calendars(Mode::Test, pages.collect()).await;
-    assert_eq!(calendars.expect("calendars").entries(&owner), []);
+    calendars.expect("calendars").entries(owner)
+}
+
+/// How many entries the calendars of the EVSE and the vehicle have that a reservation had.
+async fn calendars_of(app: &TestApp, made: &Value) -> usize {
+    let text = |name: &str| made[name].as_str().expect("a text").to_owned();
+    let evse = CalendarOwner::Evse {
+        station: Id::from(text("charging_station")),
+        evse: text("connector"),
+    };
+    let vehicle = CalendarOwner::Vehicle(Id::from(text("vehicle")));
+    entries_of(app, &evse, made).await.len() + entries_of(app, &vehicle, made).await.len()
+}
+
+#[tokio::test]
+async fn unpublishing_a_reserved_station_sends_reservation_unassigned() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["reservation.unassigned"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let (path, station, made) = confirmed_at_one_station(&app, 120).await;
+    assert_eq!(calendars_of(&app, &made).await, 2);
+    let tenant = app.alice.tenant();
+    let origin = Origin::background(tenant.clone(), app.now());
+    let store = &app.app().store;
+    let publish = async |published: bool| {
+        let id = Id::from(station.as_str());
+        let row = store.load::<ChargingStation>(&tenant, &id).await;
+        let mut row = row.expect("the station");
+        row.internal.published = published;
+        let mut tx = store.begin(&origin);
+        tx.put_station(&row).expect("a write");
+        tx.commit_without_response().await.expect("it is written");
+        app.drain().await;
+    };
+    publish(false).await;
+    let received = receiver.received();
+    let [unassigned] = &received[..] else {
+        panic!("one delivery: {received:?}");
+    };
+    let object = &unassigned.event["data"]["object"];
+    let shown = app.alice.get(&path).await.body;
+    let place = json!({"location": shown["location"]});
+    assert_eq!(with(object.clone(), place), shown);
+    assert_eq!(
+        (&object["status"], &object["charging_station"]),
+        (&json!("pending"), &Value::Null)
+    );
+    assert_eq!(calendars_of(&app, &made).await, 0);
+    // It is published again, and found by the next attempt.
+    publish(true).await;
+    app.advance(5 * 60).await;
+    let again = app.alice.get(&path).await.body;
+    assert_eq!(again["charging_station"], made["charging_station"]);
+    assert_eq!(
+        events(&app, &path).await,
+        [
+            "reservation.created",
+            "reservation.confirmed",
+            "reservation.unassigned",
+            "reservation.confirmed"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn cancelling_is_free_ten_minutes_after_a_late_confirmation() {
+    let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
+    let crew = app.crew(&app.alice).await;
+    app.station(json!({})).await;
+    let body = with(app.reservation(&crew, 20), json!({"location": lonely()}));
+    let confirm = async || {
+        let made = app.alice.post("/v1/reservations", body.clone()).await;
+        let path = format!("/v1/reservations/{}", made.expect(200).id());
+        app.drain().await;
+        let confirmed = app.alice.get(&path).await.body;
+        assert_eq!(confirmed["status"], "confirmed");
+        let time = |name: &str| {
+            let text = confirmed[name].as_str().expect("a time");
+            kernel::Timestamp::parse(text).expect("a time")
+        };
+        let free = time("free_cancellation_until").since(time("confirmed_at"));
+        (path, free)
+    };
+    let cancel = async |path: &str| {
+        let cancel = format!("{path}/cancel");
+        let cancelled = app.alice.post(&cancel, json!({})).await.expect(200).body;
+        app.drain().await;
+        cancelled["fee_due"].clone()
+    };
+    for _ in 0..3 {
+        let (path, free) = confirm().await;
+        assert_eq!(free, minutes(10));
+        assert_eq!(cancel(&path).await, 0);
+    }
+    // The vehicle has used up its late cancellations: they are free until half an hour before the start, which is over.
+    let (path, free) = confirm().await;
+    assert!(free < minutes(0), "{free}");
+    assert_eq!(cancel(&path).await, 300);
+    let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
+    let shown = app.alice.get(&vehicle).await.expect(200).body;
+    assert_eq!(shown["updated"], shown["created"]);
 }
 
 #[tokio::test]
 async fn a_reservation_whose_station_closes_and_has_no_other_fails_and_owes_nothing() {
-    let app = TestApp::start().await;
+    let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
     let (path, station, made) = confirmed_at_one_station(&app, 60).await;
+    assert_eq!(made["fee_due"], 300);
     app.change_station(&station, json!({"status": "maintenance"}))
         .await;
     app.drain().await;
     // Another station may yet come free until the window begins.
     let waiting = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&waiting["status"], &waiting["charging_station"]),
-        (&made["status"], &made["charging_station"])
-    );
+    let mut want = made.clone();
+    for cleared in [
+        "charging_station",
+        "confirmed_at",
+        "connector",
+        "free_cancellation_until",
+        "reserved_end",
+        "reserved_start",
+    ] {
+        assert!(!want[cleared].take().is_null(), "{cleared}");
+    }
+    for changed in ["match_summary", "updated"] {
+        want[changed] = waiting[changed].clone();
+    }
+    let pending = json!({"status": "pending", "fee_due": 0});
+    assert_eq!(waiting, with(want, pending));
+    assert_eq!(calendars_of(&app, &made).await, 0);
     app.advance(31 * 60).await;
     let failed = app.alice.get(&path).await.body;
     assert_eq!(
@@ -844,6 +974,7 @@ async fn a_reservation_whose_station_closes_and_has_no_other_fails_and_owes_noth
         [
             "reservation.created",
             "reservation.confirmed",
+            "reservation.unassigned",
             "reservation.failed"
         ]
     );

@@ -358,7 +358,7 @@ fn effective_price<'a>(
     let offered = (connector["power"].as_f64().expect("kW") * 1_000.0).round() as i64;
     let mut power = i128::from(offered.min(2 * capacity));
     if connector["type"] == "Type2" {
-        power = power.min(22_000);
+        power = power.min(22_080);
     }
     let battery = &world.telemetry["battery"];
     let is_fresh =

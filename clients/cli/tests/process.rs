@@ -303,6 +303,7 @@ fn all_pages_are_listed_at_the_urls_that_the_service_gives() {
                 Some("/v1/fleets?limit=2&page=page_%41"),
             ),
             page(&["flt_3", "flt_2"], Some("/v1/fleets?limit=2&page=page_b")),
+            page(&[], Some("/v1/fleets?limit=2&page=page_c")),
             page(&["flt_1"], None),
         ]
     };
@@ -315,7 +316,8 @@ fn all_pages_are_listed_at_the_urls_that_the_service_gives() {
         [
             "GET /v1/fleets?limit=100",
             "GET /v1/fleets?limit=2&page=page_%41",
-            "GET /v1/fleets?limit=2&page=page_b"
+            "GET /v1/fleets?limit=2&page=page_b",
+            "GET /v1/fleets?limit=2&page=page_c"
         ]
     );
     let server = Server::start(pages());

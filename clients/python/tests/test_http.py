@@ -188,7 +188,8 @@ def page(ids: list[str], following: str | None) -> httpx.Response:
 
 
 def test_a_list_goes_on_over_all_pages() -> None:
-    replies = page(["a", "b"], "http://fleet.example/v1/fleets?page=2"), error(500), page(["c"], None)
+    second, third = (f"http://fleet.example/v1/fleets?page={number}" for number in (2, 3))
+    replies = page(["a", "b"], second), error(500), page([], third), page(["c"], None)
     assert [fleet.id for fleet in Service(*replies).client().fleets.list()] == ["a", "b", "c"]
 
     async def run() -> list[str]:

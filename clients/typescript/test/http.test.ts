@@ -163,7 +163,7 @@ test("filters, ranges, lists and expand become a query", async () => {
 test("a list goes on over all pages, and the key is not sent to another address", async () => {
   const page = (ids: string[], next: string | null) => () =>
     Response.json({ data: ids.map((id) => ({ id, object: "fleet" })), next_page_url: next, previous_page_url: null });
-  const { client, requests } = service(page(["a", "b"], "http://fleet.example/v1/fleets?page=2"), error(500), page(["c"], null));
+  const { client, requests } = service(page(["a", "b"], "http://fleet.example/v1/fleets?page=2"), error(500), page([], "http://fleet.example/v1/fleets?page=3"), page(["c"], null));
   const ids = [];
   for await (const one of client.fleets.list()) ids.push(one.id);
   assert.deepEqual(ids, ["a", "b", "c"]);

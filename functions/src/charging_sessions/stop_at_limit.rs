@@ -1,8 +1,10 @@
 //! `stop-session`: at the end of a session's hold, extends the hold of a vehicle that stays plugged in, or ends the session as
-//! of that moment. See [`models::charging_session`] for the life cycle.
+//! of that moment. See [`models::charging_session`] for the life cycle. A vehicle that stays plugged in does not make room: other
+//! reservations of its connector are matched again.
 
 use kernel::origin::{Origin, Tenant};
 use models::action::Action;
+use models::charging::calendar::Entry;
 use models::charging_session::ChargingSession;
 use models::ports::JobSubject;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,7 @@ use table::access::Rows;
 use table::calendars::CalendarHold;
 
 use super::end::end;
+use crate::charging_stations::rematch;
 use crate::function::Function;
 use crate::job::{Job, find_due};
 
@@ -66,10 +69,11 @@ async fn stay<'a>(
     origin: &'a Origin,
     row: &Stored<ChargingSession>,
 ) -> Result<Option<UnitOfWork<'a>>, Error> {
-    let Some(next) = row.next_hold() else {
+    let mode = origin.tenant.mode;
+    let simulation = row.operation(mode).simulation();
+    let Some(next) = row.next_hold().filter(|_| simulation.is_some()) else {
         return Ok(None);
     };
-    let mode = origin.tenant.mode;
     let mut reach = CalendarHold::of_session(row);
     reach.window.until = next.until;
     let calendars = app.store.calendars(mode, reach.pages().collect()).await?;
@@ -77,7 +81,18 @@ async fn stay<'a>(
         .owners
         .each_ref()
         .map(|owner| calendars.entries(owner));
+    let displaced = row.displaced(&connector, &vehicle);
+    for entry in &displaced {
+        make_room(app, origin, row, entry).await?;
+    }
     let mut row = row.clone();
+    if displaced.iter().any(|entry| entry.window.from <= next.from) {
+        // The reservation has to give up its time before the session takes it.
+        row.await_room(origin.now);
+        let mut tx = app.store.begin(origin);
+        tx.save(&mut row)?;
+        return Ok(Some(tx));
+    }
     if !row.extend_hold(row.operation(mode), &connector, &vehicle, origin.now) {
         return Ok(None);
     }
@@ -86,4 +101,25 @@ async fn stay<'a>(
     tx.save(&mut row)?;
     tx.hold(&calendars, &hold)?;
     Ok(Some(tx))
+}
+
+/// Has a reservation matched again whose EVSE the vehicle of this session does not leave.
+async fn make_room(
+    app: &App,
+    origin: &Origin,
+    session: &Stored<ChargingSession>,
+    entry: &Entry,
+) -> Result<(), Error> {
+    let own = &origin.tenant;
+    let account = entry.account.clone();
+    let tenant = Tenant {
+        account: account.unwrap_or_else(|| own.account.clone()),
+        mode: own.mode,
+    };
+    let by_tenant = tenant == *own;
+    let (station, evse) = (&session.object.charging_station, &session.internal.evse);
+    rematch::request(app, tenant, &entry.holder, |reservation, now| {
+        reservation.displace(station, evse, by_tenant, now)
+    })
+    .await
 }

@@ -145,7 +145,9 @@ pub async fn handle(
         .search(tenant, &search, &from, query.limit())
         .await?;
     let position = |station: NearbyStation| SearchPosition { searched, station };
-    let found = found.try_map(|(station, object)| Ok((position(station), object)))?;
+    let found = found
+        .at(position)
+        .try_map(|(station, object)| Ok((position(station), object)))?;
     query.answer_in_order(&context, found, kind)
 }
 

@@ -1,12 +1,14 @@
 //! What follows from a change of a charging station.
 
 use crate::App;
+use kernel::Timestamp;
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Origin, Tenant};
 use models::charging::calendar::CalendarOwner;
 use models::charging_station::{ChargingStation, Connector, StationInternal};
 use models::reservation::Reservation;
+use models::stored::Stored;
 use serde_dynamo::Item;
 
 use crate::stream::record::{StreamRecord, read};
@@ -47,27 +49,33 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
     let lost: Vec<String> = lost.iter().map(|one| one.id.clone()).collect();
     for entry in reserved {
         if let (Some(account), true) = (entry.account, entry.holder.is(Kind::Reservation)) {
-            request_rematch(app, Tenant { account, mode }, &entry.holder, id, &lost).await?;
+            let tenant = Tenant { account, mode };
+            request(app, tenant, &entry.holder, |reservation, now| {
+                reservation.request_rematch(id, &lost, now)
+            })
+            .await?;
         }
     }
     Ok(())
 }
 
-/// Records in a reservation that it needs another connector. The relay of that change sends the message; if the message is
-/// lost, the sweeper finds the reservation.
-async fn request_rematch(
+/// Records in a reservation that it needs another connector; `record` says whether it does. The relay of that change sends the message;
+/// if the message is lost, the sweeper finds the reservation.
+///
+/// # Errors
+/// `Contended` if the reservation changes in the meantime, `Unavailable` if DynamoDB cannot be reached.
+pub async fn request(
     app: &App,
     tenant: Tenant,
     reservation: &Id,
-    station: &Id,
-    connectors: &[String],
+    record: impl FnOnce(&mut Stored<Reservation>, Timestamp) -> bool,
 ) -> Result<()> {
     let Some(mut row) = app.store.find::<Reservation>(&tenant, reservation).await? else {
         return Ok(());
     };
     let origin = Origin::background(tenant, app.now());
     let mut tx = app.store.begin(&origin);
-    if row.request_rematch(station, connectors, origin.now) {
+    if record(&mut row, origin.now) {
         tx.save(&mut row)?;
     }
     tx.commit_without_response().await

@@ -1,5 +1,5 @@
 //! `GET /v1/events`: lists the events of the last 30 days, newest first. Filters: `type`, `created[gt|gte|lt|lte]`. A restricted key
-//! is shown only the events whose object it may read, in full pages; a `type` whose object it may not read is refused with
+//! is shown only the events whose object it may read; a `type` whose object it may not read is refused with
 //! 403.
 
 use crate::App;
@@ -64,11 +64,7 @@ pub async fn handle(
         },
     );
     let mut found = if readable.is_empty() {
-        Page {
-            rows: Vec::new(),
-            newer: false,
-            older: false,
-        }
+        Page::empty()
     } else if readable.len() == EventType::ALL.len() || !filter.is_empty() {
         store
             .list::<Event>(partition, &page_request, filter)

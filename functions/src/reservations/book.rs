@@ -3,6 +3,7 @@
 use crate::App;
 use kernel::Error;
 use kernel::origin::Origin;
+use kernel::time::SignedDuration;
 use models::charging::calendar::CalendarOwner;
 use models::reservation::{FailedReason, MatchSummary, Reservation};
 use models::stored::Stored;
@@ -22,7 +23,7 @@ pub(super) enum Booking {
     NoMatch(FailedReason, MatchSummary),
 }
 
-/// Books the match with the lowest score. If its calendars have changed since they were read, they are read again, and the
+/// Books the match with the lowest score. The reservation can be cancelled free of charge for as long as `late_free` from now on. If its calendars have changed since they were read, they are read again, and the
 /// search continues.
 ///
 /// # Errors
@@ -31,6 +32,7 @@ pub(super) async fn book(
     app: &App,
     origin: &Origin,
     row: &Stored<Reservation>,
+    late_free: SignedDuration,
     mut matcher: Matcher<'_>,
 ) -> Result<Booking, Error> {
     // What is reserved now is released in the transaction that books another connector.
@@ -51,7 +53,7 @@ pub(super) async fn book(
             return Ok(Booking::NoMatch(reason, summary));
         };
         let mut confirmed = row.clone();
-        confirmed.confirm(&assignment, summary, origin.now);
+        confirmed.confirm(&assignment, summary, late_free, origin.now);
         let calendars = matcher.calendars();
         let booked = app
             .store

@@ -3,9 +3,10 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::reservation::Reservation;
+use models::vehicle::Vehicle;
 use table::access::Rows;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
@@ -19,7 +20,7 @@ pub const ROUTE: Route = Route::post(
     Code::ReservationCancelInvalidState,
     Code::ReservationInvalidState,
 ])
-.writing(&[Rows::Calendars]);
+.writing(&[Rows::Calendars, Rows::Of(Kind::Vehicle)]);
 
 pub async fn handle(
     context: RequestContext,
@@ -28,10 +29,21 @@ pub async fn handle(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Reservation>, Error> {
     let mut row = app.store.load::<Reservation>(context.tenant(), &id).await?;
-    row.cancel(context.now())?;
+    let now = context.now();
+    let is_late = row.object.is_late_free_cancellation(now);
+    row.cancel(now)?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
+    if is_late {
+        let vehicle = app
+            .store
+            .find::<Vehicle>(context.tenant(), &row.object.vehicle);
+        if let Some(mut vehicle) = vehicle.await? {
+            vehicle.record_late_cancellation(now);
+            tx.save(&mut vehicle)?;
+        }
+    }
     tx.release(&row).await?;
     tx.commit(response).await
 }

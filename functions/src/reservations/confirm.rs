@@ -2,6 +2,7 @@
 //! one because its connector is out of order.
 
 use kernel::origin::{Origin, Tenant};
+use kernel::time::SignedDuration;
 use kernel::window::Window;
 use models::action::Action;
 use models::charging::effective_price::ChargingVehicle;
@@ -24,6 +25,7 @@ use crate::App;
 use kernel::{Error, Id, Kind};
 use models::stored::Stored;
 use table::access::Rows;
+use table::calendars::CalendarHold;
 
 use super::book::{Booking, book};
 use super::matcher::{Matcher, first_stations};
@@ -106,7 +108,7 @@ impl Job for ConfirmReservation {
 struct Inputs {
     request: ReservationRequest,
     driver: Option<Driver>,
-    vehicle: Option<Vehicle>,
+    vehicle: Option<Stored<Vehicle>>,
     fleet: Option<Fleet>,
     /// The stations of the radius by their entries in the index.
     stations: Vec<IndexedStation>,
@@ -145,7 +147,7 @@ async fn read_inputs(
     Ok(Inputs {
         request,
         driver: driver.map(|row| row.object),
-        vehicle: vehicle.map(|row| row.object),
+        vehicle,
         fleet: fleet.map(|row| row.object),
         stations,
     })
@@ -212,10 +214,15 @@ async fn attempt(
     };
     let Some(vehicle) = inputs
         .vehicle
-        .filter(|vehicle| is_confirmed || vehicle.is_active())
+        .filter(|vehicle| is_confirmed || vehicle.object.is_active())
     else {
         return record_failure(app, origin, row, FailedReason::VehicleUnavailable, None).await;
     };
+    let late_free = match vehicle.may_cancel_late(origin.now) {
+        true => app.settings.late_cancellation,
+        false => SignedDuration::ZERO,
+    };
+    let vehicle = vehicle.object;
     let windows = matching::windows(&row.object, origin.now);
     if windows.is_empty() && !is_confirmed && row.object.match_summary.is_some() {
         // It is too late. The summary of the previous attempt says why nothing was found.
@@ -264,7 +271,7 @@ async fn attempt(
     };
     let mut matcher = Matcher::new(app, tenant, &request, &inputs.stations, 1);
     matcher.add_stations(&first, stations).await?;
-    match book(app, origin, &row, matcher).await? {
+    match book(app, origin, &row, late_free, matcher).await? {
         Booking::Settled => Ok(false),
         Booking::NoMatch(reason, summary) => {
             record_failure(app, origin, row, reason, Some(summary)).await
@@ -272,7 +279,7 @@ async fn attempt(
     }
 }
 
-/// Records that the attempt found no connector. A confirmed reservation that fails releases its window.
+/// Records that the attempt found no connector. A confirmed reservation, whose connector is lost, releases its window.
 pub(super) async fn record_failure(
     app: &App,
     origin: &Origin,
@@ -281,17 +288,14 @@ pub(super) async fn record_failure(
     summary: Option<MatchSummary>,
 ) -> Result<bool, Error> {
     let mut tx = app.store.begin(origin);
-    let lost = row.object.status() == ReservationStatus::Confirmed;
+    let lost = CalendarHold::of_reservation(&row);
     row.record_failed_attempt(reason, summary, origin.now);
-    let failed = row.object.status() == ReservationStatus::Failed;
     tx.save(&mut row)?;
-    if lost && failed {
-        tx.release(&row).await?;
-    }
+    tx.release_all(lost.as_slice()).await?;
     match tx.commit_without_response().await {
         // The reservation was changed meanwhile, and that change has its own attempt; or only a calendar that has to
         // give time back, and then it is tried again.
-        Err(Error::Contended) => Ok(!lost),
+        Err(Error::Contended) => Ok(lost.is_none()),
         Err(error) => Err(error),
         Ok(()) => Ok(true),
     }

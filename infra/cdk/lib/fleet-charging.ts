@@ -66,6 +66,8 @@ export interface FleetChargingProps {
   readonly maxEndpoints?: number;
   /** The fee of a reservation, in the smallest unit of its currency. */
   readonly reservationFee?: number;
+  /** How long a reservation can be cancelled free of charge after its confirmation, however soon it starts; in whole seconds. */
+  readonly lateCancellation?: Duration;
   /**
    * By how much what a charging network bills for a session may exceed the service's own price without a review, by currency in its
    * smallest unit: `eur:1000,jpy:2000`.
@@ -119,6 +121,7 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     MaxChildren: text(props.maxChildren),
     MaxEndpoints: text(props.maxEndpoints),
     ReservationFee: text(props.reservationFee),
+    LateCancellationSeconds: text(props.lateCancellation?.toSeconds()),
     ReviewTolerances: props.reviewTolerances,
     AssumedPrices: props.assumedPrices,
     StripeSecret: props.stripeSecret?.secretArn,

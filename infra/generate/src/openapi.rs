@@ -113,7 +113,8 @@ one account may. An account has at most 1,000 accounts below it, nested at most 
 exist, are limited by the address that they come from: beyond the limit they get 429 in place of 401, 404 or 405.
 
 **Lists** run from newest to oldest. Request `next_page_url` and `previous_page_url` exactly as they come. A page whose \
-objects are larger than about 5 MB together ends before `limit`; the next page goes on after it.
+objects are larger than about 5 MB together ends before `limit`; the next page goes on after it. So does a page whose filters leave \
+out most of what was read for it: it may even be empty. A list ends where `next_page_url` is null.
 
 **Sizes.** A body has at most 256 KiB, and an object at most 150 KiB as JSON: a request that would make one larger is refused \
 with 400. Error messages repeat at most 64 characters of what was sent.

@@ -57,7 +57,9 @@ use table::Store;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use web::metrics::Metrics;
-use web::settings::{NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIED};
+use web::settings::{
+    LATE_CANCELLATION, NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIED,
+};
 
 use crate::accounts::Remains;
 use crate::clock::LocalClock;
@@ -358,6 +360,7 @@ impl Running {
                 kernel::environment::variable("OCPI_NAME"),
             )?,
             reservation_fee: options.reservation_fee,
+            late_cancellation: LATE_CANCELLATION,
             plausibility: web::settings::plausibility()?,
             targets: Targets::PublicAndLoopback,
             quotas: options.quotas,

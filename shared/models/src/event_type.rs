@@ -61,6 +61,7 @@ event_types! {
     ReservationExpired "reservation.expired",
     ReservationFailed "reservation.failed",
     ReservationReassigned "reservation.reassigned",
+    ReservationUnassigned "reservation.unassigned",
     ReservationUpdated "reservation.updated",
     ServiceFailed "service.failed",
     ServiceRefunded "service.refunded",

@@ -14,7 +14,7 @@ use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::Change;
 use kernel::fields::text::{Memo, Text};
 use kernel::id::{Id, Kind};
-use kernel::time::Timestamp;
+use kernel::time::{DAY, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Vehicle {
@@ -38,7 +38,7 @@ pub struct Vehicle {
 }
 
 impl Object for Vehicle {
-    type Internal = ();
+    type Internal = VehicleInternal;
 
     const KIND: Kind = Kind::Vehicle;
 
@@ -46,6 +46,18 @@ impl Object for Vehicle {
         &self.id
     }
 }
+
+/// What is stored with a vehicle and not shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VehicleInternal {
+    /// When reservations of the vehicle were cancelled free of charge only because their connectors were reserved late: within the
+    /// last day, and at most [`LATE_CANCELLATIONS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late_cancellations: Vec<Timestamp>,
+}
+
+/// How many late cancellations are free for a vehicle within a day.
+const LATE_CANCELLATIONS: usize = 3;
 
 /// The plugs that are matched.
 #[derive(
@@ -232,6 +244,21 @@ impl Stored<Vehicle> {
         self.object.updated = now;
         self.record(EventType::VehicleUpdated);
         check_size(&self.object)
+    }
+
+    /// Whether the vehicle may still cancel reservations late and free of charge.
+    pub fn may_cancel_late(&self, now: Timestamp) -> bool {
+        let all = self.internal.late_cancellations.iter();
+        all.filter(|at| now.since(**at) < DAY).count() < LATE_CANCELLATIONS
+    }
+
+    /// Records that a reservation of the vehicle was cancelled late and free of charge.
+    pub fn record_late_cancellation(&mut self, now: Timestamp) {
+        let all = &mut self.internal.late_cancellations;
+        all.retain(|at| now.since(*at) < DAY);
+        all.push(now);
+        let excess = all.len().saturating_sub(LATE_CANCELLATIONS);
+        all.drain(..excess);
     }
 
     /// Records that the vehicle is deleted.

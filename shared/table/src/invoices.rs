@@ -227,6 +227,7 @@ impl Store {
                 rows: rows.collect(),
                 newer: found.newer,
                 older: found.older,
+                end: found.end,
             });
         }
         let Some((low, high)) = page_request.bounds(Kind::LineItem) else {

@@ -37,7 +37,7 @@
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
-//! Only the index `list` holds whole rows: of kinds that are listed more often than they change. The other indexes hold keys, so
+//! Only the index `list` holds whole rows: of kinds that are listed more often than they change. The other indexes hold keys, and `ids` the types of events, so
 //! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. Ids are unique among all
 //! accounts and modes, so the indexes by driver, vehicle and payment method need no prefix; the keys that they lead to name the
 //! tenant.
@@ -444,6 +444,18 @@ fn list_of(kind: Kind) -> (&'static str, &'static str) {
 pub fn is_list_of_keys(kind: Kind) -> bool {
     !holds_rows(list_of(kind).0)
 }
+
+/// The attribute with a member of the objects of a kind, if the index holds it besides its keys, so that a filter by this member reads no
+/// rows that it leaves out. Only members that never change are held: otherwise each change would write the entry again.
+pub fn indexed(index: &str, kind: Kind, member: &str) -> Option<&'static str> {
+    match (index, kind, member) {
+        ("ids", Kind::Event, "type") => Some(EVENT_TYPE),
+        _ => None,
+    }
+}
+
+/// The attribute with the type of an event.
+pub const EVENT_TYPE: &str = "event_type";
 
 /// Whether an index holds whole rows.
 pub fn holds_rows(index: &str) -> bool {

@@ -3,7 +3,11 @@
 //! The list of a kind that rarely changes is one partition of the index `list`, which holds whole rows: a page is one Query, and a
 //! filter is applied by DynamoDB. Every other list is one or several partitions of an index that holds keys: a page is one Query for
 //! each partition, whose entries are merged by id, and a BatchGetItem for the rows. There the filter is applied here, to the rows
-//! as they are now. Either way the rows that a filter leaves out are read and paid for.
+//! as they are now. Either way the rows that a filter leaves out are read and paid for, except where the index holds what the filter
+//! asks for ([`keys::indexed`]).
+//!
+//! A page reads a bounded part of its list, so that it takes a bounded time. If a filter leaves out most of that part, the page is
+//! *short*: it has fewer objects than were asked for, or none, and the next page begins where its reading ended ([`Page::end`]).
 
 use std::collections::HashMap;
 
@@ -115,48 +119,53 @@ impl Among<'_> {
 
 /// The rows of a page, newest first, and whether there are newer and older rows.
 #[derive(Debug, Clone)]
-pub struct Page<T> {
+pub struct Page<T, C = Id> {
     pub rows: Vec<T>,
     pub newer: bool,
     pub older: bool,
+    /// Where reading ended in a list that goes on, if the page is short: the page that follows in the direction of the request begins
+    /// behind this place. Otherwise it begins behind the last row.
+    pub end: Option<C>,
+}
+
+impl<T, C> Page<T, C> {
+    /// A page of a list that is empty.
+    pub fn empty() -> Self {
+        Self {
+            rows: Vec::new(),
+            newer: false,
+            older: false,
+            end: None,
+        }
+    }
+
+    /// Makes a page of the rows that were read in the direction of the request, as far as `end` if the list was not read to its end. One
+    /// row more than the limit means that more rows follow.
+    pub(super) fn part(mut rows: Vec<T>, limit: usize, from: &Cursor<C>, end: Option<C>) -> Self {
+        let end = end.filter(|_| rows.len() <= limit);
+        let more = rows.len() > limit || end.is_some();
+        rows.truncate(limit);
+        let (newer, older) = match from {
+            Cursor::Newest => (false, more),
+            Cursor::After(_) => (true, more),
+            Cursor::Before(_) => {
+                rows.reverse();
+                (more, true)
+            }
+        };
+        Self {
+            rows,
+            newer,
+            older,
+            end,
+        }
+    }
 }
 
 impl<T> Page<T> {
-    /// Makes a page of the rows that were read in the direction of the request. One row more than the limit means that more
-    /// rows follow.
+    /// A page of the rows of a list that was read to its end, or to one row more than the limit.
     pub(super) fn from_rows(rows: Vec<T>, page_request: &PageRequest) -> Self {
-        Self::cut(rows, page_request.limit, &page_request.from)
-    }
-
-    /// The same for any order.
-    pub(super) fn cut<C>(rows: Vec<T>, limit: usize, from: &Cursor<C>) -> Self {
-        Self::part(rows, limit, from, false)
-    }
-
-    /// The same, of rows that were not read to their end: then there are more.
-    fn part<C>(mut rows: Vec<T>, limit: usize, from: &Cursor<C>, unread: bool) -> Self {
-        let more = rows.len() > limit || unread;
-        rows.truncate(limit);
-        match from {
-            Cursor::Newest => Self {
-                rows,
-                newer: false,
-                older: more,
-            },
-            Cursor::After(_) => Self {
-                rows,
-                newer: true,
-                older: more,
-            },
-            Cursor::Before(_) => {
-                rows.reverse();
-                Self {
-                    rows,
-                    newer: more,
-                    older: true,
-                }
-            }
-        }
+        Self::part(rows, page_request.limit, &page_request.from, None)
     }
 }
 
@@ -167,11 +176,12 @@ impl<T: Record> Page<Stored<T>> {
             rows: self.rows.into_iter().map(|row| row.object).collect(),
             newer: self.newer,
             older: self.older,
+            end: self.end,
         }
     }
 }
 
-impl<T> Page<T> {
+impl<T, C> Page<T, C> {
     /// Ends the page before the first row that is refused, seen from where the page began: from its newest row on, or
     /// `backward` from its oldest. One row is always kept, and what is left out is on the next page.
     ///
@@ -195,6 +205,7 @@ impl<T> Page<T> {
             kept += 1;
         }
         if kept < self.rows.len() {
+            self.end = None;
             if backward {
                 self.rows.drain(..self.rows.len() - kept);
                 self.newer = true;
@@ -210,13 +221,25 @@ impl<T> Page<T> {
     ///
     /// # Errors
     /// The first thing that cannot be turned into another.
-    pub fn try_map<U>(self, turn: impl FnMut(T) -> Result<U>) -> Result<Page<U>> {
+    pub fn try_map<U>(self, turn: impl FnMut(T) -> Result<U>) -> Result<Page<U, C>> {
         let rows = self.rows.into_iter().map(turn).collect::<Result<_>>()?;
         Ok(Page {
             rows,
             newer: self.newer,
             older: self.older,
+            end: self.end,
         })
+    }
+
+    /// The same page in another kind of places.
+    #[must_use]
+    pub fn at<D>(self, place: impl FnOnce(C) -> D) -> Page<T, D> {
+        Page {
+            rows: self.rows,
+            newer: self.newer,
+            older: self.older,
+            end: self.end.map(place),
+        }
     }
 }
 
@@ -350,20 +373,56 @@ impl Store {
         kind: Kind,
         filter: Filter<'_>,
     ) -> Result<Option<Id>> {
-        let found = self
-            .page(
-                partition,
-                kind,
-                &PageRequest::first(1),
-                filter,
-                None,
-                Attributes::Object,
-            )
+        let first = PageRequest::first(1);
+        let newest = self.newest(partition, kind, first, filter, None).await?;
+        Ok(newest.map(|item| Id::from(string(&item, "list_sk"))))
+    }
+
+    /// The newest object within the request that meets these conditions and has one of these values, if any does.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn newest_among<T: Record>(
+        &self,
+        partition: Partition<'_>,
+        page_request: PageRequest,
+        filter: Filter<'_>,
+        among: Among<'_>,
+    ) -> Result<Option<T>> {
+        let newest = self
+            .newest(partition, T::KIND, page_request, filter, Some(among))
             .await?;
-        Ok(found
-            .rows
-            .first()
-            .map(|row| Id::from(string(row, "list_sk"))))
+        newest
+            .map(|item| row::object(item, self.layout))
+            .transpose()
+    }
+
+    /// The first item of a list, however far away it is.
+    async fn newest(
+        &self,
+        partition: Partition<'_>,
+        kind: Kind,
+        mut page_request: PageRequest,
+        filter: Filter<'_>,
+        among: Option<Among<'_>>,
+    ) -> Result<Option<Item>> {
+        loop {
+            let attributes = Attributes::Object;
+            let found = self
+                .page(
+                    partition,
+                    kind,
+                    &page_request,
+                    filter.clone(),
+                    among,
+                    attributes,
+                )
+                .await?;
+            match (found.rows.into_iter().next(), found.end) {
+                (None, Some(end)) => page_request.from = Cursor::After(end),
+                (newest, _) => return Ok(newest),
+            }
+        }
     }
 
     /// One page of items: their place in the list, and the attributes asked for, at least.
@@ -384,7 +443,7 @@ impl Store {
         }
         let backward = matches!(page_request.from, Cursor::Before(_));
         let mut rows = Vec::new();
-        let mut unread = false;
+        let mut end = None;
         if let Some((low, high)) = page_request.bounds(kind) {
             let mut names = names_in(attributes.in_index());
             names.insert("#pk".into(), attribute.into());
@@ -407,8 +466,9 @@ impl Store {
                 Some(_) => None,
             };
             let mut start = None;
-            let mut read = 0;
+            let (mut read, mut calls) = (0, 0);
             loop {
+                calls += 1;
                 let query = self
                     .client
                     .query()
@@ -435,8 +495,8 @@ impl Store {
                 if rows.len() > page_request.limit || start.is_none() {
                     break;
                 }
-                if read > MAX_READ {
-                    unread = true;
+                if read > MAX_READ || (condition.is_some() && calls == MAX_SCANS) {
+                    end = start.as_ref().map(|key| Id::from(string(key, "list_sk")));
                     break;
                 }
             }
@@ -445,7 +505,7 @@ impl Store {
             rows,
             page_request.limit,
             &page_request.from,
-            unread,
+            end,
         ))
     }
 
@@ -461,33 +521,36 @@ impl Store {
     ) -> Result<Page<Item>> {
         let (limit, from) = (page_request.limit, &page_request.from);
         let mut entries = self.entries(partition, kind, page_request, attributes);
-        let (mut rows, mut unread) = (Vec::new(), false);
-        let (mut seen, mut seen_bytes, mut kept_bytes) = (0, 0, 0);
-        let is_filtered = !filter.is_empty() || among.is_some();
+        entries.narrow(filter, among);
+        let (mut rows, mut end) = (Vec::new(), None);
+        let (mut seen, mut seen_bytes) = (0, 0);
         let mut at_a_time = limit + 1;
+        let mut rounds = 0;
         while let Some(read) = entries.next(at_a_time).await? {
+            rounds += 1;
             for item in read {
-                let size = size_of(&item);
-                (seen, seen_bytes) = (seen + 1, seen_bytes + size);
+                (seen, seen_bytes) = (seen + 1, seen_bytes + size_of(&item));
                 let is_kept = filter.iter().all(|condition| is_met(&item, condition))
                     && among.is_none_or(|among| among.has(&item));
                 if is_kept {
-                    kept_bytes += size;
                     rows.push(item);
                 }
             }
             if rows.len() > limit {
                 break;
             }
-            if kept_bytes > MAX_READ {
-                unread = entries.more();
+            if seen >= MAX_KEYS || seen_bytes > MAX_READ || rounds == MAX_SCANS {
+                end = entries.end();
                 break;
             }
-            if is_filtered {
-                at_a_time = (AT_A_TIME * seen / seen_bytes.max(1)).clamp(limit + 1, MAX_KEYS);
-            }
+            let fitting = AT_A_TIME * seen / seen_bytes.max(1);
+            let most = MAX_KEYS.saturating_sub(seen).max(limit + 1);
+            at_a_time = match seen {
+                0 => most,
+                _ => fitting.clamp(limit + 1, most),
+            };
         }
-        Ok(Page::part(rows, limit, from, unread))
+        Ok(Page::part(rows, limit, from, end))
     }
 
     /// Reads the entries of an index that holds keys, in the order and within the bounds of a page.
@@ -508,6 +571,7 @@ impl Store {
             bounds: bounds.and_then(|(low, high)| Some((low.number(kind)?, high.number(kind)?))),
             ascending: matches!(page_request.from, Cursor::Before(_)),
             attributes,
+            condition: None,
         }
     }
 
@@ -525,6 +589,7 @@ impl Store {
         let backward = matches!(page_request.from, Cursor::Before(_));
         let mut rest = page_request.clone();
         let mut rows: Vec<Stored<T>> = Vec::new();
+        let (mut seen, mut end) = (0, None);
         loop {
             let ids = match &members {
                 Members::OfFleet(fleet) => self.drivers_of(tenant, fleet, &rest).await?,
@@ -549,13 +614,20 @@ impl Store {
             if !more || rows.len() > page_request.limit {
                 break;
             }
+            seen += ids.rows.len();
+            if seen >= MAX_KEYS {
+                end = Some(last);
+                break;
+            }
+            rest.limit = MAX_KEYS - seen;
             rest.from = if backward {
                 Cursor::Before(last)
             } else {
                 Cursor::After(last)
             };
         }
-        Ok(Page::from_rows(rows, page_request))
+        let PageRequest { limit, from, .. } = page_request;
+        Ok(Page::part(rows, *limit, from, end))
     }
 
     /// One page of the drivers attached to a fleet: their ids.
@@ -634,12 +706,55 @@ pub(super) struct Entries<'a> {
     ascending: bool,
     /// What is read of the rows.
     attributes: Attributes,
+    /// What entries are left out by what the index holds of them.
+    condition: Option<Expression>,
+}
+
+/// A filter expression with its names and values.
+struct Expression {
+    text: String,
+    names: HashMap<String, String>,
+    values: HashMap<String, AttributeValue>,
 }
 
 impl Entries<'_> {
-    /// Whether there may be more.
-    pub(super) fn more(&self) -> bool {
-        self.bounds.is_some()
+    /// Where reading has ended, unless all entries were read.
+    fn end(&self) -> Option<Id> {
+        let (low, high) = self.bounds?;
+        let number = match self.ascending {
+            true => low.checked_sub(1)?,
+            false => high.checked_add(1)?,
+        };
+        Some(Id::from_number(self.kind, number))
+    }
+
+    /// Has DynamoDB leave out the entries that do not meet those of these conditions whose members the index holds.
+    fn narrow(&mut self, filter: &Filter<'_>, among: Option<Among<'_>>) {
+        let (index, kind) = (self.index.0, self.kind);
+        let equal = filter.iter().filter_map(|condition| match condition {
+            Condition::Equals { member, value } => Some((*member, vec![value.as_str()])),
+            _ => None,
+        });
+        let among = among.map(|among| (among.member, among.values.to_vec()));
+        let (mut names, mut values, mut terms) = (HashMap::new(), HashMap::new(), Vec::new());
+        for (member, wanted) in equal.chain(among) {
+            let Some(attribute) = keys::indexed(index, kind, member) else {
+                continue;
+            };
+            names.insert(format!("#{attribute}"), attribute.to_owned());
+            let mut places = Vec::new();
+            for value in wanted {
+                let place = format!(":indexed{}", values.len());
+                values.insert(place.clone(), s(value));
+                places.push(place);
+            }
+            terms.push(format!("#{attribute} IN ({})", places.join(", ")));
+        }
+        self.condition = (!terms.is_empty()).then(|| Expression {
+            text: terms.join(" AND "),
+            names,
+            values,
+        });
     }
 
     /// The rows of the next entries, at most so many, in the order of the list. Deleted rows are left out, so that there may be
@@ -659,19 +774,30 @@ impl Entries<'_> {
             .values
             .iter()
             .map(|value| self.read(value, &ids, limit));
-        let mut entries: Vec<Item> = try_join_all(reads).await?.into_iter().flatten().collect();
+        let read = try_join_all(reads).await?;
+        // No partition was read beyond the place at which the reading of another one has ended.
+        let ends = read.iter().filter_map(|(_, end)| end.clone());
+        let mut end = match self.ascending {
+            true => ends.min(),
+            false => ends.max(),
+        };
+        let is_read = |entry: &Item| match (&end, self.ascending) {
+            (None, _) => true,
+            (Some(end), true) => string(entry, "list_sk") <= end.as_str(),
+            (Some(end), false) => string(entry, "list_sk") >= end.as_str(),
+        };
+        let entries = read.into_iter().flat_map(|(entries, _)| entries);
+        let mut entries: Vec<Item> = entries.filter(is_read).collect();
         entries.sort_by(|a, b| string(a, "list_sk").cmp(string(b, "list_sk")));
         if !self.ascending {
             entries.reverse();
         }
-        let is_rest = entries.len() < limit;
-        entries.truncate(limit);
-        let last = entries
-            .last()
-            .map(|entry| Id::from(string(entry, "list_sk")));
-        let last = last
-            .and_then(|id| id.number(self.kind))
-            .filter(|_| !is_rest);
+        if entries.len() > limit {
+            entries.truncate(limit);
+            let last = entries.last().map(|entry| string(entry, "list_sk"));
+            end = last.map(Id::from);
+        }
+        let last = end.and_then(|id| id.number(self.kind));
         self.bounds = last.and_then(|last| match self.ascending {
             true => Some((last.checked_add(1)?, high)),
             false => Some((low, last.checked_sub(1)?)),
@@ -690,32 +816,44 @@ impl Entries<'_> {
         Ok(Some(rows.collect()))
     }
 
-    /// The next entries of one partition, at most so many.
-    async fn read(&self, value: &str, ids: &(Id, Id), limit: usize) -> Result<Vec<Item>> {
+    /// The next entries of one partition, and where reading has ended unless they are the last ones: at most so many, and fewer where
+    /// entries are left out.
+    async fn read(
+        &self,
+        value: &str,
+        ids: &(Id, Id),
+        limit: usize,
+    ) -> Result<(Vec<Item>, Option<Id>)> {
         let (index, attribute) = self.index;
-        let mut entries = Vec::new();
-        let mut start = None;
-        loop {
-            let query = self.store.client.query().table_name(&self.store.table);
-            let page = query
-                .index_name(index)
-                .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
-                .expression_attribute_names("#pk", attribute)
-                .expression_attribute_values(":pk", s(value))
-                .expression_attribute_values(":low", s(ids.0.as_str()))
-                .expression_attribute_values(":high", s(ids.1.as_str()))
-                .scan_index_forward(self.ascending)
-                .set_exclusive_start_key(start)
-                .set_limit(i32::try_from(limit - entries.len()).ok())
-                .send()
-                .await
-                .map_err(client::failure)?;
-            entries.extend(page.items.unwrap_or_default());
-            start = page.last_evaluated_key;
-            if start.is_none() || entries.len() >= limit {
-                return Ok(entries);
-            }
+        let mut names = HashMap::from([("#pk".to_owned(), attribute.to_owned())]);
+        let mut values = HashMap::from([
+            (":pk".to_owned(), s(value)),
+            (":low".to_owned(), s(ids.0.as_str())),
+            (":high".to_owned(), s(ids.1.as_str())),
+        ]);
+        if let Some(condition) = &self.condition {
+            names.extend(condition.names.clone());
+            values.extend(condition.values.clone());
         }
+        let limit = match self.condition {
+            Some(_) => limit.saturating_mul(LEFT_OUT),
+            None => limit,
+        };
+        let query = self.store.client.query().table_name(&self.store.table);
+        let page = query
+            .index_name(index)
+            .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
+            .set_filter_expression(self.condition.as_ref().map(|one| one.text.clone()))
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values))
+            .scan_index_forward(self.ascending)
+            .set_limit(i32::try_from(limit).ok())
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let end = page.last_evaluated_key;
+        let end = end.map(|key| Id::from(string(&key, "list_sk")));
+        Ok((page.items.unwrap_or_default(), end))
     }
 }
 
@@ -725,9 +863,17 @@ pub(super) fn row_key(entry: &Item) -> Item {
     ["pk", "sk"].into_iter().filter_map(member).collect()
 }
 
-/// How many bytes of rows a filtered list reads at a time, about, and how many rows at most.
+/// How many bytes of rows a list of keys reads at a time, about.
 const AT_A_TIME: usize = 4_000_000;
-const MAX_KEYS: usize = 1_000;
+
+/// How many rows a page of a list of keys reads, about, so that it takes a bounded time: four calls of BatchGetItem.
+const MAX_KEYS: usize = 400;
+
+/// How many entries are read for each one that is wanted, where the index leaves some out.
+const LEFT_OUT: usize = 16;
+
+/// How often a page with a filter reads as much of an index as one call does: 1 MB.
+const MAX_SCANS: usize = 4;
 
 /// How many bytes of rows are read for one page: more than an answer can show, and few enough for the memory of a function.
 const MAX_READ: usize = 8_000_000;
@@ -931,10 +1077,9 @@ mod tests {
 
     #[test]
     fn a_page_that_ends_early_leaves_the_rest_to_the_next_page() {
-        let page = |rows: &[u32]| Page {
+        let page = |rows: &[u32]| Page::<u32> {
             rows: rows.to_vec(),
-            newer: false,
-            older: false,
+            ..Page::empty()
         };
         let cut = |rows: &[u32], backward, most: usize| {
             let (mut found, mut seen) = (page(rows), 0);

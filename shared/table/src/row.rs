@@ -102,6 +102,11 @@ pub trait Record: Object {
         Ok(())
     }
 
+    /// A member that an index holds besides its keys, and its value ([`keys::indexed`]).
+    fn indexed(&self) -> Option<(&'static str, &str)> {
+        None
+    }
+
     /// Whether the row is in the indexes of open objects of its driver and vehicle.
     fn is_open(&self) -> bool {
         false
@@ -233,6 +238,9 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         let (_, attribute, _) = list.place();
         item.insert(attribute.into(), s(list.value_of(&list_id)));
     }
+    if let Some((attribute, value)) = row.object.indexed() {
+        item.insert(attribute.into(), s(value));
+    }
     if row.object.is_open() {
         item.insert("open_sk".into(), s(T::KIND.prefix()));
     }
@@ -324,6 +332,7 @@ fn part_of(item: &mut Item, name: &str) -> Result<AttributeValue> {
 
 /// The attributes of a row that holds an object.
 const ATTRIBUTES: &[&str] = &[
+    keys::EVENT_TYPE,
     "events",
     "internal",
     layout::KEPT,
@@ -555,6 +564,10 @@ records! {
     Report {    }
 
     Event {
+        fn indexed(&self) -> Option<(&'static str, &str)> {
+            Some((keys::EVENT_TYPE, self.kind.as_str()))
+        }
+
         fn expires(&self) -> Option<Timestamp> {
             Some(self.created.plus(event::KEPT))
         }

@@ -26,6 +26,9 @@ use models::stored::Stored;
 /// How many stations a narrowed search reads at a time.
 const AT_A_TIME: usize = 100;
 
+/// How often one page reads stations, so that it takes a bounded time: a page of a narrowed search may be short.
+const MAX_READS: usize = 4;
+
 /// How many rows one BatchWriteItem may write.
 const BATCH: usize = 25;
 
@@ -34,6 +37,16 @@ enum Source {
     /// All there are, from here on; none when they were read to the end.
     All(Option<Cursor>),
     These(std::vec::IntoIter<NearbyStation>),
+}
+
+impl Source {
+    /// Whether there may be more stations.
+    fn goes_on(&self) -> bool {
+        match self {
+            Self::All(from) => from.is_some(),
+            Self::These(rest) => rest.len() > 0,
+        }
+    }
 }
 
 impl Store {
@@ -47,24 +60,31 @@ impl Store {
         search: &Search,
         from: &Cursor<NearbyStation>,
         limit: usize,
-    ) -> Result<Page<(NearbyStation, ChargingStation)>> {
+    ) -> Result<Page<(NearbyStation, ChargingStation), NearbyStation>> {
         let at_a_time = match search.is_narrowed() {
             true => AT_A_TIME,
             false => limit + 1,
         };
         let mut source = self.source(tenant, search, from).await?;
         let mut found = Vec::new();
-        while found.len() <= limit {
+        let mut end = None;
+        for round in 1.. {
             let read = self.read_on(tenant, &mut source, at_a_time).await?;
-            if read.is_empty() {
+            let Some((last, _)) = read.last() else {
                 break;
+            };
+            if round == MAX_READS {
+                end = Some(last.clone()).filter(|_| source.goes_on());
             }
             let fitting = read
                 .into_iter()
                 .filter(|(_, station)| search.accepts(station));
             found.extend(self.free(tenant, search, fitting.collect()).await?);
+            if found.len() > limit || round == MAX_READS {
+                break;
+            }
         }
-        let mut page = Page::cut(found, limit, from);
+        let mut page = Page::part(found, limit, from, end);
         if search.place.is_some() {
             for (hit, station) in &mut page.rows {
                 station.distance_meters = Some((hit.distance + 500) / 1000);

@@ -148,7 +148,7 @@ impl ListQuery {
     pub fn answer_in_order<T: Serialize, C: PagePosition + Clone>(
         &self,
         context: &RequestContext,
-        found: Page<(C, T)>,
+        found: Page<(C, T), C>,
         kind: Kind,
     ) -> Result<Reply<Page<T>>> {
         let mut found = found;
@@ -170,22 +170,28 @@ impl ListQuery {
     fn page_of<T: Serialize, C: PagePosition + Clone>(
         &self,
         context: &RequestContext,
-        found: &Page<(C, T)>,
+        found: &Page<(C, T), C>,
         kind: Kind,
     ) -> Result<Reply<Page<T>>> {
-        let at = |row: Option<&(C, T)>, place: fn(C) -> Cursor<C>| {
-            self.url(context, &place(row?.0.clone()), kind)
+        let from = self.from::<C>(context.tenant(), kind)?;
+        let (first, last) = (found.rows.first(), found.rows.last());
+        let place = |row: Option<&(C, T)>| row.map(|(place, _)| place.clone());
+        // A page without rows lies behind the row with which the page before it ended: that row is on the way back.
+        let (newest, oldest) = match (&from, found.end.clone()) {
+            (Cursor::Before(start), end) => {
+                let oldest = place(last).or_else(|| start.newer());
+                (end.or_else(|| place(first)), oldest)
+            }
+            (Cursor::After(start), end) => {
+                let newest = place(first).or_else(|| start.older());
+                (newest, end.or_else(|| place(last)))
+            }
+            (Cursor::Newest, end) => (place(first), end.or_else(|| place(last))),
         };
-        let next_page_url = if found.older {
-            at(found.rows.last(), Cursor::After)
-        } else {
-            None
-        };
-        let previous_page_url = if found.newer {
-            at(found.rows.first(), Cursor::Before)
-        } else {
-            None
-        };
+        let url =
+            |place: Option<C>, cursor: fn(C) -> Cursor<C>| self.url(context, &cursor(place?), kind);
+        let next_page_url = url(oldest.filter(|_| found.older), Cursor::After);
+        let previous_page_url = url(newest.filter(|_| found.newer), Cursor::Before);
         let body = context.respond(&ListBody {
             data: found.rows.iter().map(|(_, row)| row).collect(),
             next_page_url,

@@ -22,6 +22,16 @@ pub trait PagePosition: Sized {
     fn write(&self, kind: Kind) -> Option<Vec<u8>>;
 
     fn read(bytes: &[u8], kind: Kind) -> Option<Self>;
+
+    /// The position next to this one among older rows, if it is known without reading the list.
+    fn older(&self) -> Option<Self> {
+        None
+    }
+
+    /// The same among newer rows.
+    fn newer(&self) -> Option<Self> {
+        None
+    }
 }
 
 impl PagePosition for Id {
@@ -32,6 +42,18 @@ impl PagePosition for Id {
     fn read(bytes: &[u8], kind: Kind) -> Option<Self> {
         let number = u128::from_be_bytes(bytes.try_into().ok()?);
         Some(Id::from_number(kind, number))
+    }
+
+    fn older(&self) -> Option<Self> {
+        let kind = self.kind()?;
+        let number = self.number(kind)?.checked_sub(1)?;
+        Some(Self::from_number(kind, number))
+    }
+
+    fn newer(&self) -> Option<Self> {
+        let kind = self.kind()?;
+        let number = self.number(kind)?.checked_add(1)?;
+        Some(Self::from_number(kind, number))
     }
 }
 

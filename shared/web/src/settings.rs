@@ -6,6 +6,7 @@ use kernel::environment::{is_loopback, variable};
 use kernel::error::{Error, Result};
 use kernel::origin::Mode;
 use kernel::targets::Targets;
+use kernel::time::{SignedDuration, minutes, seconds};
 use kernel::version::Versions;
 use models::charging::session::Plausibility;
 use models::network::PartyId;
@@ -109,6 +110,9 @@ pub fn slack(endpoint: Option<&str>) -> u32 {
 /// Requests per second of one charging network, unless it is set: a large operator reports that many changes of status.
 pub const NETWORK_RATE: u32 = 1_000;
 
+/// How long a reservation can be cancelled free of charge after its confirmation, unless it is set.
+pub const LATE_CANCELLATION: SignedDuration = minutes(10);
+
 /// What differs from one deployment to the next.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -126,6 +130,9 @@ pub struct Settings {
     pub own_party: OwnParty,
     /// Minor units, fixed at a reservation's creation.
     pub reservation_fee: i64,
+    /// How long after its confirmation, or after a reassignment that its tenant has not caused, a reservation can be cancelled free of
+    /// charge, at most until its start.
+    pub late_cancellation: SignedDuration,
     /// When what a charging network bills is reviewed before it is billed.
     pub plausibility: Plausibility,
     /// Where webhooks may go.
@@ -139,7 +146,7 @@ pub struct Settings {
 
 impl Settings {
     /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `ENCRYPTION_KEYS`, `BASE_URL`, `RATE_TEST`,
-    /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `REVIEW_TOLERANCES`, `ASSUMED_PRICES`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
+    /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `LATE_CANCELLATION_SECONDS`, `REVIEW_TOLERANCES`, `ASSUMED_PRICES`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
     /// `endpoint` is the address of the table, if it is another than AWS's own.
     ///
@@ -167,6 +174,8 @@ impl Settings {
                 variable("OCPI_NAME"),
             )?,
             reservation_fee: number("RESERVATION_FEE")?.unwrap_or(0),
+            late_cancellation: number("LATE_CANCELLATION_SECONDS")?
+                .map_or(LATE_CANCELLATION, |count: u32| seconds(count.into())),
             plausibility: plausibility()?,
             quotas: Quotas {
                 children: number("MAX_CHILDREN")?.unwrap_or(quotas.children),

@@ -156,7 +156,7 @@ async fn a_reservation_fails_when_every_evse_is_refused() {
     scene.shows(&reservation, failed).await;
     assert_eq!(
         scene.events("reservation").await,
-        ["created", "confirmed", "reassigned", "failed"]
+        ["created", "confirmed", "reassigned", "unassigned", "failed"]
     );
     assert_eq!(scene.received(RESERVE).len(), 2);
 }

@@ -44,8 +44,8 @@ const COMMON: &[(&str, &str, &str)] = &[
         "Settings",
         TEXT,
         "!Join [/, [!Ref Table, !Ref RateTest, !Ref RateLive, !Ref MaxChildren, !Ref MaxEndpoints, !Ref RateNetwork, \
-         !Ref OcpiCountryCode, !Ref OcpiPartyId, !Ref OcpiName, !Ref ReservationFee, !Ref ReviewTolerances, !Ref AssumedPrices, \
-         !Ref LogLevel, !Ref Tracing, !Ref SecretsGeneration, !Ref DomainName]]",
+         !Ref OcpiCountryCode, !Ref OcpiPartyId, !Ref OcpiName, !Ref ReservationFee, !Ref LateCancellationSeconds, !Ref ReviewTolerances, \
+         !Ref AssumedPrices, !Ref LogLevel, !Ref Tracing, !Ref SecretsGeneration, !Ref DomainName]]",
     ),
     ("TableName", TEXT, "!Ref Table"),
     ("TableArn", TEXT, "!GetAtt Table.Arn"),
@@ -63,6 +63,11 @@ const COMMON: &[(&str, &str, &str)] = &[
     ("OcpiPartyId", TEXT, "!Ref OcpiPartyId"),
     ("OcpiName", TEXT, "!Ref OcpiName"),
     ("ReservationFee", NUMBER, "!Ref ReservationFee"),
+    (
+        "LateCancellationSeconds",
+        NUMBER,
+        "!Ref LateCancellationSeconds",
+    ),
     ("ReviewTolerances", TEXT, "!Ref ReviewTolerances"),
     ("AssumedPrices", TEXT, "!Ref AssumedPrices"),
 ];

@@ -33,6 +33,7 @@ Globals:
         OCPI_PARTY_ID: !Ref OcpiPartyId
         OCPI_NAME: !Ref OcpiName
         RESERVATION_FEE: !Ref ReservationFee
+        LATE_CANCELLATION_SECONDS: !Ref LateCancellationSeconds
         REVIEW_TOLERANCES: !Ref ReviewTolerances
         ASSUMED_PRICES: !Ref AssumedPrices
         METRICS_NAMESPACE: !Sub FleetCharging/${Service}

@@ -15,8 +15,8 @@ pub const LONGEST: SignedDuration = DAY;
 /// A Wh is a power of 1 W during this many milliseconds.
 pub const MILLIS_PER_HOUR: u64 = whole_millis(HOUR).unsigned_abs();
 
-/// What a vehicle's own charger takes on alternating current, in W.
-const ONBOARD_CHARGER: u64 = 22_000;
+/// What a vehicle's own charger takes on alternating current, in W: 32 A on three phases of 230 V.
+const ONBOARD_CHARGER: u64 = 3 * 230 * 32;
 
 /// A direct current fills a battery within half an hour at best: W per Wh of its capacity.
 const C_RATE: u64 = 2;
@@ -109,7 +109,8 @@ mod tests {
         for (plug, kilowatts, capacity, want) in [
             (ConnectorType::Ccs, 50.0, 60_000, 50_000),
             (ConnectorType::Ccs, 300.0, 60_000, 120_000),
-            (ConnectorType::Type2, 43.0, 60_000, 22_000),
+            (ConnectorType::Type2, 43.0, 60_000, 22_080),
+            (ConnectorType::Type2, 22.0, 60_000, 22_000),
             (ConnectorType::Type2, 3.7, 60_000, 3_700),
             (ConnectorType::Type2, 22.0, 5_000, 10_000),
             (ConnectorType::Ccs, f64::NAN, 60_000, 0),

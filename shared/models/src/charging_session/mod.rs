@@ -4,8 +4,9 @@
 //! that it has begun ([`network`]); a simulated one is active at once. An active session first charges. When the battery is full it stays
 //! active without energy (it *parks*): the connector stays occupied, and PARKING_TIME is counted, until the vehicle is
 //! unplugged. In test mode unplugging is simulated: `stop` unplugs, and the service unplugs when `session_limit` is reached,
-//! when the station closes, when the connector is reserved for another vehicle or the vehicle elsewhere, and 24 hours after
-//! the start. The earliest of these moments that is known so far is shown as `ends_by`.
+//! when the station closes, when the vehicle is reserved elsewhere, 24 hours after the start, and when the connector is reserved for
+//! another vehicle if that was known at the start. The earliest of these moments that is known so far is shown as `ends_by`. A vehicle
+//! does not leave for a reservation that is made later: that one is matched again.
 //!
 //! Terms:
 //! - The *hold* is the time that the calendars of the connector and the vehicle keep for the session. It reaches from the
@@ -162,7 +163,8 @@ pub struct NewChargingSession {
     /// Wh at which the session ends and the vehicle is unplugged, at least 1. Without one, or with one that the battery does
     /// not hold, the vehicle stays plugged in when its battery is full, and PARKING_TIME is counted from then. The answer
     /// says in `ends_by` when the session ends at the latest: when the station closes, when the connector is reserved for
-    /// another vehicle, or after 24 hours.
+    /// another vehicle by then, or after 24 hours. A reservation that another vehicle makes later does not end the session: it is
+    /// matched again if the vehicle is still plugged in.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub session_limit: Option<NonZeroU32>,

@@ -108,7 +108,7 @@ pub enum EndReason {
     SessionLimit,
     /// The station closes.
     StationClosing,
-    /// The connector is reserved for another vehicle, or this vehicle is reserved elsewhere.
+    /// The connector was reserved for another vehicle when the session began, or this vehicle is reserved elsewhere.
     Reservation,
     /// A session lasts 24 hours at most.
     MaximumDuration,

@@ -1,7 +1,8 @@
 //! Reservations: a request for a charging window in an area, which is confirmed later with a station and a connector.
 //!
 //! pending → confirmed → completed | expired | cancelled; pending → failed | cancelled. While it is confirmed at the station of a
-//! charging network, [`outward`] keeps the EVSE free there.
+//! charging network, [`outward`] keeps the EVSE free there. A confirmed reservation whose connector is lost is matched again at once: it
+//! is assigned another one, or is pending again (*unassigned*).
 
 mod assignment;
 pub mod outward;
@@ -23,7 +24,7 @@ use self::outward::RefusedEvse;
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
 use self::request::{LATEST, check_types, check_window, coded, invalid};
 pub use self::state::{
-    FailedReason, Fee, FeeState, ReservationState, ReservationStatus, Reserved, Step,
+    FailedReason, Fee, FeeState, ReservationState, ReservationStatus, Reserved, Step, Unassigned,
 };
 use super::action::Action;
 use super::check_size;
@@ -182,6 +183,7 @@ impl Reservation {
             reservation_fee: terms.fee,
             state: ReservationState::Pending {
                 next_attempt: first_attempt(new.ideal_start, now),
+                unassigned: None,
             },
             updated: now,
             vehicle: new.vehicle,
@@ -228,20 +230,42 @@ impl Reservation {
             .min(self.ideal_start.plus(LATEST))
     }
 
-    /// Whether cancelling is free: before the reservation is confirmed, and until `free_until_before` seconds before the start.
+    /// The last moment at which cancelling is free by `free_until_before` alone, for a window that starts then.
+    fn free_before(&self, start: Timestamp) -> Timestamp {
+        start.plus_seconds(-i64::from(self.cancellation_policy.free_until_before))
+    }
+
+    /// The last moment at which cancelling is free; none unless a connector is or was reserved, and by a policy that has no such moment.
+    pub fn free_cancellation_until(&self) -> Option<Timestamp> {
+        let reserved = self.state.reserved()?;
+        let free = self.free_before(reserved.window.from);
+        let is_refundable = self.cancellation_policy.kind == CancellationType::FreeCancellation;
+        is_refundable.then(|| reserved.late_free_until.map_or(free, |late| late.max(free)))
+    }
+
+    /// Whether cancelling is free: while no connector is reserved or another one is sought, and until [`Self::free_cancellation_until`].
     fn is_free_to_cancel(&self, now: Timestamp) -> bool {
-        let CancellationPolicy {
-            kind,
-            free_until_before,
-        } = self.cancellation_policy;
-        let Some(reserved) = self.state.reserved() else {
-            return true;
-        };
-        let last = reserved
-            .window
-            .from
-            .plus_seconds(-i64::from(free_until_before));
-        kind == CancellationType::FreeCancellation && now <= last
+        match &self.state {
+            ReservationState::Pending { .. }
+            | ReservationState::Confirmed {
+                step: Step::Rematch { .. },
+                ..
+            } => true,
+            _ => self
+                .free_cancellation_until()
+                .is_some_and(|last| now <= last),
+        }
+    }
+
+    /// Whether cancelling is free only because the connector was reserved late.
+    pub fn is_late_free_cancellation(&self, now: Timestamp) -> bool {
+        match &self.state {
+            ReservationState::Confirmed {
+                reserved,
+                step: Step::Arrival,
+            } => self.free_before(reserved.window.from) < now && self.is_free_to_cancel(now),
+            _ => false,
+        }
     }
 
     /// Whether a connector of this station is reserved.
@@ -262,10 +286,17 @@ impl Reservation {
         self.state.reserved().map(|reserved| reserved.window)
     }
 
-    /// The EVSEs that their networks have refused to keep free.
+    /// The EVSEs that are not kept free for the reservation.
     pub fn refused_evses(&self) -> &[RefusedEvse] {
-        let reserved = self.state.reserved();
-        reserved.map_or(&[], |reserved| &reserved.refused_evses)
+        match &self.state {
+            ReservationState::Pending {
+                unassigned: Some(unassigned),
+                ..
+            } => &unassigned.refused_evses,
+            state => state
+                .reserved()
+                .map_or(&[], |reserved| &reserved.refused_evses),
+        }
     }
 
     /// Whether the reservation is confirmed, and its vehicle does not charge on it yet.

@@ -74,12 +74,33 @@ impl Stored<Reservation> {
 
     /// Records that the network does not keep the EVSE free: the reservation is matched again now, without that EVSE.
     pub fn refuse_outward(&mut self, now: Timestamp) {
+        let reserved = self.object.state.reserved();
+        if reserved.is_some_and(|reserved| reserved.outward.is_some()) {
+            self.give_up_evse(false, now);
+        }
+    }
+
+    /// Records that another vehicle does not leave the reserved EVSE: the reservation is matched again now, without that EVSE. Returns
+    /// whether anything changed. `by_tenant` says whether the other vehicle is the tenant's own.
+    pub fn displace(&mut self, station: &Id, evse: &str, by_tenant: bool, now: Timestamp) -> bool {
+        let is_there = match &self.object.state {
+            ReservationState::Confirmed {
+                reserved,
+                step: Step::Arrival,
+            } => reserved.station == *station && reserved.evse == evse,
+            _ => false,
+        };
+        if is_there {
+            self.give_up_evse(by_tenant, now);
+        }
+        is_there
+    }
+
+    fn give_up_evse(&mut self, by_tenant: bool, now: Timestamp) {
         let ReservationState::Confirmed { reserved, step } = &mut self.object.state else {
             return;
         };
-        if reserved.outward.take().is_none() {
-            return;
-        }
+        reserved.outward = None;
         let refused = RefusedEvse {
             station: reserved.station.clone(),
             evse: reserved.evse.clone(),
@@ -87,10 +108,13 @@ impl Stored<Reservation> {
         if !reserved.refused_evses.contains(&refused) {
             reserved.refused_evses.push(refused);
         }
-        *step = Step::Rematch { next_attempt: now };
+        *step = Step::Rematch {
+            next_attempt: now,
+            by_tenant,
+        };
     }
 
-    /// Whether a network has refused to keep the reserved EVSE free.
+    /// Whether the reserved EVSE is not kept free for the reservation.
     pub fn is_refused(&self) -> bool {
         self.object.state.reserved().is_some_and(|reserved| {
             let mut refused = reserved.refused_evses.iter();

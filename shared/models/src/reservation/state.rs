@@ -13,8 +13,13 @@ use kernel::window::Window;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ReservationState {
-    /// No connector is reserved yet.
-    Pending { next_attempt: Timestamp },
+    /// No connector is reserved yet, or no longer.
+    Pending {
+        next_attempt: Timestamp,
+        /// Set once the connector that was reserved is lost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unassigned: Option<Unassigned>,
+    },
     Confirmed {
         reserved: Reserved,
         #[serde(default, skip_serializing_if = "is_default")]
@@ -40,9 +45,6 @@ pub enum ReservationState {
         fee: FeeState,
     },
     Failed {
-        /// The connector that was lost.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reserved: Option<Reserved>,
         reason: FailedReason,
     },
 }
@@ -54,10 +56,23 @@ pub enum Step {
     /// The vehicle, once the network of the station keeps the EVSE free.
     #[default]
     Arrival,
-    /// Another connector, because the reserved one is out of order or refused by its network.
-    Rematch { next_attempt: Timestamp },
+    /// Another connector, because the reserved one is out of order, is refused by its network, or stays occupied.
+    Rematch {
+        next_attempt: Timestamp,
+        /// Whether a vehicle of the same tenant occupies the reserved one.
+        #[serde(default, skip_serializing_if = "is_default")]
+        by_tenant: bool,
+    },
     /// The end of the session that fulfils it.
     Charging { session: Id },
+}
+
+/// What is kept of a connector that was reserved and is lost.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unassigned {
+    /// The EVSEs that are not kept free for the reservation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_evses: Vec<RefusedEvse>,
 }
 
 /// A connector that is reserved.
@@ -70,10 +85,14 @@ pub struct Reserved {
     pub window: Window,
     /// When the first connector was reserved.
     pub confirmed_at: Timestamp,
+    /// Until when cancelling is free although `free_until_before` has passed, because the connector was reserved late; at most the
+    /// start of the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_free_until: Option<Timestamp>,
     /// The reservation as the network of the station knows it; none for a station without a network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outward: Option<OutwardReservation>,
-    /// The EVSEs that their networks have refused to keep free.
+    /// The EVSEs that are not kept free for the reservation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_evses: Vec<RefusedEvse>,
     /// What the network of the station has billed for not using the reservation.
@@ -179,21 +198,21 @@ impl ReservationState {
     /// The connector that is or was reserved.
     pub fn reserved(&self) -> Option<&Reserved> {
         match self {
-            Self::Pending { .. } => None,
+            Self::Pending { .. } | Self::Failed { .. } => None,
             Self::Confirmed { reserved, .. }
             | Self::Completed { reserved, .. }
             | Self::Expired { reserved, .. } => Some(reserved),
-            Self::Cancelled { reserved, .. } | Self::Failed { reserved, .. } => reserved.as_ref(),
+            Self::Cancelled { reserved, .. } => reserved.as_ref(),
         }
     }
 
     pub(super) fn reserved_mut(&mut self) -> Option<&mut Reserved> {
         match self {
-            Self::Pending { .. } => None,
+            Self::Pending { .. } | Self::Failed { .. } => None,
             Self::Confirmed { reserved, .. }
             | Self::Completed { reserved, .. }
             | Self::Expired { reserved, .. } => Some(reserved),
-            Self::Cancelled { reserved, .. } | Self::Failed { reserved, .. } => reserved.as_mut(),
+            Self::Cancelled { reserved, .. } => reserved.as_mut(),
         }
     }
 
@@ -230,9 +249,9 @@ impl ReservationState {
 
     pub(super) fn next_action(&self) -> Option<(Timestamp, Action)> {
         match self {
-            Self::Pending { next_attempt }
+            Self::Pending { next_attempt, .. }
             | Self::Confirmed {
-                step: Step::Rematch { next_attempt },
+                step: Step::Rematch { next_attempt, .. },
                 ..
             } => Some((*next_attempt, Action::ConfirmReservation)),
             Self::Confirmed {

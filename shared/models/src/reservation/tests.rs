@@ -2,6 +2,7 @@ use super::*;
 use crate::account::Account;
 use crate::fleet::FleetStatus;
 use kernel::error::{Code, Error};
+use kernel::time::{DAY, hours, millis};
 use kernel::window::Window;
 use serde_json::{Value, json};
 
@@ -64,7 +65,12 @@ pub(super) fn confirmed_at_network(before: SignedDuration) -> (Stored<Reservatio
             until: row.object.ideal_end,
         },
     };
-    row.confirm(&assignment, MatchSummary::default(), start.plus(-before));
+    row.confirm(
+        &assignment,
+        MatchSummary::default(),
+        SignedDuration::ZERO,
+        start.plus(-before),
+    );
     (row, start)
 }
 
@@ -182,7 +188,6 @@ fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
     assert_eq!(
         reservation.object.state,
         ReservationState::Failed {
-            reserved: None,
             reason: FailedReason::NoAvailableConnectors
         }
     );
@@ -261,7 +266,12 @@ fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
             until: reservation.object.ideal_end,
         },
     };
-    reservation.confirm(&assignment, MatchSummary::default(), now());
+    reservation.confirm(
+        &assignment,
+        MatchSummary::default(),
+        SignedDuration::ZERO,
+        now(),
+    );
     assert_eq!(
         reservation.next_action_at(),
         Some(at("2026-03-01T10:15:00Z"))
@@ -314,7 +324,7 @@ fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_reserved() 
         reservation.object.fee_due()
     };
     assert_eq!(fee_due(reservation.clone(), "2026-03-01T09:59:00Z"), 0);
-    reservation.confirm(&assignment, summary(), now());
+    reservation.confirm(&assignment, summary(), SignedDuration::ZERO, now());
     assert_eq!(reservation.object.fee_due(), 300);
     assert_eq!(fee_due(reservation.clone(), "2026-03-01T10:30:00Z"), 0);
     assert_eq!(
@@ -340,7 +350,12 @@ fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_f
         },
     };
     let at_half_past_nine = at("2026-03-01T09:30:00Z");
-    reservation.confirm(&assignment, MatchSummary::default(), at_half_past_nine);
+    reservation.confirm(
+        &assignment,
+        MatchSummary::default(),
+        minutes(10),
+        at_half_past_nine,
+    );
     let now = at("2026-03-01T09:52:00Z");
     let lost = ["1".to_owned()];
     let station = Id::from_number(Kind::ChargingStation, 2);
@@ -349,15 +364,111 @@ fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_f
     assert!(reservation.request_rematch(&assignment.station, &lost, now));
     assert!(!reservation.request_rematch(&assignment.station, &lost, now));
     let mut moments = Vec::new();
+    let mut unassigned = 0;
     while let Some(due) = reservation.next_action_at() {
-        assert!(reservation.reserved_window(due).is_some());
+        let is_first = moments.is_empty();
+        assert_eq!(reservation.reserved_window(due).is_some(), is_first);
         moments.push(due.to_string()[11..16].to_owned());
+        reservation.clear_events();
         reservation.record_failed_attempt(FailedReason::NoAvailableConnectors, None, due);
+        let events = reservation.events();
+        unassigned += usize::from(events == [EventType::ReservationUnassigned]);
+        assert_eq!(reservation.object.fee_due(), 0);
+        assert!(reservation.object.state.reserved().is_none());
     }
+    assert_eq!(unassigned, 1);
     assert_eq!(moments, ["09:52", "09:57", "10:02", "10:07"]);
     let reason = FailedReason::StationUnavailable;
     assert!(
         matches!(&reservation.object.state, ReservationState::Failed { reason: failed, .. } if *failed == reason)
     );
     assert_eq!(reservation.object.fee_due(), 0);
+}
+
+#[test]
+fn cancelling_is_free_for_ten_minutes_after_a_late_confirmation() {
+    let mut reservation = reserve(json!({})).unwrap();
+    reservation.object.reservation_fee = 300;
+    let assignment = Assignment {
+        station: Id::from_number(Kind::ChargingStation, 1),
+        evse: "1".into(),
+        connector: "1".into(),
+        is_of_network: false,
+        window: Window {
+            from: reservation.object.ideal_start,
+            until: reservation.object.ideal_end,
+        },
+    };
+    let confirm = |row: &mut Stored<Reservation>, late_free, now: &str| {
+        row.confirm(&assignment, MatchSummary::default(), late_free, at(now));
+        row.object.free_cancellation_until().unwrap().to_string()
+    };
+    let fee_due = |reservation: &Stored<Reservation>, now: &str| {
+        let mut reservation = reservation.clone();
+        let is_late = reservation.object.is_late_free_cancellation(at(now));
+        reservation.cancel(at(now)).unwrap();
+        (reservation.object.fee_due(), is_late)
+    };
+    // Half an hour before the start both moments are the same, or the ten minutes end later, but not after the start.
+    for (confirmed, want) in [
+        ("2026-03-01T09:20:00Z", "2026-03-01T09:30:00.000Z"),
+        ("2026-03-01T09:20:00.001Z", "2026-03-01T09:30:00.001Z"),
+        ("2026-03-01T09:30:00Z", "2026-03-01T09:40:00.000Z"),
+        ("2026-03-01T09:50:00Z", "2026-03-01T10:00:00.000Z"),
+        ("2026-03-01T09:55:00Z", "2026-03-01T10:00:00.000Z"),
+    ] {
+        let mut reservation = reservation.clone();
+        assert_eq!(confirm(&mut reservation, minutes(10), confirmed), want);
+        let after = at(want).plus(millis(1)).to_string();
+        let is_late = want != "2026-03-01T09:30:00.000Z";
+        assert_eq!(fee_due(&reservation, want), (0, is_late), "{confirmed}");
+        assert_eq!(fee_due(&reservation, &after), (300, false), "{confirmed}");
+    }
+    // Without them `free_until_before` alone counts.
+    let mut strict = reservation.clone();
+    let until = confirm(&mut strict, SignedDuration::ZERO, "2026-03-01T09:30:00Z");
+    assert_eq!(until, "2026-03-01T09:30:00.000Z");
+    assert_eq!(fee_due(&strict, "2026-03-01T09:30:00.001Z"), (300, false));
+    // A reassignment begins them again, and nobody pays for a connector that is lost.
+    confirm(&mut reservation, minutes(10), "2026-03-01T09:30:00Z");
+    let now = at("2026-03-01T09:45:00Z");
+    assert!(reservation.request_rematch(&assignment.station, &["1".into()], now));
+    assert_eq!(fee_due(&reservation, "2026-03-01T09:45:00Z"), (0, false));
+    let until = confirm(&mut reservation, minutes(10), "2026-03-01T09:45:00Z");
+    assert_eq!(until, "2026-03-01T09:55:00.000Z");
+    reservation.object.cancellation_policy.kind = CancellationType::NonRefundable;
+    assert_eq!(reservation.object.free_cancellation_until(), None);
+    assert_eq!(fee_due(&reservation, "2026-03-01T09:46:00Z"), (300, false));
+}
+
+#[test]
+fn a_vehicle_cancels_late_and_free_three_times_a_day() {
+    let (_, vehicle) = pair();
+    let mut vehicle = Stored::new(vehicle);
+    for hour in 0..3 {
+        let now = now().plus(hours(hour));
+        assert!(vehicle.may_cancel_late(now));
+        vehicle.record_late_cancellation(now);
+    }
+    let next_day = now().plus(DAY);
+    assert!(!vehicle.may_cancel_late(next_day.plus(millis(-1))));
+    assert!(vehicle.may_cancel_late(next_day));
+    vehicle.record_late_cancellation(next_day);
+    assert_eq!(vehicle.internal.late_cancellations.len(), 3);
+    assert!(!vehicle.may_cancel_late(next_day));
+}
+
+#[test]
+fn an_update_after_ideal_start_may_keep_the_window() {
+    let mut reservation = reserve(json!({"latest_end": "2026-03-01T13:00:00Z"})).unwrap();
+    let later = at("2026-03-01T10:30:00Z");
+    let due = reservation.next_action_at();
+    let keep = json!({"ideal_start": "2026-03-01T10:00:00Z", "ideal_end": "2026-03-01T11:00:00Z",
+        "latest_end": "2026-03-01T12:00:00Z"});
+    let change = serde_json::from_value(keep).unwrap();
+    reservation.update(change, later).unwrap();
+    assert_eq!(reservation.next_action_at(), due);
+    let change = serde_json::from_value(json!({"ideal_end": "2026-03-01T11:15:00Z"})).unwrap();
+    let refused = reservation.update(change, later);
+    assert_eq!(param(refused.map(|()| reservation)), "ideal_start");
 }

@@ -4,8 +4,8 @@ use super::assignment::{Assignment, MatchSummary};
 use super::outward::{OutwardReservation, UnusedReservation};
 use super::request::{ReservationChange, ReservationRequest, check_start, coded};
 use super::{
-    FailedReason, Fee, FeeState, RETRY, Reservation, ReservationState, Reserved, Step,
-    first_attempt,
+    FailedReason, Fee, FeeState, RETRY, Reservation, ReservationState, ReservationStatus, Reserved,
+    Step, Unassigned, first_attempt,
 };
 use crate::check_size;
 use crate::event_type::EventType;
@@ -14,10 +14,9 @@ use crate::transaction::{
     Movement, PaymentOutcome, Transaction, TransactionStatus, TransactionType,
 };
 use kernel::error::{Code, Result};
-use kernel::fields::patch::Change;
 use kernel::id::Id;
 use kernel::money::Money;
-use kernel::time::Timestamp;
+use kernel::time::{SignedDuration, Timestamp};
 use kernel::window::Window;
 
 impl Stored<Reservation> {
@@ -26,10 +25,12 @@ impl Stored<Reservation> {
     /// # Errors
     /// `reservation_update_invalid_state` unless pending; `reservation_invalid_input` with the field at fault.
     pub fn update(&mut self, change: ReservationChange, now: Timestamp) -> Result<()> {
-        let ReservationState::Pending { next_attempt } = &mut self.object.state else {
+        let window = |reservation: &Reservation| (reservation.ideal_start, reservation.ideal_end);
+        let before = window(&self.object);
+        if self.object.status() != ReservationStatus::Pending {
             return Err(Code::ReservationUpdateInvalidState
                 .because("Only a pending reservation can be updated."));
-        };
+        }
         let ReservationChange {
             ideal_start,
             ideal_end,
@@ -39,7 +40,6 @@ impl Stored<Reservation> {
             latest_end,
             metadata,
         } = change;
-        let window_moves = ideal_start != Change::Keep || ideal_end != Change::Keep;
         ideal_start.apply(&mut self.object.ideal_start);
         ideal_end.apply(&mut self.object.ideal_end);
         connector_type.apply(&mut self.object.connector_type);
@@ -47,9 +47,12 @@ impl Stored<Reservation> {
         earliest_start.apply(&mut self.object.earliest_start);
         latest_end.apply(&mut self.object.latest_end);
         self.object.metadata.merge(metadata)?;
-        if window_moves {
+        if window(&self.object) != before {
             check_start(self.object.ideal_start, now)?;
-            *next_attempt = first_attempt(self.object.ideal_start, now);
+            let first = first_attempt(self.object.ideal_start, now);
+            if let ReservationState::Pending { next_attempt, .. } = &mut self.object.state {
+                *next_attempt = first;
+            }
         }
         self.object.check(self.internal.charging_standard)?;
         self.object.updated = now;
@@ -58,9 +61,25 @@ impl Stored<Reservation> {
     }
 
     /// Confirms a pending reservation on a connector, or moves a confirmed one to another connector or window. It expires if
-    /// the vehicle has not arrived 15 minutes after the start of the window.
-    pub fn confirm(&mut self, assignment: &Assignment, summary: MatchSummary, now: Timestamp) {
+    /// the vehicle has not arrived 15 minutes after the start of the window. Cancelling is free for as long as `late_free` from now on,
+    /// whatever `free_until_before` is, but not after the start; if the tenant has caused the move, only for as long as before.
+    pub fn confirm(
+        &mut self,
+        assignment: &Assignment,
+        summary: MatchSummary,
+        late_free: SignedDuration,
+        now: Timestamp,
+    ) {
+        let start = assignment.window.from;
+        let late = now.plus(late_free).min(start);
+        let is_later = late_free > SignedDuration::ZERO && late > self.object.free_before(start);
         let before = self.object.state.reserved();
+        let late_free_until = if self.is_displaced_by_tenant() {
+            let before = before.and_then(|before| before.late_free_until);
+            before.map(|until| until.min(start))
+        } else {
+            is_later.then_some(late)
+        };
         let event = if before.is_some() {
             EventType::ReservationReassigned
         } else {
@@ -73,6 +92,7 @@ impl Stored<Reservation> {
             connector: assignment.connector.clone(),
             window: assignment.window,
             confirmed_at: before.map_or(now, |before| before.confirmed_at),
+            late_free_until,
             outward: assignment.is_of_network.then_some(outward),
             refused_evses: self.object.refused_evses().to_vec(),
             unused: UnusedReservation::default(),
@@ -97,8 +117,8 @@ impl Stored<Reservation> {
     }
 
     /// Records an attempt that found no connector: the next one follows in 5 minutes, or the reservation fails if it is too
-    /// late or another attempt cannot succeed. For a confirmed reservation the reason is always `station_unavailable`, because
-    /// its connector is out of order.
+    /// late or another attempt cannot succeed. A confirmed reservation, whose connector is lost, is pending again. If a reservation
+    /// fails that has lost its connector, the reason is always `station_unavailable`.
     pub fn record_failed_attempt(
         &mut self,
         reason: FailedReason,
@@ -113,23 +133,28 @@ impl Stored<Reservation> {
         let is_last = hopeless || next_attempt > self.object.last_attempt();
         self.object.match_summary = summary.or(self.object.match_summary.take());
         self.object.updated = now;
-        self.object.state = match self.object.state.reserved().cloned() {
-            None if is_last => ReservationState::Failed {
-                reserved: None,
-                reason,
-            },
-            None => ReservationState::Pending { next_attempt },
-            Some(reserved) if is_last => ReservationState::Failed {
-                reserved: Some(reserved),
-                reason: FailedReason::StationUnavailable,
-            },
-            Some(reserved) => ReservationState::Confirmed {
-                reserved,
-                step: Step::Rematch { next_attempt },
-            },
+        let is_confirmed = self.object.status() == ReservationStatus::Confirmed;
+        let unassigned = match &self.object.state {
+            ReservationState::Pending { unassigned, .. } => unassigned.clone(),
+            state => state.reserved().map(|reserved| Unassigned {
+                refused_evses: reserved.refused_evses.clone(),
+            }),
         };
         if is_last {
+            let reason = match unassigned {
+                Some(_) => FailedReason::StationUnavailable,
+                None => reason,
+            };
+            self.object.state = ReservationState::Failed { reason };
             self.record(EventType::ReservationFailed);
+        } else {
+            self.object.state = ReservationState::Pending {
+                next_attempt,
+                unassigned,
+            };
+            if is_confirmed {
+                self.record(EventType::ReservationUnassigned);
+            }
         }
     }
 
@@ -168,7 +193,10 @@ impl Stored<Reservation> {
                 && reserved.station == *station
                 && connectors.contains(&reserved.connector) =>
             {
-                *step = Step::Rematch { next_attempt: now };
+                *step = Step::Rematch {
+                    next_attempt: now,
+                    by_tenant: false,
+                };
                 true
             }
             _ => false,
@@ -181,6 +209,20 @@ impl Stored<Reservation> {
             self.object.state,
             ReservationState::Confirmed {
                 step: Step::Rematch { .. },
+                ..
+            }
+        )
+    }
+
+    /// Whether another connector is sought because a vehicle of the same tenant occupies the reserved one.
+    fn is_displaced_by_tenant(&self) -> bool {
+        matches!(
+            self.object.state,
+            ReservationState::Confirmed {
+                step: Step::Rematch {
+                    by_tenant: true,
+                    ..
+                },
                 ..
             }
         )

@@ -35,6 +35,11 @@ struct View {
     driver: Id,
     earliest_start: Option<Timestamp>,
     failed_reason: Option<FailedReason>,
+    /// The last moment at which cancelling is free of charge: `cancellation_policy.free_until_before` seconds before `reserved_start`, or
+    /// 10 minutes after the reservation was confirmed or reassigned if that is later, but at most `reserved_start`. After three
+    /// cancellations of a vehicle within a day that were free only because of these 10 minutes, they are not given for it. Null while no
+    /// connector is reserved, when cancelling is free, and if the policy is `non_refundable`.
+    free_cancellation_until: Option<Timestamp>,
     /// How much is due, in minor units of `currency`. The `reservation_fee` from the confirmation on; nothing before, nor after a failure
     /// or a free cancellation. If the reservation is not used and the charging network bills more than that for it, what the network bills.
     /// Once the reservation is over, it is charged to `payment_method`.
@@ -59,6 +64,7 @@ struct View {
 impl From<Reservation> for View {
     fn from(reservation: Reservation) -> Self {
         let fee_due = reservation.fee_due();
+        let free_cancellation_until = reservation.free_cancellation_until();
         let Reservation {
             id,
             cancellation_policy,
@@ -94,9 +100,10 @@ impl From<Reservation> for View {
             driver,
             earliest_start,
             failed_reason: match state {
-                ReservationState::Failed { reason, .. } => Some(reason),
+                ReservationState::Failed { reason } => Some(reason),
                 _ => None,
             },
+            free_cancellation_until,
             fee_due,
             ideal_end,
             ideal_start,

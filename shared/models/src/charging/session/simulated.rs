@@ -15,8 +15,9 @@ use crate::operation::{Operation, Simulation};
 use crate::stored::Stored;
 use kernel::error::Result;
 use kernel::fields::text::ZoneName;
+use kernel::id::Kind;
 use kernel::origin::Mode;
-use kernel::time::{SignedDuration, Timestamp, whole_millis};
+use kernel::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
 use kernel::window::Window;
 
 impl Stored<ChargingSession> {
@@ -126,8 +127,47 @@ impl Stored<ChargingSession> {
         Ok(())
     }
 
-    /// Extends the hold of a parked vehicle at its end, as far as the other entries in the calendars of the connector and the
-    /// vehicle allow. Returns false if it cannot be extended: then the session ends now.
+    /// The reservations of other vehicles at the connector that begin before the next hold of the parked vehicle would end. They have to
+    /// be matched again, because the vehicle does not leave.
+    pub fn displaced<'a>(&self, connector: &'a [Entry], vehicle: &[Entry]) -> Vec<&'a Entry> {
+        let Some(next) = self.next_hold() else {
+            return Vec::new();
+        };
+        let until = next.until.min(next.from.plus(HOLD));
+        let until = self.leaves_for(vehicle).map_or(until, |at| until.min(at));
+        let others = self.others(connector).filter(|entry| {
+            let is_own = vehicle.iter().any(|own| own.holder == entry.holder);
+            !is_own && entry.holder.is(Kind::Reservation) && entry.window.from < until
+        });
+        others.collect()
+    }
+
+    /// Looks again in a minute whether the connector's time is free by then. The calendars keep nothing more for the session until it is.
+    pub fn await_room(&mut self, now: Timestamp) {
+        if let Some(simulated) = self.object.state.simulated_mut() {
+            let next = simulated.held_until.max(now).plus(MINUTE);
+            simulated.held_until = next.min(simulated.ends_by.at);
+        }
+    }
+
+    /// When the vehicle is reserved elsewhere, after the hold that ends now.
+    fn leaves_for(&self, vehicle: &[Entry]) -> Option<Timestamp> {
+        self.others(vehicle).map(|entry| entry.window.from).min()
+    }
+
+    /// The entries of others that are not over when the hold ends.
+    fn others<'a>(&self, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
+        let session = &self.object;
+        let held = self.window().until;
+        entries.iter().filter(move |entry| {
+            entry.holder != session.id
+                && Some(&entry.holder) != session.reservation.as_ref()
+                && entry.window.until > held
+        })
+    }
+
+    /// Extends the hold of a parked vehicle at its end, as far as the other entries in the calendar of the connector allow. Returns false
+    /// if the vehicle is reserved elsewhere, or leaves for another reason: then the session ends now.
     pub fn extend_hold(
         &mut self,
         operation: Operation,
@@ -140,14 +180,9 @@ impl Stored<ChargingSession> {
         else {
             return false;
         };
+        let reserved = self.leaves_for(vehicle);
+        let taken = self.others(connector).map(|entry| entry.window.from).min();
         let session = &mut self.object;
-        let is_anothers = |entry: &&Entry| {
-            entry.holder != session.id
-                && Some(&entry.holder) != session.reservation.as_ref()
-                && entry.window.until > held
-        };
-        let others = connector.iter().chain(vehicle).filter(is_anothers);
-        let reserved = others.map(|entry| entry.window.from).min();
         let was_charging = session.state.charged().ended.is_none();
         let Some(simulated) = session.state.simulated_mut() else {
             return false;
@@ -161,7 +196,8 @@ impl Stored<ChargingSession> {
                 reason: EndReason::Reservation,
             };
         }
-        simulated.held_until = held.plus(HOLD).min(simulated.ends_by.at);
+        let until = held.plus(HOLD).min(simulated.ends_by.at);
+        simulated.held_until = taken.map_or(until, |taken| until.min(taken.max(held)));
         self.charge_until(simulation, held);
         self.object.updated = now;
         if was_charging {
@@ -170,7 +206,7 @@ impl Stored<ChargingSession> {
         true
     }
 
-    /// The time for which the hold may be extended at its end.
+    /// The time for which the hold of a parked vehicle may be extended at its end.
     pub fn next_hold(&self) -> Option<Window> {
         let simulated = self.object.state.simulated()?;
         let (from, until) = (simulated.held_until, simulated.ends_by.at);

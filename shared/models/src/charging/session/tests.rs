@@ -260,7 +260,7 @@ fn a_full_vehicle_stays_plugged_in_and_parking_time_counts_from_then() {
 }
 
 #[test]
-fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_another_comes_or_its_last_moment() {
+fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_its_last_moment() {
     let mut scene = scene();
     scene.battery_level = Some(100.0);
     let at = |holds: i32| now().plus(holds * HOLD + SECOND);
@@ -273,21 +273,30 @@ fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_another_comes_or_i
     let rival = entry(Kind::Reservation, 1, "08:50", "09:30");
     let connector = [own, rival.clone()];
     let mut stay = |connector: &[Entry], vehicle: &[Entry]| {
+        let displaced = session.displaced(connector, vehicle).len();
         let stays = session.extend_hold(simulated(), connector, vehicle, now());
         (
             stays,
             session.next_action_at(),
             session.object.state.ends_by().unwrap().reason,
+            displaced,
         )
     };
     let longest = EndReason::MaximumDuration;
-    assert_eq!(stay(&connector[..1], &[]), (true, Some(at(1)), longest));
-    let reserved = EndReason::Reservation;
-    assert_eq!(stay(&connector, &[]), (true, Some(at(2)), reserved));
+    assert_eq!(stay(&connector[..1], &[]), (true, Some(at(1)), longest, 0));
+    // A reservation of another vehicle has to make room before the hold reaches it.
+    assert_eq!(stay(&connector, &[]), (true, Some(at(2)), longest, 0));
     let half = Some(rival.window.from);
-    assert_eq!(stay(&connector, &[]), (true, half, reserved));
-    assert_eq!(stay(&connector, &[]), (false, half, reserved));
-    // A reservation of the vehicle elsewhere counts as well, and one that has begun ends the session at once.
+    assert_eq!(stay(&connector, &[]), (true, half, longest, 1));
+    assert_eq!(stay(&connector, &[]), (true, half, longest, 1));
+    let next = half.map(|half| half.plus(HOLD));
+    assert_eq!(stay(&connector[..1], &[]), (true, next, longest, 0));
+    // A reservation of the vehicle itself ends the session, and one that has begun does so at once.
+    let reserved = EndReason::Reservation;
+    let own = [entry(Kind::Reservation, 3, "09:15", "09:30")];
+    let quarter = Some(own[0].window.from);
+    assert_eq!(stay(&own, &own), (true, quarter, reserved, 0));
+    assert_eq!(stay(&own, &own), (false, quarter, reserved, 0));
     let mut session = scene.start(json!({})).unwrap();
     let elsewhere = [entry(Kind::Reservation, 2, "08:00", "09:00")];
     let stays = session.extend_hold(simulated(), &[], &elsewhere, now());
