@@ -183,8 +183,9 @@ pub fn play(scenario: &Scenario, rule: Rule) -> Course {
 fn repeated(items: &[Item], second: usize, rule: Rule, depth: QueueDepth) -> Vec<usize> {
     const FUNCTION: &str = "deliver-webhook";
     let at = |second: usize| Timestamp::EPOCH.plus(millis(second as i64 * 1_000));
-    let open = items.iter().enumerate().filter(|(_, item)| !item.is_done);
     let now = at(second);
+    let overdue = items.iter().take_while(|item| item.due + 120 <= second);
+    let open = overdue.enumerate().filter(|(_, item)| !item.is_done);
     if rule != Rule::Repeats {
         let is_sent = |due| rule == Rule::Everything && due < now.plus(minutes(-2));
         let sent = open.filter(|(_, item)| is_sent(at(item.due)));

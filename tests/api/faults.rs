@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use functions::aws::{self, SystemClock};
 use serde_json::json;
 use table::Store;
+use tests::TestApp;
 use tests::faulty::{Step, scripted};
-use tests::{TestApp, with};
 use tokio::io::AsyncReadExt as _;
 use web::settings::Settings;
 
@@ -74,15 +74,15 @@ async fn a_hung_table_is_a_503_in_good_time() {
 async fn a_committed_write_succeeds_though_its_response_is_lost() {
     let app = TestApp::start().await;
     let fleet = app.crew(&app.alice).await.fleet;
-    let drivers = app.alice.walk("/v1/drivers").await.len();
+    let vehicles = app.alice.walk("/v1/vehicles").await.len();
     // The first try is committed. The SDK repeats it, while another transaction touches the fleet.
     let (url, table) = (&app.running().store_url, &app.running().table);
     let script = vec![Step::Lose, Step::Conflict];
     let store = scripted(url, table, "TransactWriteItems", script);
     let url = tests::serve(app.app_with(store, app.app().clock.clone())).await;
     let client = tests::Client::new(&url, app.alice.key.as_deref());
-    let driver = with(tests::driver(), json!({"fleet": fleet}));
-    client.post("/v1/drivers", driver).await.expect(200);
-    assert_eq!(app.alice.walk("/v1/drivers").await.len(), drivers + 1);
+    let made = client.post("/v1/vehicles", tests::vehicle(&fleet)).await;
+    made.expect(200);
+    assert_eq!(app.alice.walk("/v1/vehicles").await.len(), vehicles + 1);
     app.drain().await;
 }

@@ -131,7 +131,8 @@ async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
 /// How the work is repeated that an item waits for.
 #[derive(Debug)]
 pub enum Repetition {
-    Send(Message),
+    /// At the moment of the action, which has passed unless all messages are lost.
+    Send(Timestamp, Message),
     /// The deliveries of an event are planned by the relay itself.
     Plan(Id, Box<Event>),
 }
@@ -140,7 +141,7 @@ impl Repetition {
     /// The function whose queue the message goes to, if there is one.
     pub fn function(&self) -> Option<&'static str> {
         match self {
-            Self::Send(message) => Some(message.function),
+            Self::Send(_, message) => Some(message.function),
             Self::Plan(..) => None,
         }
     }
@@ -151,7 +152,7 @@ impl Repetition {
     /// `Unavailable` if DynamoDB or SQS cannot be reached.
     pub async fn run(&self, app: &App, tenant: &Tenant) -> Result<()> {
         match self {
-            Self::Send(message) => app.queue.send(message, 0).await,
+            Self::Send(at, message) => app.send_at(*at, message).await,
             Self::Plan(id, event) => plan::plan(app, tenant, id, event).await,
         }
     }
@@ -166,11 +167,11 @@ pub async fn repetition(app: &App, waiting: &Waiting) -> Result<Option<Repetitio
         tenant,
         id,
         endpoint,
-        ..
+        due,
     } = waiting;
     if !id.is(Kind::Event) {
-        let message = current_message(app, tenant, id).await?;
-        return Ok(message.map(Repetition::Send));
+        let next = current_message(app, tenant, id, *due).await?;
+        return Ok(next.map(|(at, message)| Repetition::Send(at, message)));
     }
     let Some(endpoint) = endpoint else {
         let event = app.store.find::<Event>(tenant, id).await?;
@@ -182,7 +183,7 @@ pub async fn repetition(app: &App, waiting: &Waiting) -> Result<Option<Repetitio
     match delivery.filter(Delivery::is_open) {
         Some(delivery) => {
             let message = plan::next_attempt(tenant, id, endpoint, &delivery).message()?;
-            Ok(Some(Repetition::Send(message)))
+            Ok(Some(Repetition::Send(delivery.next_at, message)))
         }
         None => Ok(None),
     }
@@ -205,28 +206,30 @@ fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
     actions::message(tenant, id, action)
 }
 
-/// The message that an object waits for as it is in the table now. It names the object alone, so that the job looks at the state first.
-async fn current_message(app: &App, tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
-    let now = app.now();
-    let due = match id.kind() {
-        Some(Kind::Reservation) => due_action::<Reservation>(app, tenant, id, now).await?,
-        Some(Kind::ChargingSession) => due_action::<ChargingSession>(app, tenant, id, now).await?,
-        _ => return of_kind(tenant, id),
-    };
-    match due {
-        Some(action) => actions::message(tenant, id, action),
-        None => Ok(None),
-    }
-}
-
-/// The next action of an object, if its moment has come.
-async fn due_action<T: ById>(
+/// The message that an object waits for as it is in the table now, and its moment. It names the object alone, so that the job looks at the
+/// state first.
+async fn current_message(
     app: &App,
     tenant: &Tenant,
     id: &Id,
-    now: Timestamp,
-) -> Result<Option<Action>> {
+    due: Timestamp,
+) -> Result<Option<(Timestamp, Message)>> {
+    let next = match id.kind() {
+        Some(Kind::Reservation) => next_action::<Reservation>(app, tenant, id).await?,
+        Some(Kind::ChargingSession) => next_action::<ChargingSession>(app, tenant, id).await?,
+        _ => return Ok(of_kind(tenant, id)?.map(|message| (due, message))),
+    };
+    let Some((at, action)) = next else {
+        return Ok(None);
+    };
+    Ok(actions::message(tenant, id, action)?.map(|message| (at, message)))
+}
+
+async fn next_action<T: ById>(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+) -> Result<Option<(Timestamp, Action)>> {
     let found = app.store.find::<T>(tenant, id).await?;
-    let next = found.and_then(|stored| stored.next_action());
-    Ok(next.filter(|(at, _)| *at <= now).map(|(_, action)| action))
+    Ok(found.and_then(|stored| stored.next_action()))
 }
