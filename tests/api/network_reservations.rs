@@ -343,24 +343,6 @@ async fn a_station_that_its_network_removes_stays_readable_and_its_reservations_
 }
 
 #[tokio::test]
-async fn a_location_that_a_full_pull_no_longer_lists_loses_its_reservations() {
-    let mut stage = reserved().await;
-    // The next full pull, after a day, comes while the reservation is confirmed.
-    stage.cancel().await;
-    stage.app.advance(22 * 60 * 60 + 10 * 60).await;
-    stage.reserve().await;
-    stage.until(15).await;
-    stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
-    assert_eq!(stage.reservation().await["status"], "confirmed");
-    stage.cpo.script().lists.insert("locations", Vec::new());
-    stage.app.advance(10 * 60).await;
-    let events = stage.events().await;
-    let unassigned = "reservation.unassigned".to_owned();
-    assert_eq!(events.last(), Some(&unassigned), "{events:?}");
-    assert_eq!(stage.reservation().await["charging_station"], Value::Null);
-}
-
-#[tokio::test]
 async fn a_network_is_asked_to_cancel_what_has_no_other_evse() {
     let stage = reserved().await;
     stage.until(15).await;

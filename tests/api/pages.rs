@@ -364,6 +364,7 @@ fn every_walk_shows_the_list_as_it_is() {
 const MOST_CALLS: usize = 16;
 
 /// Walks a filtered list to its end. Gives the ids, and prints how many calls and units of the table its pages take at most.
+#[expect(clippy::print_stdout, reason = "the figures are for the reader")]
 async fn walk_counted(app: &TestApp, recorder: &Recorder, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut next = Some(path.to_owned());
