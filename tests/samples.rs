@@ -28,9 +28,9 @@ impl Sample {
     /// # Panics
     /// The route has no sample event, or one of the objects cannot be created.
     pub async fn prepare(app: &TestApp, receiver: &Receiver, route: &Route) -> Self {
-        let mut event = prepared(app, receiver, route.name).await;
+        let (mut event, known) = prepared(app, receiver, route.name).await;
         if let Some(id) = unknown_id(&event) {
-            let made = create(&app.alice, route.resource()).await;
+            let made = create(&app.alice, route.resource(), &known).await;
             let text = event.to_string().replace(&id, &made);
             event = serde_json::from_str(&text).expect("JSON");
         }
@@ -66,11 +66,11 @@ impl Sample {
     }
 }
 
-/// Creates an object of a resource that refers to no other object, with the body of its sample event.
+/// Creates an object of a resource with the body of its sample event, in which it refers to objects that exist.
 ///
 /// # Panics
 /// The resource has no route that creates, or the object cannot be created.
-async fn create(client: &Client, resource: &str) -> String {
+async fn create(client: &Client, resource: &str, known: &[String]) -> String {
     let path = format!("/v1/{resource}");
     let mut routes = functions::endpoints().into_iter().map(|one| one.route);
     let route = routes.find(|route| route.method == Method::Post && route.path == path);
@@ -78,16 +78,24 @@ async fn create(client: &Client, resource: &str) -> String {
         .unwrap_or_else(|| panic!("{resource} are not created"))
         .name;
     let event: Value = serde_json::from_str(&text(name)).expect("JSON");
-    let body = event["body"].as_str().expect("a body");
-    let body = serde_json::from_str(body).expect("JSON");
+    let mut body = event["body"].as_str().expect("a body").to_owned();
+    for id in known {
+        let prefix = Id::from(id.as_str()).kind().map_or("?", Kind::prefix);
+        while let Some(at) = body.find(&format!("{prefix}{MADE_UP}")) {
+            body.replace_range(at..at + id.len(), id);
+        }
+    }
+    let body = serde_json::from_str(&body).expect("JSON");
     client.post(&path, body).await.id()
 }
+
+/// How the ids in sample events begin after their prefixes.
+const MADE_UP: &str = "01a1f000000070008000000000000";
 
 /// The id in an event's path, if it is still that of the file: no object of the resource has been created.
 fn unknown_id(event: &Value) -> Option<String> {
     let id = event["rawPath"].as_str()?.split('/').nth(3)?;
-    let made_up = id.contains("_01a1f000000070008000000000000");
-    made_up.then(|| id.to_owned())
+    id.contains(MADE_UP).then(|| id.to_owned())
 }
 
 /// The sample event with that name, as it is checked in.
@@ -99,7 +107,8 @@ pub fn text(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
+/// The sample event with that name, and the ids of the objects that exist for it.
+async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec<String>) {
     let alice = &app.alice;
     let mut crew = app.crew(alice).await;
     let reservation = alice
@@ -167,6 +176,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
     let secret = alice.key.clone().expect("a key");
     let id = |prefix: &str, number: u8| format!("{prefix}_01a1f00000007000800000000000000{number}");
     let mut text = text(name);
+    let mut known = Vec::new();
     for (from, to) in [
         (
             "sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9"
@@ -195,6 +205,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
         ("2027-01-15T10:00:00Z".into(), app.in_minutes(360)),
     ] {
         text = text.replace(&from, &to);
+        known.push(to);
     }
     // There is room for 16 endpoints only.
     if !name.contains("webhook-endpoint") {
@@ -203,7 +214,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> Value {
             .await
             .expect(200);
     }
-    serde_json::from_str(&text).expect("JSON")
+    (serde_json::from_str(&text).expect("JSON"), known)
 }
 
 /// Makes a session one that its charging network has lost.
@@ -352,7 +363,8 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
     let routes = functions::endpoints().into_iter().map(|one| one.route);
     for route in routes.filter(|route| route.path.contains("{id}")) {
         if !objects.contains_key(route.resource()) {
-            let made = create(client, route.resource()).await;
+            let known: Vec<String> = objects.values().cloned().collect();
+            let made = create(client, route.resource(), &known).await;
             objects.insert(route.resource(), made);
         }
     }

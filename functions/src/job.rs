@@ -1,7 +1,8 @@
 //! Jobs: what functions do in the background.
 //!
 //! A job is a type. Its fields are what a message of a queue carries, [`Job::FUNCTION`] is the function that does it, and [`Job::run`] is what
-//! is done. [`crate::jobs::JOBS`] registers it with one line; the functions, their queues and their permissions are derived from that.
+//! is done. One line registers it, in `stream/actions.rs` if an object waits for it, otherwise in `jobs.rs`. The functions, their
+//! queues and their permissions are derived from that.
 //!
 //! A message arrives at least once, in no order, and possibly late. So a job reads the present state of its subject first, and does nothing
 //! if nothing is left to do.
@@ -9,6 +10,7 @@
 use std::future::Future;
 
 use crate::App;
+use futures::future::BoxFuture;
 use kernel::origin::{Origin, Tenant};
 use kernel::{Error, Id, Timestamp};
 use models::action::Action;
@@ -102,6 +104,31 @@ tokio::task_local! {
 /// Works on a message: what it sends is one hop further.
 pub(crate) async fn within_hop<F: Future>(message: &Message, work: F) -> F::Output {
     HOPS.scope(message.hops + 1, work).await
+}
+
+/// A job that is registered.
+#[derive(Debug, Clone, Copy)]
+pub struct RegisteredJob {
+    pub name: &'static str,
+    pub function: Function,
+    /// Whether it continues itself with a message.
+    pub(crate) is_loop: bool,
+    pub(crate) read: fn(&str) -> Result<Message, Error>,
+    pub(crate) run: for<'a> fn(&'a App, &'a Message) -> BoxFuture<'a, Result<(), Error>>,
+}
+
+impl RegisteredJob {
+    /// The registration of a job.
+    pub const fn of<J: Job>() -> Self {
+        Self {
+            name: J::NAME,
+            function: J::FUNCTION,
+            is_loop: J::IS_LOOP,
+            read: |body| read::<J>(body)?.message(),
+            // Boxed, so that no job lies on the stack with the others.
+            run: |app, message| Box::pin(async { read::<J>(&message.body)?.run(app).await }),
+        }
+    }
 }
 
 /// The object that a job is about, if this action of it is due, and as whom the job acts.

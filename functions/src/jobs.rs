@@ -1,99 +1,50 @@
 //! The registry of jobs: reading the message of a queue, and doing its job.
 
 use crate::App;
-use futures::future::BoxFuture;
 use kernel::{Error, function_scope};
 use models::ports::Message;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 
-use crate::charge_cards::refresh::RefreshTokens;
-use crate::charging_sessions::operate::OperateSession;
-use crate::charging_sessions::settle::SettleSession;
-use crate::charging_sessions::stop_at_limit::StopSession;
-use crate::fleets::bill::BillFleet;
 use crate::function::Function;
-use crate::invoices::check::CheckInvoice;
-use crate::job::{Job, read, within_hop};
+use crate::job::{RegisteredJob, within_hop};
 use crate::networks::apply_tariff::ApplyTariff;
 use crate::networks::push_token::PushToken;
 use crate::networks::received::ApplyReceived;
 use crate::networks::results::ApplyResult;
-use crate::networks::sync::SyncNetwork;
-use crate::reports::generate::GenerateReport;
-use crate::reservations::charge_fee::ChargeReservationFee;
-use crate::reservations::confirm::ConfirmReservation;
-use crate::reservations::expire::ExpireReservation;
-use crate::reservations::outward::{CancelAtNetwork, ReserveAtNetwork};
+use crate::reservations::outward::CancelAtNetwork;
+use crate::stream::actions;
 use crate::stream::sweep::SweepPartition;
-use crate::transactions::settle::SettleTransaction;
-use crate::webhooks::deliver::DeliverWebhook;
 
-/// Every job.
-pub const JOBS: [RegisteredJob; 20] = [
-    RegisteredJob::of::<ConfirmReservation>(),
-    RegisteredJob::of::<ExpireReservation>(),
-    RegisteredJob::of::<ChargeReservationFee>(),
-    RegisteredJob::of::<ReserveAtNetwork>(),
+/// The jobs that nothing waits for. The others are [`actions::JOBS`].
+const OTHERS: [RegisteredJob; 6] = [
     RegisteredJob::of::<CancelAtNetwork>(),
-    RegisteredJob::of::<RefreshTokens>(),
-    RegisteredJob::of::<StopSession>(),
-    RegisteredJob::of::<SettleSession>(),
-    RegisteredJob::of::<OperateSession>(),
     RegisteredJob::of::<ApplyReceived>(),
-    RegisteredJob::of::<DeliverWebhook>(),
-    RegisteredJob::of::<GenerateReport>(),
-    RegisteredJob::of::<CheckInvoice>(),
-    RegisteredJob::of::<SettleTransaction>(),
-    RegisteredJob::of::<BillFleet>(),
-    RegisteredJob::of::<SyncNetwork>(),
     RegisteredJob::of::<ApplyTariff>(),
     RegisteredJob::of::<PushToken>(),
     RegisteredJob::of::<ApplyResult>(),
     RegisteredJob::of::<SweepPartition>(),
 ];
 
-/// A job that is registered.
-#[derive(Debug, Clone, Copy)]
-pub struct RegisteredJob {
-    pub name: &'static str,
-    pub function: Function,
-    /// Whether it continues itself with a message.
-    is_loop: bool,
-    read: fn(&str) -> Result<Message, Error>,
-    run: for<'a> fn(&'a App, &'a Message) -> BoxFuture<'a, Result<(), Error>>,
-}
-
-impl RegisteredJob {
-    /// The registration of a job.
-    pub const fn of<J: Job>() -> Self {
-        Self {
-            name: J::NAME,
-            function: J::FUNCTION,
-            is_loop: J::IS_LOOP,
-            read: |body| read::<J>(body)?.message(),
-            // Boxed, so that no job lies on the stack with the others.
-            run: |app, message| Box::pin(async { read::<J>(&message.body)?.run(app).await }),
-        }
-    }
+/// Every job.
+fn jobs() -> impl Iterator<Item = &'static RegisteredJob> {
+    actions::JOBS.iter().chain(&OTHERS)
 }
 
 /// The functions that do jobs. Each has a queue.
 pub fn workers() -> impl Iterator<Item = Function> {
-    let is_first = |place: usize, function: &Function| {
-        JOBS[..place]
-            .iter()
-            .all(|job| job.function.name != function.name)
-    };
-    let functions = JOBS.iter().map(|job| job.function).enumerate();
-    functions
-        .filter(move |(place, function)| is_first(*place, function))
-        .map(|(_, function)| function)
+    let mut workers: Vec<Function> = Vec::new();
+    for job in jobs() {
+        if workers.iter().all(|one| one.name != job.function.name) {
+            workers.push(job.function);
+        }
+    }
+    workers.into_iter()
 }
 
 /// Whether a job of that function continues itself with a message.
 pub fn is_loop(function: &str) -> bool {
-    let mut jobs = JOBS.iter().filter(|job| job.function.name == function);
+    let mut jobs = jobs().filter(|job| job.function.name == function);
     jobs.any(|job| job.is_loop)
 }
 
@@ -101,7 +52,7 @@ pub fn is_loop(function: &str) -> bool {
 const MAX_HOPS: u32 = 10_000;
 
 fn registered(name: &str) -> Result<&'static RegisteredJob, Error> {
-    let job = JOBS.iter().find(|job| job.name == name);
+    let job = jobs().find(|job| job.name == name);
     job.ok_or_else(|| Error::internal(format!("there is no job {name}")))
 }
 

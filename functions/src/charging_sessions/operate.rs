@@ -20,9 +20,7 @@ use models::charging_session::{
 use models::driver::Driver;
 use models::network::ObjectId;
 use models::ports::JobSubject;
-use models::ports::network::{
-    CommandStatus, Network as _, Place, Rejection, StartRequest, StopRequest, Subject,
-};
+use models::ports::network::{CommandStatus, Place, Rejection, StartRequest, StopRequest, Subject};
 use models::reservation::Reservation;
 use models::stored::Stored;
 use serde::{Deserialize, Serialize};

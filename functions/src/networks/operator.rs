@@ -153,12 +153,10 @@ pub async fn of_station<'a>(
         let simulation = Operation::of(mode, false).simulation();
         return Ok(simulation.map(|permission| Box::new(Simulated(permission)) as Box<dyn Network>));
     };
-    Ok(of_owner(app, mode, location.owner())
-        .await?
-        .map(|ocpi| Box::new(ocpi) as Box<dyn Network>))
+    of_owner(app, mode, location.owner()).await
 }
 
-/// A party of a network, if commands may be sent to it ([`OcpiNetwork::reaches`]).
+/// What operates the stations of a party; nothing if its network does not reach it.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -166,7 +164,13 @@ pub async fn of_owner<'a>(
     app: &'a App,
     mode: Mode,
     owner: &Owner,
-) -> Result<Option<Ocpi<'a>>, Error> {
+) -> Result<Option<Box<dyn Network + 'a>>, Error> {
+    let ocpi = over_ocpi(app, mode, owner).await?;
+    Ok(ocpi.map(|ocpi| Box::new(ocpi) as Box<dyn Network>))
+}
+
+/// A party of a network, if commands may be sent to it ([`OcpiNetwork::reaches`]).
+async fn over_ocpi<'a>(app: &'a App, mode: Mode, owner: &Owner) -> Result<Option<Ocpi<'a>>, Error> {
     let network = app.store.network_of(mode, owner).await?;
     let reached = network.filter(|one| one.object.reaches(&owner.party));
     Ok(reached.map(|network| Ocpi {
@@ -195,7 +199,7 @@ pub async fn set_charging_preferences(
     let (Some(reported), SessionStatus::Active) = (reported, session.object.status()) else {
         return Err(conflict("The session is not active at a charging network."));
     };
-    let operator = of_owner(app, tenant.mode, reported.owner()).await?;
+    let operator = over_ocpi(app, tenant.mode, reported.owner()).await?;
     let Ocpi { network, owner, .. } =
         operator.ok_or_else(|| conflict("The network is not connected."))?;
     let endpoint = network

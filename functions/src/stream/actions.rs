@@ -1,4 +1,4 @@
-//! The messages of next actions: which one has an action done, and which one an object waits for.
+//! The jobs of next actions: the one that takes each action, and its message.
 
 use kernel::error::Result;
 use kernel::id::Id;
@@ -12,7 +12,7 @@ use crate::charging_sessions::settle::SettleSession;
 use crate::charging_sessions::stop_at_limit::StopSession;
 use crate::fleets::bill::BillFleet;
 use crate::invoices::check::CheckInvoice;
-use crate::job::Job;
+use crate::job::{Job, RegisteredJob};
 use crate::networks::sync::SyncNetwork;
 use crate::reports::generate::GenerateReport;
 use crate::reservations::charge_fee::ChargeReservationFee;
@@ -20,6 +20,25 @@ use crate::reservations::confirm::ConfirmReservation;
 use crate::reservations::expire::ExpireReservation;
 use crate::reservations::outward::ReserveAtNetwork;
 use crate::transactions::settle::SettleTransaction;
+use crate::webhooks::deliver::DeliverWebhook;
+
+/// The jobs that objects wait for, and the one that the deliveries of an event wait for.
+pub(crate) const JOBS: [RegisteredJob; 14] = [
+    RegisteredJob::of::<ConfirmReservation>(),
+    RegisteredJob::of::<ExpireReservation>(),
+    RegisteredJob::of::<ChargeReservationFee>(),
+    RegisteredJob::of::<ReserveAtNetwork>(),
+    RegisteredJob::of::<RefreshTokens>(),
+    RegisteredJob::of::<StopSession>(),
+    RegisteredJob::of::<SettleSession>(),
+    RegisteredJob::of::<OperateSession>(),
+    RegisteredJob::of::<DeliverWebhook>(),
+    RegisteredJob::of::<GenerateReport>(),
+    RegisteredJob::of::<CheckInvoice>(),
+    RegisteredJob::of::<SettleTransaction>(),
+    RegisteredJob::of::<BillFleet>(),
+    RegisteredJob::of::<SyncNetwork>(),
+];
 
 /// The message that has an action done; none for the deliveries of an event, which the relay plans itself.
 #[rustfmt::skip]

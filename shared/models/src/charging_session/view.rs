@@ -35,8 +35,8 @@ struct View {
     /// active. The `gross` of the lines add up to `amount_due` plus `amount_paid`, their `net` to `net` and their `tax` to
     /// `tax`. Empty where the price is unknown.
     cost_breakdown: Vec<SessionCostLine>,
-    /// Where the amounts come from; null where there are none, and in sessions of earlier releases. At a network's station the amounts
-    /// are final when they come from a CDR, and three days after the end of the session without one.
+    /// Where the amounts come from; null unless the session is active or completed. At a network's station the amounts are final when
+    /// they come from a CDR, and three days after the end of the session without one.
     #[schema(required)]
     cost_source: Option<CostSource>,
     country: Country,

@@ -4,8 +4,8 @@
 //! (`SentCommand` of the table), or by nothing: whoever has sent the command waits for its result until a deadline,
 //! and decides then. No command is sent a second time by an adapter, because the first one may have had its effect.
 //!
-//! There are two adapters, in `functions/src/networks/operator.rs`: a simulation, which accepts everything at once, for stations
-//! without a network in test mode; and OCPI.
+//! `functions/src/networks/operator.rs` chooses the adapter of a station: a simulation, which accepts everything at once, for stations
+//! without a network in test mode; otherwise the protocol of its network, which is OCPI.
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
