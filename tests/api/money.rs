@@ -325,6 +325,8 @@ async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_due() {
         let path = format!("/v1/reservations/{id}");
         let before = receiver.received().len();
         if cancelled {
+            // For ten minutes after its confirmation a reservation is cancelled free.
+            app.advance(if minutes < 30 { 11 * 60 } else { 0 }).await;
             let cancel = app.alice.post(&format!("{path}/cancel"), json!({})).await;
             cancel.expect(200);
         }

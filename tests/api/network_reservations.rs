@@ -2,7 +2,7 @@
 
 use kernel::time::minutes;
 use serde_json::{Value, json};
-use tests::platform::{Connected, Received, fixture, send};
+use tests::platform::{Connected, Received, fixture, manage, send};
 use tests::{Crew, TestApp, TestResponse, with};
 
 pub const RESERVE: &str = "/2.2.1/commands/RESERVE_NOW";
@@ -359,6 +359,32 @@ async fn a_network_is_asked_to_cancel_what_has_no_other_evse() {
     assert_eq!(
         cancelled[0].body["reservation_id"],
         first.body["reservation_id"]
+    );
+}
+
+#[tokio::test]
+async fn a_location_missing_from_a_full_pull_unassigns_its_reservations() {
+    let stage = reserved().await;
+    stage.until(20).await;
+    assert_eq!(stage.reservation().await["status"], "confirmed");
+    let other = with(
+        location(),
+        json!({"id": "AMS-9", "coordinates": {"latitude": "52.1", "longitude": "4.1"}}),
+    );
+    stage.cpo.script().lists.insert("locations", vec![other]);
+    let pull = json!({"action": "pull", "network": stage.cpo.network, "full": true});
+    manage(&stage.app, pull).await.expect("asked for");
+    stage.app.drain().await;
+    let shown = stage.reservation().await;
+    assert_eq!(shown["status"], "pending");
+    assert_eq!(
+        (&shown["charging_station"], &shown["confirmed_at"]),
+        (&Value::Null, &Value::Null)
+    );
+    let events = stage.events().await;
+    assert_eq!(
+        events.last().map(String::as_str),
+        Some("reservation.unassigned")
     );
 }
 

@@ -153,11 +153,12 @@ fn trigger_access(one: &Function) -> String {
                     "dynamodb:DescribeStream",
                     "dynamodb:GetRecords",
                     "dynamodb:GetShardIterator",
-                    "dynamodb:ListStreams",
                 ],
                 "!Ref TableStreamArn",
             );
-            stream + &statement(&["sqs:SendMessage"], "!Ref RelayDeadLettersArn")
+            // It names the table's streams, not one of them.
+            let list = statement(&["dynamodb:ListStreams"], "!Sub '${TableArn}/stream/*'");
+            stream + &list + &statement(&["sqs:SendMessage"], "!Ref RelayDeadLettersArn")
         }
         _ => String::new(),
     }

@@ -152,13 +152,21 @@ fn queue(worker: &Function) -> String {
     )
 }
 
+/// The nested stacks. Each with routes waits for the one before: API Gateway refuses changes of one API that come too fast.
 fn nested(stacks: &[(Stack, Vec<Function>)]) -> String {
     let mut out = String::new();
+    let mut before: Option<String> = None;
     for (stack, functions) in stacks {
+        let id = format!("{}Stack", pascal(&stack.name));
+        let has_routes = functions.iter().any(Function::takes_requests);
+        let depends = match before.as_ref().filter(|_| has_routes) {
+            Some(before) => format!("\n    DependsOn: {before}"),
+            None => String::new(),
+        };
         out += &format!(
             "
-  {}Stack:
-    Type: AWS::CloudFormation::Stack
+  {id}:
+    Type: AWS::CloudFormation::Stack{depends}
     DeletionPolicy: Delete
     UpdateReplacePolicy: Delete
     Properties:
@@ -166,11 +174,13 @@ fn nested(stacks: &[(Stack, Vec<Function>)]) -> String {
       Tags: [{{ Key: Service, Value: fleet-charging }}, {{ Key: Stage, Value: !Ref Stage }}]
       Parameters:
 ",
-            pascal(&stack.name),
             stack.name
         );
         for parameter in parameters::of(functions) {
             out += &format!("        {}: {}\n", parameter.name, parameter.value);
+        }
+        if has_routes {
+            before = Some(id);
         }
     }
     out
