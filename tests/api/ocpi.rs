@@ -720,6 +720,9 @@ mod locations {
     #[tokio::test]
     async fn a_reservation_at_a_connector_that_breaks_is_matched_again() {
         let (app, cpo) = connected().await;
+        // The full pull that follows the handshake would remove a location that the platform does not list.
+        let listed = vec![fixture("location")];
+        cpo.script().lists.insert("locations", listed);
         let crew = app.crew(&app.alice).await;
         let body = with(
             app.reservation(&crew, 20),
