@@ -405,8 +405,8 @@ class Check:
                     self.quotas.note("visibility over the worker's time-out, at least", key, ratio)
 
 
-# `deliver-` and 32 hexadecimal digits: the longest name that `Message::schedule_name` (shared/models/src/ports) makes.
-SCHEDULE_NAME = 40
+# A purpose of at most 50 characters and the minute: the longest name that `schedule_name` (shared/models/src/ports) makes.
+SCHEDULE_NAME = 64
 
 
 def check(root):

@@ -52,15 +52,16 @@ const PAGES: usize = 4;
 /// `Unavailable` if DynamoDB or SQS cannot be reached. What could be sent again was sent.
 pub async fn handle(app: &App) -> Result<usize, Error> {
     let now = app.now();
-    let since = {
-        let mut last = app
-            .last_sweep
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        last.replace(now)
+    let last = || {
+        let last = app.last_sweep.lock();
+        last.unwrap_or_else(PoisonError::into_inner)
     };
+    let since = *last();
     let of_run = |partition| Repeats::of_run(partition, since, now);
-    function_scope::within(NAME, sweep(app, of_run)).await
+    let sent = function_scope::within(NAME, sweep(app, of_run)).await?;
+    // A run that failed is made up for by the next one.
+    *last() = Some(now);
+    Ok(sent)
 }
 
 /// Sends again everything that is due before a moment, because all messages are lost. Otherwise as [`handle`].
