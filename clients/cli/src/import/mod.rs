@@ -450,4 +450,3 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 }
-
