@@ -22,7 +22,7 @@ use clap::ArgMatches;
 use futures::StreamExt as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use self::journal::{Journal, Progress, Target};
@@ -450,4 +450,3 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 }
-

@@ -1,6 +1,6 @@
 //! The CSV file of an import: its columns, its lines as bodies, and what is wrong with them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -411,7 +411,7 @@ fn what_is_wrong(error: &csv::Error) -> String {
     }
 }
 
-/// Whether a value is an object that has the key's content, in any order of members: the text that is hashed.
+/// The value with the members of its objects sorted by name, so that equal values have equal text.
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

@@ -10,16 +10,16 @@ use std::process::Command;
 use chrono_tz::Tz;
 use generated::{GRID, Session, any_session, any_tariff};
 use jiff::tz::TimeZone;
+use kernel::Timestamp;
+use kernel::money::Currency;
+use models::charging::tariff::{Cost, Course, Usage, cost};
+use models::charging_station::{Price, PriceType};
 use ocpi_tariffs::price::TariffSource;
 use ocpi_tariffs::{Version, cdr, tariff};
 use proptest::prelude::*;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::{Value, json};
-use kernel::Timestamp;
-use models::charging::tariff::{Cost, Course, Usage, cost};
-use models::charging_station::{Price, PriceType};
-use kernel::money::Currency;
 
 fn decimal(value: &Value) -> Decimal {
     let text = value
