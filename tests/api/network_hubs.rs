@@ -427,3 +427,18 @@ async fn a_report_about_the_future_is_taken_as_of_now() {
     let status = scene.party("EXA").await.expect("the party").1;
     assert_eq!(status, "OFFLINE");
 }
+
+#[tokio::test]
+async fn what_operators_do_at_the_same_time_collides_without_being_refused() {
+    let scene = Scene::new().await;
+    let trust = |trusted: bool| {
+        let body = json!({"action": "trust_hub", "network": scene.hub.network, "trusted": trusted});
+        manage(&scene.app, body)
+    };
+    for _ in 0..10 {
+        let (one, other, third) = tokio::join!(trust(true), trust(false), trust(true));
+        for done in [one, other, third] {
+            done.expect("done, although the others wrote the same network");
+        }
+    }
+}

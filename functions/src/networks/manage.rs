@@ -1,6 +1,7 @@
 //! `manage-networks`: what operators do with charging networks. Only an operator may invoke it.
 
 use crate::App;
+use kernel::backoff::Backoff;
 use kernel::function_scope;
 use kernel::origin::{Mode, Origin, Tenant};
 use kernel::{Error, Id, Kind, Timestamp};
@@ -13,6 +14,7 @@ use ocpi::token::ChargingPreferences;
 use ocpi::versions::OwnUrls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::time::Duration;
 use table::access::Rows;
 use table::charge_cards::CardUidUse;
 use table::networks::{Pull, shared_origin};
@@ -49,6 +51,9 @@ const MAX_UNMATCHED: usize = 100;
 /// How many contested uids are shown at once.
 const MAX_CONTESTED: usize = 100;
 
+/// How often something is tried that collides with a job that writes the same network, such as a pull.
+const TRIES: u32 = 6;
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(80));
 /// How long the name of a network may be, in characters.
 const MAX_NAME: usize = 100;
 
@@ -241,7 +246,20 @@ pub struct Unmatched {
 /// 400 for an unknown network, an address that may not be called, or a platform that refuses; 409 if the network or the session is not in
 /// a state that allows it; 503 if the platform cannot be reached.
 pub async fn handle(app: &App, manage: Manage, own_url: Option<&str>) -> Result<Managed, Error> {
-    function_scope::within(NAME, manage_networks(app, manage, own_url)).await
+    // A repeated registration would issue a second token.
+    let tries = match manage {
+        Manage::IssueToken { .. } | Manage::Connect { .. } => 1,
+        _ => TRIES,
+    };
+    for attempt in 0.. {
+        let managing = manage_networks(app, manage.clone(), own_url);
+        let managed = function_scope::within(NAME, managing).await;
+        if !matches!(managed, Err(Error::Contended)) || attempt + 1 == tries {
+            return managed;
+        }
+        BACKOFF.pause(attempt).await;
+    }
+    unreachable!("the loop ends by returning")
 }
 
 async fn manage_networks(
