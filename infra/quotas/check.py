@@ -14,6 +14,7 @@ import logging
 import os
 import pathlib
 import re
+import subprocess
 import sys
 from dataclasses import dataclass, field
 
@@ -128,6 +129,8 @@ class Quotas:
         # amazondynamodb/latest/developerguide/ServiceQuotas.html
         self.add("DynamoDB", "indexes of a table", 20)
         self.add("DynamoDB", "attributes projected by all indexes", 100)
+        # AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html: one index is created or deleted in an update
+        self.add("DynamoDB", "indexes created and deleted since the last release", 1)
         # AmazonCloudWatch/latest/monitoring/cloudwatch_limits.html
         self.add("CloudWatch", "metrics of an alarm, expressions included", 10)
         self.add("CloudWatch", "actions of an alarm", 5)
@@ -208,7 +211,9 @@ def policy_size(document, parameters):
 
     def resolved(value):
         if isinstance(value, dict):
-            if len(value) == 1 and next(iter(value)) in ("Ref", "Fn::GetAtt", "Fn::Sub", "Fn::If", "Fn::Join"):
+            if "Fn::If" in value:
+                return max((resolved(one) for one in value["Fn::If"][1:]), key=lambda one: len(json.dumps(one)))
+            if len(value) == 1 and next(iter(value)) in ("Ref", "Fn::GetAtt", "Fn::Sub", "Fn::Join"):
                 # An ARN of a table, queue or log group.
                 return text_of(value, parameters)[:120]
             return {name: resolved(one) for name, one in value.items()}
@@ -405,6 +410,23 @@ class Check:
                     self.quotas.note("visibility over the worker's time-out, at least", key, ratio)
 
 
+def index_changes(before, after):
+    """How many indexes an update of the table creates and deletes. One whose keys or projection change is both."""
+
+    def indexes(template):
+        table = yaml_parse(template)["Resources"]["Table"]["Properties"]
+        return {json.dumps(one, sort_keys=True) for one in table["GlobalSecondaryIndexes"]}
+
+    return len(indexes(before) ^ indexes(after))
+
+
+def released(path):
+    """A file of the last release, which has a tag such as v0.1.0. None before the first."""
+    git = lambda *words: subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    tag = git("describe", "--tags", "--abbrev=0", "--match", "v*").stdout.strip()
+    return git("show", f"{tag}:{path}").stdout if tag else None
+
+
 # `deliver-` and 32 hexadecimal digits: the longest name that `Message::schedule_name` (shared/models/src/ports) makes.
 SCHEDULE_NAME = 40
 
@@ -415,6 +437,10 @@ def check(root):
     checked.template(root, VALUES)
     checked.quotas.note("characters of a schedule's name", "shared/models/src/ports", SCHEDULE_NAME)
     checked.whole(root)
+    before = released("infra/template.yaml")
+    if before:
+        changes = index_changes(before, root.read_text())
+        checked.quotas.note("indexes created and deleted since the last release", root.name, changes)
     return checked.quotas
 
 

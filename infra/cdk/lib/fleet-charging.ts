@@ -44,8 +44,13 @@ export interface FleetChargingProps {
   /** What the executable was built for: arm64 by default. */
   readonly architecture?: Architecture;
   readonly canary?: Canary;
-  /** Whether the table refuses to be deleted: true by default. */
+  /**
+   * Whether the table refuses to be deleted: false by default, so that a first deployment that fails leaves no table behind. Set it to
+   * true after the first deployment.
+   */
   readonly deletionProtection?: boolean;
+  /** Whether roles are limited to the partition keys that their functions use (`dynamodb:LeadingKeys`): true by default. */
+  readonly leadingKeys?: boolean;
   /** The API's own domain. Point its record at the output `DomainTarget`. */
   readonly domain?: { readonly name: string; readonly certificate: ICertificate };
   /** Requests per second that the API lets through in all. */
@@ -106,6 +111,7 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     Architecture: props.architecture?.name,
     Canary: props.canary,
     DeletionProtection: text(props.deletionProtection),
+    LeadingKeys: text(props.leadingKeys),
     DomainName: props.domain?.name,
     CertificateArn: props.domain?.certificate.certificateArn,
     ApiRate: text(props.apiRate),
@@ -143,6 +149,7 @@ function conditions(props: FleetChargingProps): Record<string, boolean> {
     HasStripe: props.stripeSecret !== undefined,
     HasAlarmTopic: props.alarmTopic !== undefined,
     HasCanary: props.canary !== undefined && props.canary !== "AllAtOnce",
+    TableUnprotected: props.deletionProtection !== true,
     ConsoleAllowed: props.console !== undefined,
     ConsoleHosted: props.console === "cloudfront",
   };

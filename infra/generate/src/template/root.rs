@@ -152,21 +152,26 @@ fn queue(worker: &Function) -> String {
     )
 }
 
+/// The nested stacks. Those with routes are created, changed and deleted one after the other: API Gateway refuses changes of one
+/// API that arrive at the same time, and takes ten a second of an AWS account. The stage, which deploys every change, comes first.
 fn nested(stacks: &[(Stack, Vec<Function>)]) -> String {
     let mut out = String::new();
+    let mut before = "ApiStage".to_owned();
     for (stack, functions) in stacks {
+        let id = format!("{}Stack", pascal(&stack.name));
+        out += &format!("\n  {id}:\n    Type: AWS::CloudFormation::Stack\n");
+        if functions.iter().any(|one| !one.route_keys().is_empty()) {
+            out += &format!("    DependsOn: {before}\n");
+            before = id;
+        }
         out += &format!(
-            "
-  {}Stack:
-    Type: AWS::CloudFormation::Stack
-    DeletionPolicy: Delete
+            "    DeletionPolicy: Delete
     UpdateReplacePolicy: Delete
     Properties:
       TemplateURL: stacks/{}.yaml
       Tags: [{{ Key: Service, Value: fleet-charging }}, {{ Key: Stage, Value: !Ref Stage }}]
       Parameters:
 ",
-            pascal(&stack.name),
             stack.name
         );
         for parameter in parameters::of(functions) {
