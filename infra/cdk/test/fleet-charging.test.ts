@@ -129,6 +129,15 @@ test("the nested stacks with routes are deployed one after the other", () => {
   assert.notEqual(before, "ApiStage");
 });
 
+test("a write ceiling and a budget are there when the props name them", () => {
+  const { root, template } = synthesized(() => ({ writeCeiling: 4000, budget: { monthly: 250, email: "ops@example.com" } }));
+  for (const name of ["HasWriteCeiling", "HasBudget"]) template.hasCondition(name, { "Fn::Equals": ["true", "true"] });
+  assert.match(JSON.stringify(root.Resources["Table"]?.Properties["OnDemandThroughput"]), /"MaxWriteRequestUnits":"?4000/);
+  assert.match(JSON.stringify(root.Resources["Budget"]?.Properties), /"Amount":"?250.*ops@example\.com/);
+  const { template: without } = synthesized();
+  for (const name of ["HasWriteCeiling", "HasBudget"]) without.hasCondition(name, { "Fn::Equals": ["false", "true"] });
+});
+
 test("the table is protected when the props say so, and not in a first deployment without them", () => {
   const protection = (props: Partial<FleetChargingProps>) => {
     const { root } = synthesized(() => props);

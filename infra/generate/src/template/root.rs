@@ -16,6 +16,7 @@ pub fn render(present: &str, stacks: &[(Stack, Vec<Function>)]) -> String {
         ("keys", keys()),
         ("queues", queues(stacks)),
         ("index alarms", alarms::of_indexes()),
+        ("objectives", alarms::of_objectives()),
         ("stacks", nested(stacks)),
     ]);
     let mut renewed = present.to_owned();
