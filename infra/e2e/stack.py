@@ -38,8 +38,10 @@ def root(path):
         nested[key] = (path.parent / properties["TemplateURL"], properties["Parameters"])
         for expression in properties["Parameters"].values():
             template["Outputs"][output_of(expression)] = {"Value": expression}
-    # The local AWS has no TLS, so the rule against requests without it cannot be there.
+    # The local AWS has no TLS, so the rule against requests without it cannot be there. It has no alarms of alarms and no budgets either.
     del resources["FilesPolicy"]
+    for key in [key for key, one in resources.items() if one["Type"] in ("AWS::CloudWatch::CompositeAlarm", "AWS::Budgets::Budget")]:
+        del resources[key]
     return template, nested
 
 

@@ -278,6 +278,66 @@ def check_upgrade(aws, deployment, api):
     say(f"versions {before}, {after} and {int(after) + 1} and back by alias: {traffic.answers.total()} requests, none failed")
 
 
+def operated(aws, script, *words):
+    """What a script of infra/operate prints, run as operators do."""
+    environment = {**os.environ, "AWS_ENDPOINT_URL": aws.url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+    command = [sys.executable, str(ROOT / "infra/operate" / script), *words]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def check_versions(aws, name="FleetsStack", function="fleet-list-fleets"):
+    """Old versions are deleted; the one in use stays, and one to go back to, and the newest."""
+    functions = aws.client("lambda")
+
+    def versions():
+        found = functions.list_versions_by_function(FunctionName=function)["Versions"]
+        return sorted(int(one["Version"]) for one in found if one["Version"] != "$LATEST")
+
+    before = versions()
+    live = int(functions.get_alias(FunctionName=function, Name="live")["FunctionVersion"])
+    assert len(before) == 3 and live == before[0], (before, live)
+    say(operated(aws, "versions.py", "prune", name, "--keep", "1").strip())
+    assert versions() == [before[0], before[2]], versions()
+    functions.update_alias(FunctionName=function, Name="live", FunctionVersion=str(before[2]))
+    say(operated(aws, "versions.py", "prune", name, "--keep", "1").strip())
+    assert versions() == [before[0], before[2]], "the version to go back to stays"
+    say(operated(aws, "versions.py", "back", name).strip())
+    live = int(functions.get_alias(FunctionName=function, Name="live")["FunctionVersion"])
+    assert live == before[0], live
+
+
+def check_restore(aws, deployment, pk):
+    """The table is restored as infra/README.md describes it: an item that was damaged is copied over, and a new stack is made around
+    the restored table."""
+    database, cloudformation = aws.client("dynamodb"), aws.client("cloudformation")
+    table, restored = deployment.resources["Table"], "fleet-restored"
+    key = {"pk": {"S": pk}, "sk": {"S": "#"}}
+    item = database.get_item(TableName=table, Key=key)["Item"]
+    say(operated(aws, "restore.py", "table", table, restored).strip())
+    made = database.describe_table(TableName=restored)["Table"]
+    assert made["DeletionProtectionEnabled"] and made["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES", made
+    expiry = database.describe_time_to_live(TableName=restored)["TimeToLiveDescription"]
+    assert (expiry["TimeToLiveStatus"], expiry["AttributeName"]) == ("ENABLED", "ttl"), expiry
+    backups = database.describe_continuous_backups(TableName=restored)["ContinuousBackupsDescription"]
+    assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED", backups
+    # A later write damages the item.
+    version = int(item["version"]["N"]) + 1
+    database.put_item(TableName=table, Item=item | {"version": {"N": str(version)}, "object": {"M": {}}})
+    assert "differs" in operated(aws, "restore.py", "copy", restored, table, pk)
+    assert database.get_item(TableName=table, Key=key)["Item"]["object"] == {"M": {}}, "nothing is written without --apply"
+    operated(aws, "restore.py", "copy", restored, table, pk, "--apply")
+    assert database.get_item(TableName=table, Key=key)["Item"] == item | {"version": {"N": str(version + 1)}}
+    assert "differs" not in operated(aws, "restore.py", "copy", restored, table, pk)
+    say(operated(aws, "restore.py", "adopt", restored, "restored").strip())
+    template, _ = stack.root(ROOT / "infra/template.yaml")
+    resources, _ = deployment.update("restored", template, {"DeletionProtection": "true"})
+    assert resources["Table"] == restored and "Api" in resources, resources
+    assert cloudformation.describe_stacks(StackName="restored")["Stacks"][0]["StackStatus"] == "UPDATE_COMPLETE"
+    say("the table was restored, a damaged item was copied over, and a stack was made around the restored table")
+
+
 def check_console(api, origin):
     """Pages of the console's origin may call the API, and pages of no other."""
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,idempotency-key"}
@@ -989,8 +1049,10 @@ def main():
             stations = [one["id"] for one in api.get("/v1/charging_stations?limit=100")["data"] if not one["network"]]
             Samples(api, account, stations[:-1]).check(receiver.url)
             check_upgrade(aws, deployment, api)
+            check_versions(aws)
             check_console(api, deployment.console)
             check_operators(aws, deployment, account)
+            check_restore(aws, deployment, f"{account}#test#{fleet}")
             check_access(aws, resources, deployment.functions, account)
             # Last, because the relay needs minutes for what it leaves in the stream.
             check_api(aws, outputs, key, tests)

@@ -14,6 +14,7 @@ import logging
 import os
 import pathlib
 import re
+import subprocess
 import sys
 from dataclasses import dataclass, field
 
@@ -128,6 +129,8 @@ class Quotas:
         # amazondynamodb/latest/developerguide/ServiceQuotas.html
         self.add("DynamoDB", "indexes of a table", 20)
         self.add("DynamoDB", "attributes projected by all indexes", 100)
+        # AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html: one index is created or deleted in an update
+        self.add("DynamoDB", "indexes created and deleted since the last release", 1)
         # AmazonCloudWatch/latest/monitoring/cloudwatch_limits.html
         self.add("CloudWatch", "metrics of an alarm, expressions included", 10)
         self.add("CloudWatch", "actions of an alarm", 5)
@@ -208,7 +211,9 @@ def policy_size(document, parameters):
 
     def resolved(value):
         if isinstance(value, dict):
-            if len(value) == 1 and next(iter(value)) in ("Ref", "Fn::GetAtt", "Fn::Sub", "Fn::If", "Fn::Join"):
+            if "Fn::If" in value:
+                return max((resolved(one) for one in value["Fn::If"][1:]), key=lambda one: len(json.dumps(one)))
+            if len(value) == 1 and next(iter(value)) in ("Ref", "Fn::GetAtt", "Fn::Sub", "Fn::Join"):
                 # An ARN of a table, queue or log group.
                 return text_of(value, parameters)[:120]
             return {name: resolved(one) for name, one in value.items()}
@@ -242,7 +247,7 @@ def expanded(path, values):
 class Check:
     def __init__(self):
         self.quotas = Quotas()
-        self.totals = {"resources": 0, "roles": 0, "functions": 0, "groups": 0}
+        self.totals = dict.fromkeys(("resources", "roles", "functions", "groups", "queues", "alarms", "metrics", "composites"), 0)
         self.routes = self.integrations = self.rules = self.schedule_groups = 0
 
     def template(self, path, values, name=None):
@@ -312,6 +317,7 @@ class Check:
                 if "StartingPosition" not in properties:
                     note("records of a batch of SQS without a batching window", where, properties["BatchSize"])
                 note("parallelization factor of a stream", where, properties.get("ParallelizationFactor", 1))
+                self.totals["queues"] += "StartingPosition" not in properties
                 filters = properties.get("FilterCriteria", {}).get("Filters", [])
                 note("filters of an event source", where, count(filters))
             case "AWS::ApiGatewayV2::Route":
@@ -362,7 +368,11 @@ class Check:
                 note("indexes of a table", where, len(indexes))
                 projected = sum(len(one["Projection"].get("NonKeyAttributes", [])) for one in indexes)
                 note("attributes projected by all indexes", where, projected)
+            case "AWS::CloudWatch::CompositeAlarm":
+                self.totals["composites"] += 1
             case "AWS::CloudWatch::Alarm":
+                self.totals["alarms"] += 1
+                self.totals["metrics"] += sum("MetricStat" in one for one in properties.get("Metrics", [])) or 1
                 note("metrics of an alarm, expressions included", where, len(properties.get("Metrics", [1])))
                 note("actions of an alarm", where, count(properties.get("AlarmActions")))
             case "AWS::CloudWatch::Dashboard":
@@ -405,6 +415,23 @@ class Check:
                     self.quotas.note("visibility over the worker's time-out, at least", key, ratio)
 
 
+def index_changes(before, after):
+    """How many indexes an update of the table creates and deletes. One whose keys or projection change is both."""
+
+    def indexes(template):
+        table = yaml_parse(template)["Resources"]["Table"]["Properties"]
+        return {json.dumps(one, sort_keys=True) for one in table["GlobalSecondaryIndexes"]}
+
+    return len(indexes(before) ^ indexes(after))
+
+
+def released(path):
+    """A file of the last release, which has a tag such as v0.1.0. None before the first."""
+    git = lambda *words: subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    tag = git("describe", "--tags", "--abbrev=0", "--match", "v*").stdout.strip()
+    return git("show", f"{tag}:{path}").stdout if tag else None
+
+
 # A purpose of at most 50 characters and the minute: the longest name that `schedule_name` (shared/models/src/ports) makes.
 SCHEDULE_NAME = 64
 
@@ -415,6 +442,10 @@ def check(root):
     checked.template(root, VALUES)
     checked.quotas.note("characters of a schedule's name", "shared/models/src/ports", SCHEDULE_NAME)
     checked.whole(root)
+    before = released("infra/template.yaml")
+    if before:
+        changes = index_changes(before, root.read_text())
+        checked.quotas.note("indexes created and deleted since the last release", root.name, changes)
     return checked.quotas
 
 

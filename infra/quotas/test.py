@@ -24,7 +24,7 @@ class QuotaTest(unittest.TestCase):
     def test_every_quota_is_measured_at_something(self):
         quotas = check.check(TEMPLATES / "template.yaml")
         only_after_a_build = {"MB of a zipped package in S3 that is unzipped", "MB of all versions of a release, of 75 GB a region"}
-        only_elsewhere = {"characters of a managed policy"}
+        only_elsewhere = {"characters of a managed policy", "indexes created and deleted since the last release"}
         unmeasured = {quota.name for quota in quotas.all.values() if not quota.found}
         self.assertLessEqual(unmeasured, only_after_a_build | only_elsewhere)
 
@@ -37,6 +37,22 @@ class QuotaTest(unittest.TestCase):
         self.assertEqual(102, broken["dynamic references of a template"])
         # Permissions for API Gateway alone are a fifth of them.
         self.assertGreater(broken["resources of a stack, as infra/README.md plans it"], 450)
+
+    def test_the_readme_has_the_figures_of_the_templates(self):
+        checked = check.Check()
+        checked.template(TEMPLATES / "template.yaml", check.VALUES)
+        figures = "{functions} functions, {metrics} metrics under {alarms} alarms, {composites} composite alarms, {queues} queues"
+        self.assertIn(figures.format(**checked.totals), (TEMPLATES / "README.md").read_text())
+
+    def test_an_index_that_changes_is_deleted_and_created(self):
+        before = (TEMPLATES / "template.yaml").read_text()
+        self.assertEqual(0, check.index_changes(before, before))
+        one_more = before.replace(
+            "        - IndexName: list\n",
+            "        - IndexName: new\n          KeySchema: []\n          Projection: {}\n        - IndexName: list\n",
+        )
+        self.assertEqual(1, check.index_changes(before, one_more))
+        self.assertEqual(2, check.index_changes(before, before.replace("NonKeyAttributes: [outline, ", "NonKeyAttributes: [")))
 
     def test_a_quota_that_is_exceeded_in_a_nested_stack_is_reported(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -4,7 +4,7 @@ import * as path from "node:path";
 import { ArnFormat, type CfnResource, type Duration, Fn, Stack, Validations } from "aws-cdk-lib";
 import type { ICertificate } from "aws-cdk-lib/aws-certificatemanager";
 import { HttpApi, type IHttpApi } from "aws-cdk-lib/aws-apigatewayv2";
-import { Alarm, type CfnAlarm, type IAlarm } from "aws-cdk-lib/aws-cloudwatch";
+import { Alarm, type CfnAlarm, type CfnCompositeAlarm, type IAlarm } from "aws-cdk-lib/aws-cloudwatch";
 import { type ITable, Table } from "aws-cdk-lib/aws-dynamodb";
 import type { Grant, IGrantable } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
@@ -44,8 +44,13 @@ export interface FleetChargingProps {
   /** What the executable was built for: arm64 by default. */
   readonly architecture?: Architecture;
   readonly canary?: Canary;
-  /** Whether the table refuses to be deleted: true by default. */
+  /**
+   * Whether the table refuses to be deleted: false by default, so that a first deployment that fails leaves no table behind. Set it to
+   * true after the first deployment.
+   */
   readonly deletionProtection?: boolean;
+  /** Whether roles are limited to the partition keys that their functions use (`dynamodb:LeadingKeys`): true by default. */
+  readonly leadingKeys?: boolean;
   /** The API's own domain. Point its record at the output `DomainTarget`. */
   readonly domain?: { readonly name: string; readonly certificate: ICertificate };
   /** Requests per second that the API lets through in all. */
@@ -94,6 +99,10 @@ export interface FleetChargingProps {
   readonly workerConcurrency?: number;
   /** An alarm rings when so many functions of the AWS account and region run at once. */
   readonly concurrencyAlarm?: number;
+  /** Write units per second that the table takes at most; without it, the table has no ceiling of its own. */
+  readonly writeCeiling?: number;
+  /** Dollars that the AWS account is to cost in a month, and who is told when it costs more or is forecast to. */
+  readonly budget?: { readonly monthly: number; readonly email: string };
   /** How long the files of reports are kept, in whole days. */
   readonly reportRetention?: Duration;
   /** Another text after a secret was changed, so that functions are given the new one. */
@@ -108,6 +117,7 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     Architecture: props.architecture?.name,
     Canary: props.canary,
     DeletionProtection: text(props.deletionProtection),
+    LeadingKeys: text(props.leadingKeys),
     DomainName: props.domain?.name,
     CertificateArn: props.domain?.certificate.certificateArn,
     ApiRate: text(props.apiRate),
@@ -133,6 +143,9 @@ function parameters(props: FleetChargingProps): Record<string, string | undefine
     KeyArn: props.encryptionKey?.keyArn,
     WorkerConcurrency: text(props.workerConcurrency),
     ConcurrencyAlarm: text(props.concurrencyAlarm),
+    WriteCeiling: text(props.writeCeiling),
+    MonthlyBudget: text(props.budget?.monthly),
+    BudgetEmail: props.budget?.email,
     ReportDays: text(props.reportRetention?.toDays()),
     SecretsGeneration: props.secretsGeneration,
   };
@@ -146,6 +159,9 @@ function conditions(props: FleetChargingProps): Record<string, boolean> {
     HasStripe: props.stripeSecret !== undefined,
     HasAlarmTopic: props.alarmTopic !== undefined,
     HasCanary: props.canary !== undefined && props.canary !== "AllAtOnce",
+    TableUnprotected: props.deletionProtection !== true,
+    HasWriteCeiling: props.writeCeiling !== undefined && props.writeCeiling !== 0,
+    HasBudget: props.budget !== undefined,
     ConsoleAllowed: props.console !== undefined,
     ConsoleHosted: props.console === "cloudfront",
   };
@@ -290,7 +306,9 @@ export class FleetCharging extends Construct {
     const templates = [["Root", this.root] as const, ...this.nested];
     return templates.flatMap(([name, template]) =>
       template.node.children
-        .filter((child): child is CfnAlarm => (child as CfnResource).cfnResourceType === "AWS::CloudWatch::Alarm")
+        .filter((child): child is CfnAlarm | CfnCompositeAlarm =>
+          ["AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"].includes((child as CfnResource).cfnResourceType),
+        )
         .map((alarm) => Alarm.fromAlarmArn(this, `${name}${alarm.node.id}`, alarm.attrArn)),
     );
   }

@@ -16,7 +16,7 @@ import { isMap, isScalar, isSeq, parseDocument } from "yaml";
 
 import { FleetCharging, type FleetChargingProps, TEMPLATES } from "../lib/fleet-charging";
 
-type Resource = { Type: string; Metadata?: unknown; Properties: Record<string, unknown> };
+type Resource = { Type: string; DependsOn?: string | string[]; Metadata?: unknown; Properties: Record<string, unknown> };
 type Resources = Record<string, Resource>;
 type Written = Record<string, unknown> & { Resources: Resources };
 
@@ -114,6 +114,37 @@ test("the root stack has the resources of its template, and sets the same parame
     const set = found[id]?.Properties["Parameters"] as object;
     assert.deepEqual(Object.keys(set).sort(), Object.keys(resource.Properties["Parameters"] as object).sort(), id);
   }
+});
+
+test("the nested stacks with routes are deployed one after the other", () => {
+  const { root, nested } = synthesized();
+  const wanted = written("template.yaml").Resources;
+  const hasRoutes = (id: string) => Object.values(nested[id]?.Resources ?? {}).some(({ Type }) => Type === "AWS::ApiGatewayV2::Route");
+  let before = "ApiStage";
+  for (const id of Object.keys(wanted).filter(hasRoutes)) {
+    assert.equal(wanted[id]?.DependsOn, before, id);
+    assert.deepEqual(root.Resources[id]?.DependsOn, [before], id);
+    before = id;
+  }
+  assert.notEqual(before, "ApiStage");
+});
+
+test("a write ceiling and a budget are there when the props name them", () => {
+  const { root, template } = synthesized(() => ({ writeCeiling: 4000, budget: { monthly: 250, email: "ops@example.com" } }));
+  for (const name of ["HasWriteCeiling", "HasBudget"]) template.hasCondition(name, { "Fn::Equals": ["true", "true"] });
+  assert.match(JSON.stringify(root.Resources["Table"]?.Properties["OnDemandThroughput"]), /"MaxWriteRequestUnits":"?4000/);
+  assert.match(JSON.stringify(root.Resources["Budget"]?.Properties), /"Amount":"?250.*ops@example\.com/);
+  const { template: without } = synthesized();
+  for (const name of ["HasWriteCeiling", "HasBudget"]) without.hasCondition(name, { "Fn::Equals": ["false", "true"] });
+});
+
+test("the table is protected when the props say so, and not in a first deployment without them", () => {
+  const protection = (props: Partial<FleetChargingProps>) => {
+    const { root } = synthesized(() => props);
+    return String(root.Resources["Table"]?.Properties["DeletionProtectionEnabled"]);
+  };
+  assert.equal(protection({}), "false");
+  assert.equal(protection({ deletionProtection: true }), "true");
 });
 
 test("props are values of the template, not parameters that a later deployment would keep", () => {

@@ -20,6 +20,9 @@ const COUNTED: &[EventType] = &[
     EventType::ChargingSessionReviewOpened,
 ];
 
+/// The dimension of deliveries.
+const OUTCOME: &str = "Outcome";
+
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
     namespace: Option<String>,
@@ -80,7 +83,7 @@ impl Metrics {
             figures.push(("DeliveryDelay", "Milliseconds", in_millis(delay)));
         }
         let outcome = if succeeded { "succeeded" } else { "failed" };
-        self.write(now, ("PaymentOutcome", outcome), &figures);
+        self.write(now, (OUTCOME, outcome), &figures);
     }
 
     fn write(&self, now: Timestamp, dimension: (&str, &str), figures: &[Figure]) {
@@ -127,6 +130,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_alarm_of_late_deliveries_has_their_dimension() {
+        let template = include_str!("../../../infra/template.yaml");
+        let alarm = format!(
+            "MetricName: DeliveryDelay\n      Dimensions: [{{ Name: {OUTCOME}, Value: succeeded }}]"
+        );
+        assert!(template.contains(&alarm), "{alarm}");
+    }
+
+    #[test]
     fn a_line_is_what_the_embedded_metric_format_asks_for() {
         let now = Timestamp::from_unix_millis(1_795_251_600_000);
         let figures = [
@@ -134,19 +146,14 @@ mod tests {
             ("DeliveryLatency", "Milliseconds", 42),
         ];
         assert_eq!(
-            line(
-                "FleetCharging/fleet",
-                now,
-                ("PaymentOutcome", "failed"),
-                &figures
-            ),
+            line("FleetCharging/fleet", now, (OUTCOME, "failed"), &figures),
             json!({
                 "level": "INFO", "timestamp": "2026-11-21T09:00:00.000Z",
                 "_aws": {"Timestamp": 1_795_251_600_000_i64, "CloudWatchMetrics": [{
-                    "Namespace": "FleetCharging/fleet", "Dimensions": [["PaymentOutcome"]],
+                    "Namespace": "FleetCharging/fleet", "Dimensions": [["Outcome"]],
                     "Metrics": [{"Name": "Deliveries", "Unit": "Count"},
                         {"Name": "DeliveryLatency", "Unit": "Milliseconds"}]}]},
-                "PaymentOutcome": "failed", "Deliveries": 1, "DeliveryLatency": 42})
+                "Outcome": "failed", "Deliveries": 1, "DeliveryLatency": 42})
         );
     }
 }

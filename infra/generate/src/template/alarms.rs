@@ -131,3 +131,112 @@ pub fn of_indexes() -> String {
     };
     INDEXES.iter().map(alarm).collect()
 }
+
+/// An objective of the service level: of all requests at most this part may be bad within 30 days.
+struct Objective {
+    name: &'static str,
+    about: &'static str,
+    /// The metric of API Gateway that counts the bad requests, and its statistic.
+    bad: (&'static str, &'static str),
+    /// The part that may be bad: the error budget.
+    budget: f64,
+}
+
+const OBJECTIVES: &[Objective] = &[
+    Objective {
+        name: "Availability",
+        about: "999 of 1,000 requests are answered without a 5xx",
+        bad: ("5xx", "Sum"),
+        budget: 0.001,
+    },
+    Objective {
+        name: "Latency",
+        about: "99 of 100 requests are answered within a second",
+        bad: ("Latency", "'TC(1000:)'"),
+        budget: 0.01,
+    },
+];
+
+/// A speed at which an error budget is used up.
+struct Burn {
+    name: &'static str,
+    /// How many times too fast: at 1 the error budget lasts 30 days.
+    factor: f64,
+    /// The seconds within which that is seen.
+    long: u32,
+    /// The seconds at their end that have to show it as well, so that the alarm ends soon after its cause.
+    short: u32,
+}
+
+const BURNS: &[Burn] = &[
+    // A fiftieth of the error budget within an hour.
+    Burn {
+        name: "Fast",
+        factor: 14.4,
+        long: 3_600,
+        short: 300,
+    },
+    // A twentieth within six hours.
+    Burn {
+        name: "Slow",
+        factor: 6.0,
+        long: 21_600,
+        short: 1_800,
+    },
+];
+
+/// The alarms of the objectives: each rings while its long and its short period show that the error budget is used up too fast.
+pub fn of_objectives() -> String {
+    let mut out = String::new();
+    for objective in OBJECTIVES {
+        for burn in BURNS {
+            let id = format!("{}{}Burn", objective.name, burn.name);
+            out += &burn_within(&format!("{id}Long"), objective, burn.factor, burn.long);
+            out += &burn_within(&format!("{id}Short"), objective, burn.factor, burn.short);
+            out += &format!(
+                "
+  {id}:
+    Type: AWS::CloudWatch::CompositeAlarm
+    Properties:
+      AlarmDescription: 'The error budget is used up {} times too fast: {}.'
+      AlarmRule: !Sub 'ALARM(\"${{{id}Long}}\") AND ALARM(\"${{{id}Short}}\")'
+      {ACTIONS}
+",
+                burn.factor, objective.about
+            );
+        }
+    }
+    out
+}
+
+/// One period of an alarm of an objective. It sends nothing by itself.
+fn burn_within(id: &str, objective: &Objective, factor: f64, seconds: u32) -> String {
+    let metric = |id: &str, (name, statistic): (&str, &str)| {
+        format!(
+            "        - Id: {id}
+          ReturnData: false
+          MetricStat:
+            Metric: {{ Namespace: AWS/ApiGateway, MetricName: {name}, Dimensions: [{{ Name: ApiId, Value: !Ref Api }}] }}
+            Period: {seconds}
+            Stat: {statistic}
+"
+        )
+    };
+    format!(
+        "
+  {id}:
+    Type: AWS::CloudWatch::Alarm
+    Properties:
+      AlarmDescription: 'A part of a composite alarm: the error budget was used up too fast for {seconds} seconds.'
+      ComparisonOperator: GreaterThanThreshold
+      Threshold: {:.2}
+      EvaluationPeriods: 1
+      TreatMissingData: notBreaching
+      Metrics:
+        - {{ Id: rate, Expression: 100 * bad / requests, Label: bad requests per hundred }}
+{}{}",
+        factor * objective.budget * 100.0,
+        metric("bad", objective.bad),
+        metric("requests", ("Count", "Sum"))
+    )
+}

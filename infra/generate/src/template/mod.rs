@@ -146,12 +146,6 @@ impl Function {
         }
     }
 
-    /// Whether API Gateway invokes it.
-    fn takes_requests(&self) -> bool {
-        use Trigger::{Ocpi, Otherwise, Pages};
-        matches!(self.trigger(), None | Some(Ocpi(_) | Otherwise | Pages))
-    }
-
     fn is_worker(&self) -> bool {
         matches!(self.trigger(), Some(Trigger::Queue { .. }))
     }

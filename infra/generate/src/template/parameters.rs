@@ -37,6 +37,7 @@ const COMMON: &[(&str, &str, &str)] = &[
     ("Tracing", TEXT, "!Ref Tracing"),
     ("AlarmTopicArn", TEXT, "!Ref AlarmTopicArn"),
     ("KeyArn", TEXT, "!Ref KeyArn"),
+    ("LeadingKeys", TEXT, "!Ref LeadingKeys"),
     ("Canary", TEXT, "!Ref Canary"),
     ("CanaryEnabled", TEXT, "!If [HasCanary, 'true', 'false']"),
     ("ApiAlarm", TEXT, "!Ref ApiFailures"),

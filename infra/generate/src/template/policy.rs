@@ -49,7 +49,8 @@ fn statement(actions: &[&str], resource: &str) -> String {
     )
 }
 
-/// A statement about the table or an index that holds for partition keys of these patterns.
+/// A statement about the table or an index that holds for partition keys of these patterns, unless the parameter `LeadingKeys`
+/// turns that condition off.
 fn keyed_statement(actions: &[&str], place: &Place, patterns: &BTreeSet<String>) -> String {
     let actions: Vec<String> = actions
         .iter()
@@ -66,9 +67,11 @@ fn keyed_statement(actions: &[&str], place: &Place, patterns: &BTreeSet<String>)
     }
     let patterns: Vec<String> = patterns.iter().map(|one| format!("'{one}'")).collect();
     format!(
-        "{}  Condition:
-    ForAllValues:StringLike: {{ dynamodb:LeadingKeys: [{}] }}
-    'Null': {{ dynamodb:LeadingKeys: 'false' }}
+        "{}  Condition: !If
+    - KeysLimited
+    - ForAllValues:StringLike: {{ dynamodb:LeadingKeys: [{}] }}
+      'Null': {{ dynamodb:LeadingKeys: 'false' }}
+    - !Ref AWS::NoValue
 ",
         statement(&actions, &resource),
         patterns.join(", ")
@@ -156,8 +159,8 @@ fn trigger_access(one: &Function) -> String {
                 ],
                 "!Ref TableStreamArn",
             );
-            // It names the table's streams, not one of them.
-            let list = statement(&["dynamodb:ListStreams"], "!Sub '${TableArn}/stream/*'");
+            // IAM knows no resource for it: it lists the streams of the AWS account.
+            let list = statement(&["dynamodb:ListStreams"], "'*'");
             stream + &list + &statement(&["sqs:SendMessage"], "!Ref RelayDeadLettersArn")
         }
         _ => String::new(),

@@ -16,6 +16,7 @@ pub fn render(present: &str, stacks: &[(Stack, Vec<Function>)]) -> String {
         ("keys", keys()),
         ("queues", queues(stacks)),
         ("index alarms", alarms::of_indexes()),
+        ("objectives", alarms::of_objectives()),
         ("stacks", nested(stacks)),
     ]);
     let mut renewed = present.to_owned();
@@ -152,22 +153,20 @@ fn queue(worker: &Function) -> String {
     )
 }
 
-/// The nested stacks. Each with routes waits for the one before: API Gateway refuses changes of one API that come too fast.
+/// The nested stacks. Those with routes are created, changed and deleted one after the other: API Gateway refuses changes of one
+/// API that arrive at the same time, and takes ten a second of an AWS account. The stage, which deploys every change, comes first.
 fn nested(stacks: &[(Stack, Vec<Function>)]) -> String {
     let mut out = String::new();
-    let mut before: Option<String> = None;
+    let mut before = "ApiStage".to_owned();
     for (stack, functions) in stacks {
         let id = format!("{}Stack", pascal(&stack.name));
-        let has_routes = functions.iter().any(Function::takes_requests);
-        let depends = match before.as_ref().filter(|_| has_routes) {
-            Some(before) => format!("\n    DependsOn: {before}"),
-            None => String::new(),
-        };
+        out += &format!("\n  {id}:\n    Type: AWS::CloudFormation::Stack\n");
+        if functions.iter().any(|one| !one.route_keys().is_empty()) {
+            out += &format!("    DependsOn: {before}\n");
+            before = id;
+        }
         out += &format!(
-            "
-  {id}:
-    Type: AWS::CloudFormation::Stack{depends}
-    DeletionPolicy: Delete
+            "    DeletionPolicy: Delete
     UpdateReplacePolicy: Delete
     Properties:
       TemplateURL: stacks/{}.yaml

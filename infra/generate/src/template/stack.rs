@@ -6,6 +6,7 @@ const GLOBALS: &str = "
 Conditions:
   HasKey: !Not [!Equals [!Ref KeyArn, '']]
   HasAlarmTopic: !Not [!Equals [!Ref AlarmTopicArn, '']]
+  KeysLimited: !Equals [!Ref LeadingKeys, 'true']
   Traced: !Equals [!Ref Tracing, Active]
 
 Globals:
