@@ -178,9 +178,6 @@ fn nested(stacks: &[(Stack, Vec<Function>)]) -> String {
         for parameter in parameters::of(functions) {
             out += &format!("        {}: {}\n", parameter.name, parameter.value);
         }
-        if has_routes {
-            before = Some(id);
-        }
     }
     out
 }
