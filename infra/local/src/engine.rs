@@ -162,29 +162,31 @@ impl Engine {
         let changes = streams.read().await?;
         let any = !changes.is_empty();
         let mut done = BTreeMap::new();
-        let mut failed = false;
+        let mut failed = None;
         for numbered in changes {
             if let Err(error) = relay::handle(&self.app, &numbered.change).await {
-                if matches!(error, Error::Unavailable(_)) {
-                    streams.done(done.into_iter().collect()).await?;
-                    streams.rewind();
-                    return Err(error);
-                }
-                if self.give_up_on(&numbered.number) {
-                    tracing::error!(%error, number = numbered.number, "a change was given up");
-                } else {
-                    tracing::warn!(%error, number = numbered.number, "a change was not relayed; it comes again");
-                    failed = true;
+                let is_unavailable = matches!(error, Error::Unavailable(_));
+                if is_unavailable || !self.give_up_on(&numbered.number) {
+                    failed = Some((error, numbered.number));
                     break;
                 }
+                tracing::error!(%error, number = numbered.number, "a change was given up");
             }
             done.insert(numbered.shard, numbered.number);
         }
-        streams.done(done.into_iter().collect()).await?;
-        if failed {
+        // The rest is read again, also if a full disk has no room for how far the relay has come.
+        if failed.is_some() {
             streams.rewind();
         }
-        Ok(any)
+        streams.done(done.into_iter().collect()).await?;
+        match failed {
+            Some((error @ Error::Unavailable(_), _)) => Err(error),
+            Some((error, number)) => {
+                tracing::warn!(%error, number, "a change was not relayed; it comes again");
+                Ok(any)
+            }
+            None => Ok(any),
+        }
     }
 
     fn give_up_on(&self, number: &str) -> bool {
