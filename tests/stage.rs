@@ -1,5 +1,5 @@
 //! The service on a failing table, with a clock, a mail and one client of its own: requests are sent until they are
-//! answered, and messages come twice or not at all, as the dice say. A seed replays exactly.
+//! answered, and messages come early, late, twice or not at all, as the dice say. A seed replays exactly.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ use functions::reservations::outward::CancelAtNetwork;
 use functions::stream::{relay, sweep};
 use futures::future::BoxFuture;
 use kernel::error::Result;
-use kernel::time::minutes;
+use kernel::time::{MINUTE, minutes};
 use kernel::{Tenant, Timestamp};
 use models::ports::files::Files;
 use models::ports::payments::Providers;
@@ -285,7 +285,7 @@ impl Stage {
         request.body(Body::from(text)).expect("a request")
     }
 
-    /// Relays what has changed and delivers what is due, some of it twice, some of it never.
+    /// Relays what has changed and delivers what is due, some of it twice, some of it late, some of it never.
     pub async fn settle(&self, records: &mut Records) {
         loop {
             let changes = records.read().await;
@@ -301,6 +301,12 @@ impl Stage {
                 let copies = match self.dice.below(100) {
                     0..=4 if self.is_lossy() && is_found_again(&message) => 0,
                     5..=14 => 2,
+                    15..=19 if self.is_lossy() => {
+                        let late = minutes(1 + self.dice.below(10) as i64);
+                        let mut mail = self.mail.0.lock().expect("the mail");
+                        mail.push((self.clock.now().plus(late), message.clone()));
+                        0
+                    }
                     _ => 1,
                 };
                 for _ in 0..copies {
@@ -325,17 +331,24 @@ impl Stage {
         mail()[before..].sort_by_key(|(_, message)| message.subject.object.clone());
     }
 
-    /// In every other simulation messages get lost, and only what waits for a moment is found again.
+    /// In every other simulation messages get lost, and come early or late, and only what waits for a moment is found again.
     pub fn is_lossy(&self) -> bool {
         self.seed.is_multiple_of(2)
     }
 
-    /// The messages that have arrived, in the order in which they did.
+    /// The messages that have arrived, in the order in which they did; where messages get lost, also some that are due within a minute, as if
+    /// the scheduler's clock were fast.
     fn take_due(&self) -> Vec<Message> {
         let now = self.clock.now();
+        let soon = now.plus(MINUTE);
+        let is_early = |arrives, message| {
+            let may_be = self.is_lossy() && arrives <= soon && is_found_again(message);
+            may_be && self.dice.percent(5)
+        };
         let mut mail = self.mail.0.lock().expect("the mail");
-        let (mut due, later): (Vec<_>, Vec<_>) =
-            mail.drain(..).partition(|(arrives, _)| *arrives <= now);
+        let (mut due, later): (Vec<_>, Vec<_>) = mail
+            .drain(..)
+            .partition(|(arrives, message)| *arrives <= now || is_early(*arrives, message));
         *mail = later;
         due.sort_by_key(|(arrives, _)| *arrives);
         due.into_iter().map(|(_, message)| message).collect()

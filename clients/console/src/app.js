@@ -3,15 +3,16 @@
 import { html, useEffect, useRef, useState } from './ui/html.js';
 import { useStore } from './state/store.js';
 import { hasTestClock, readClock, useNow } from './state/clock.js';
-import { session, signOut } from './state/session.js';
-import { link, useRoute } from './router.js';
+import { session, signInReason, signOut, visits } from './state/session.js';
+import { own, zone } from './state/zone.js';
+import { link, restoreScroll, useRoute } from './router.js';
 import { ApiRequests } from './ui/requests.js';
 import { Toasts } from './ui/toasts.js';
 import { exactMoment, moment } from './format.js';
-import { onChange } from './api/client.js';
+import { notifyTabs, onChange, request } from './api/client.js';
 import { SignIn } from './pages/sign-in.js';
 import { Overview } from './pages/overview.js';
-import { Loading } from './ui/elements.js';
+import { Dialog, Loading } from './ui/elements.js';
 
 /** How often the service's clock is read, in milliseconds. */
 const CLOCK_EVERY = 15_000;
@@ -51,7 +52,15 @@ const RUNNER_PAGES = ['/developers/requests', '/developers/clock'];
 
 export function App() {
   const current = useStore(session);
+  const reason = useStore(signInReason);
+  const visit = useStore(visits);
   const route = useRoute();
+  useStore(zone);
+  const before = useRef(current);
+  useEffect(() => {
+    if (current && before.current === null) notifyTabs();
+    before.current = current;
+  }, [current]);
   useEffect(() => {
     if (!hasTestClock()) return undefined;
     const read = () => void readClock().catch(() => {});
@@ -62,12 +71,16 @@ export function App() {
       forget();
     };
   }, []);
-  if (!current) return html`<main class="alone" id="content"><${SignIn} /></main><${Toasts} />`;
+  // When the key is refused, the page waits behind the sign-in with what was entered there.
+  if (!current && reason === null) return html`<main class="alone" id="content"><${SignIn} /></main><${Toasts} />`;
   return html`
-    <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
-    <${Header} />
-    <${Navigation} path=${route.path} />
-    <${Content} key=${current.key} route=${route} />
+    ${current ? null : html`<${Dialog} title="Sign in again" onClose=${() => signOut()}><${SignIn} /></${Dialog}>`}
+    <div class="frame" hidden=${!current}>
+      <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
+      <${Header} />
+      <${Navigation} path=${route.path} />
+      <${Content} key=${visit} route=${route} />
+    </div>
     <${Toasts} />`;
 }
 
@@ -83,10 +96,33 @@ function Header() {
   return html`<header class="top">
     <a class="brand" href="#/" aria-label="Fleet Charging"><img src="icon.svg" alt="" width="24" height="24" /> Fleet Charging</a>
     <div class="top-right">
+      <${ZoneSelect} />
       ${hasTestClock() ? html`<a class="clock" href="#/developers/clock">${clock}</a>` : html`<span class="clock">${clock}</span>`}
       <button type="button" class="quiet" onClick=${() => signOut()}>Sign out</button>
     </div>
   </header>`;
+}
+
+/** Chooses the time zone of all pages: the browser's, that of fleets or stations, or UTC. */
+function ZoneSelect() {
+  const chosen = useStore(zone);
+  const [found, setFound] = useState(/** @type {{ fleets: string[], stations: string[] } | null} */ (null));
+  const read = async () => {
+    if (found) return;
+    const zones = async (/** @type {string} */ path) => {
+      const page = await request('GET', `${path}?limit=100`).catch(() => ({ data: [] }));
+      return /** @type {string[]} */ ([...new Set(page.data.map((/** @type {any} */ one) => one.timezone).filter(Boolean))]).sort();
+    };
+    const [fleets, stations] = await Promise.all([zones('/v1/fleets'), zones('/v1/charging_stations')]);
+    setFound({ fleets, stations });
+  };
+  const group = (/** @type {string} */ label, /** @type {string[]} */ names) => (names.length
+    ? html`<optgroup label=${label}>${names.map((name) => html`<option key=${name} value=${name} selected=${name === chosen}>${name}</option>`)}</optgroup>` : null);
+  const [fleets, stations] = [found?.fleets ?? [], (found?.stations ?? []).filter((one) => !found?.fleets.includes(one))];
+  const more = [own, 'UTC', ...fleets, ...stations].includes(chosen) ? [] : [chosen];
+  return html`<select class="zone" aria-label="Time zone" onPointerEnter=${read} onFocus=${read} onChange=${(/** @type {any} */ event) => zone.set(event.currentTarget.value)}>
+    ${group('Mine', [own])}${group('Fleets', fleets.filter((one) => one !== own))}${group('Stations', stations.filter((one) => one !== own))}${group('Other', ['UTC', ...more].filter((one) => one !== own && !fleets.includes(one) && !stations.includes(one)))}
+  </select>`;
 }
 
 /** @param {{ path: string }} props */
@@ -109,10 +145,11 @@ function Content({ route }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const first = useRef(true);
   useEffect(() => {
-    scrollTo(0, 0);
+    const end = restoreScroll();
     // The first page keeps the focus where the browser has it; every later one is announced by its heading.
     if (!first.current) element.current?.focus({ preventScroll: true });
     first.current = false;
+    return end;
   }, [route.path]);
   return html`<main id="content" tabindex="-1" ref=${element}><${Page} key=${route.segments[0] ?? ''} route=${route} /><${ApiRequests} /></main>`;
 }

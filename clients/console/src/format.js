@@ -1,15 +1,32 @@
-// Values as people read them: in the browser's language and time zone.
+// Values as people read them: in English, as the texts around them are, and in the chosen time zone.
 
 import { now } from './state/clock.js';
+import { zone } from './state/zone.js';
 
-/** @param {Intl.DateTimeFormatOptions} options */
-const formatter = (options) => new Intl.DateTimeFormat(undefined, options);
+/** The browser's English, or that of Great Britain where the browser speaks another language. */
+const LANGUAGE = navigator.language.startsWith('en') ? navigator.language : 'en-GB';
+
+/**
+ * The formatter for moments in the chosen time zone.
+ * @param {Intl.DateTimeFormatOptions} options
+ */
+function formatter(options) {
+  /** @type {Map<string, Intl.DateTimeFormat>} */
+  const made = new Map();
+  return () => {
+    const timeZone = zone.get();
+    const known = made.get(timeZone) ?? new Intl.DateTimeFormat(LANGUAGE, { ...options, timeZone });
+    made.set(timeZone, known);
+    return known;
+  };
+}
 const MOMENT = formatter({ dateStyle: 'medium', timeStyle: 'short' });
 const EXACT = formatter({ dateStyle: 'full', timeStyle: 'long' });
 const DAY = formatter({ weekday: 'short', day: 'numeric', month: 'short' });
 const CLOCK = formatter({ hour: '2-digit', minute: '2-digit' });
-const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
-const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const PARTS = formatter({ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' });
+const RELATIVE = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: 'auto' });
+const NUMBER = new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: 1 });
 
 /** @typedef {string | number} Moment an RFC 3339 timestamp, or milliseconds since 1970 */
 
@@ -17,20 +34,20 @@ const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const date = (at) => new Date(at);
 
 /** @param {Moment} at */
-export const moment = (at) => MOMENT.format(date(at));
+export const moment = (at) => MOMENT().format(date(at));
 /** @param {Moment} at */
-export const exactMoment = (at) => EXACT.format(date(at));
+export const exactMoment = (at) => EXACT().format(date(at));
 /** @param {Moment} at */
-export const day = (at) => DAY.format(date(at));
+export const day = (at) => DAY().format(date(at));
 /** @param {Moment} at */
-export const clockTime = (at) => CLOCK.format(date(at));
+export const clockTime = (at) => CLOCK().format(date(at));
 
 /**
- * A window of time, with the day once if both ends are on the same one.
+ * A window of time, with the day once if both ends are on the same one: "Mon 30 Nov, 23:30 – Tue 1 Dec, 00:15".
  * @param {Moment} from
  * @param {Moment} until
  */
-export const timeWindow = (from, until) => `${day(from)}, ${CLOCK.formatRange(date(from), date(until))}`;
+export const timeWindow = (from, until) => `${day(from)}, ${clockTime(from)} – ${day(from) === day(until) ? '' : `${day(until)}, `}${clockTime(until)}`;
 
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [['day', 86_400], ['hour', 3600], ['minute', 60], ['second', 1]];
@@ -75,14 +92,14 @@ export function money(amount, currency) {
  */
 export function price(amount, currency) {
   const digits = currencyFormat(currency)?.resolvedOptions().maximumFractionDigits ?? 2;
-  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency, minimumFractionDigits: digits, maximumFractionDigits: digits + 3 });
+  const format = new Intl.NumberFormat(LANGUAGE, { style: 'currency', currency, minimumFractionDigits: digits, maximumFractionDigits: digits + 3 });
   return format.format(amount / 10 ** digits);
 }
 
 /** @param {string} currency */
 function currencyFormat(currency) {
   try {
-    return new Intl.NumberFormat(undefined, { style: 'currency', currency });
+    return new Intl.NumberFormat(LANGUAGE, { style: 'currency', currency });
   } catch {
     return null;
   }
@@ -118,16 +135,51 @@ export const title = (value) => {
 };
 
 /**
- * The value of a field of type datetime-local, in the browser's time zone.
+ * What the clocks of the chosen time zone show at a moment, as the milliseconds of a moment at which those of UTC show it.
+ * @param {number} at in milliseconds
+ */
+function wallClock(at) {
+  const parts = Object.fromEntries(PARTS().formatToParts(at).map(({ type, value }) => [type, Number(value)]));
+  return Date.UTC(parts.year, parts.month - 1, parts.day, parts.hour, parts.minute, parts.second);
+}
+
+/**
+ * The moment at which the clocks of the chosen time zone show something. Where they are put back and show it twice, the first time; where they
+ * are put forward and never show it, an hour later.
+ * @param {number} wall what `wallClock` returns
+ */
+export function momentOf(wall) {
+  const offset = (/** @type {number} */ at) => wallClock(at) - at;
+  const [before, after] = [wall - DAY_LENGTH, wall + DAY_LENGTH].map((at) => wall - offset(at));
+  return offset(before) === wall - before ? before : offset(after) === wall - after ? after : before;
+}
+const DAY_LENGTH = 86_400_000;
+
+/**
+ * The beginning of a day of the chosen time zone.
+ * @param {number} at a moment of a day, in milliseconds
+ * @param {number} days how many days later
+ */
+export const dayStart = (at, days = 0) => momentOf(Math.floor(wallClock(at) / DAY_LENGTH + days) * DAY_LENGTH);
+
+/**
+ * The beginning of a month of the chosen time zone.
+ * @param {number} at a moment of a month, in milliseconds
+ * @param {number} months how many months later
+ */
+export function monthStart(at, months) {
+  const wall = new Date(wallClock(at));
+  return momentOf(Date.UTC(wall.getUTCFullYear(), wall.getUTCMonth() + months, 1));
+}
+
+/**
+ * The value of a field of type datetime-local, in the chosen time zone.
  * @param {Moment} at
  */
-export function localInput(at) {
-  const local = date(at);
-  return new Date(local.getTime() - local.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
+export const localInput = (at) => new Date(wallClock(Math.floor(date(at).getTime() / 60_000) * 60_000)).toISOString().slice(0, 16);
 
 /**
  * The timestamp of such a value; null if it is empty.
  * @param {string} value
  */
-export const fromLocalInput = (value) => (value ? new Date(value).toISOString() : null);
+export const fromLocalInput = (value) => (value ? new Date(momentOf(Date.parse(`${value}Z`))).toISOString() : null);

@@ -1,5 +1,6 @@
 // Addresses of the console's pages. They are in the fragment of the URL, so any static host can serve the console.
 
+import { useState } from './ui/html.js';
 import { createStore, useStore } from './state/store.js';
 
 /**
@@ -51,6 +52,50 @@ export function go(target) {
 export function setQuery(changes) {
   const { path, query } = parse();
   const all = Object.fromEntries(query);
-  history.replaceState(null, '', link(path, { ...all, ...changes }));
+  history.replaceState(history.state, '', link(path, { ...all, ...changes }));
   route.set(parse());
+}
+
+/** @param {string} name @param {unknown} value */
+const remember = (name, value) => history.replaceState({ ...history.state, [name]: value }, '');
+
+/**
+ * A state that the entry of the history keeps: whoever comes back to the page finds it as it was.
+ * @template T
+ * @param {string} name
+ * @param {T} otherwise
+ * @returns {[T, (next: T) => void]}
+ */
+export function useRemembered(name, otherwise) {
+  const [value, setValue] = useState(/** @type {T} */ (history.state?.[name] ?? otherwise));
+  const set = (/** @type {T} */ next) => {
+    remember(name, next);
+    setValue(next);
+  };
+  return [value, set];
+}
+
+history.scrollRestoration = 'manual';
+addEventListener('scrollend', () => remember('scroll', scrollY));
+
+/** How long a page that is shown again may take until it is as long as it was, in milliseconds. */
+const FILLED = 2000;
+
+/** Scrolls a page to where it was when it was left, as soon as it is long enough, and a new one to its top. Returns what ends that. */
+export function restoreScroll() {
+  const target = history.state?.scroll ?? 0;
+  const began = performance.now();
+  let ended = false;
+  const attempt = () => {
+    if (ended) return;
+    scrollTo(0, target);
+    if (Math.abs(scrollY - target) > 1 && performance.now() - began < FILLED) requestAnimationFrame(attempt);
+  };
+  attempt();
+  const end = () => {
+    ended = true;
+  };
+  // Whoever scrolls in the meantime decides.
+  for (const type of ['wheel', 'touchstart', 'keydown']) addEventListener(type, end, { once: true });
+  return end;
 }

@@ -71,6 +71,7 @@ const FILES: &[File] = &files! {
     "src/state/clock.js"
     "src/state/session.js"
     "src/state/store.js"
+    "src/state/zone.js"
     "src/timeline/draw.js"
     "src/timeline/model.js"
     "src/timeline/timeline.js"

@@ -1,6 +1,7 @@
 // Data of the API in components: read when shown, read again when something changed, and every error passed on to be shown.
 
 import { ApiError, newIdempotencyKey, notifyTabs, onChange, pathOf, request } from './client.js';
+import { useRemembered } from '../router.js';
 import { useCallback, useEffect, useRef, useState } from '../ui/html.js';
 
 /** How long after a passing error the same request is sent again, in seconds, unless the service says. */
@@ -103,7 +104,7 @@ export function useResource(path, options) {
  * @returns {List<any>}
  */
 export function useList(path, options) {
-  const [place, setPlace] = useState({ path, url: path });
+  const [place, setPlace] = useRemembered(`list ${path.split('?')[0]}`, { path, url: path });
   const url = place.path === path ? place.url : path;
   const page = useResource(url, options);
   const move = (/** @type {string | null | undefined} */ to) => (to ? () => setPlace({ path, url: pathOf(to) }) : null);

@@ -162,7 +162,11 @@ function Input({ id, hint, label, field, value, onChange }) {
 /** Several of a few values. */
 function Choices(/** @type {{ field: import('./schema.js').Field, label: string, value: string[], onChange: (value: string[]) => void }} */ { field, label, value, onChange }) {
   const options = field.options ?? [];
-  const toggle = (/** @type {string} */ option) => onChange(options.filter((one) => (one === option ? !value.includes(one) : value.includes(one))));
+  const toggle = (/** @type {string} */ option) => {
+    const chosen = options.filter((one) => (one === option ? !value.includes(one) : value.includes(one)));
+    // "Everything" and single ones exclude each other.
+    onChange(chosen.includes(option) ? chosen.filter((one) => (one === '*') === (option === '*')) : chosen);
+  };
   return html`<fieldset><legend>${label}</legend>
     <p class="hint">${plain(field.description)}</p>
     <div class="choices">${options.map((option) => html`<label key=${option}><input type="checkbox" checked=${value.includes(option)} onChange=${() => toggle(option)} /> ${option === '*' ? 'everything' : words(option)}</label>`)}</div>

@@ -27,6 +27,9 @@ export function condition(station) {
 
 export const CONDITIONS = { free: 'a connector is free', busy: 'all connectors are in use', out: 'out of order or unknown' };
 
+/** Whether a session may begin at a connector: nobody charges there, and it is not known to be out of order. @param {{ status: string }} connector */
+export const canStart = ({ status }) => ['available', 'reserved', 'unknown'].includes(status);
+
 /** The highest power of a station, in kW. @param {Station} station */
 export const topPower = (station) => Math.max(0, ...station.connectors.map((connector) => connector.power));
 

@@ -9,6 +9,7 @@ import { Table } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { Picker } from '../forms/picker.js';
 import { Timeline } from '../timeline/timeline.js';
+import { FILL } from '../timeline/draw.js';
 import { layOut, reservationItem, sessionItem } from '../timeline/model.js';
 import { day, number, timeWindow } from '../format.js';
 import { now } from '../state/clock.js';
@@ -31,6 +32,9 @@ const EVERY = 15_000;
  */
 const LONGEST_SESSION = DAY;
 const AHEAD = (90 + 1 + 7) * DAY;
+
+/** What the colours of the timeline mean. @type {[keyof typeof FILL, string][]} */
+const LEGEND = [['confirmed', 'confirmed'], ['pending', 'pending'], ['session', 'session'], ['past', 'over']];
 
 /** How many entries the list below the timeline has. */
 const LISTED = 100;
@@ -69,7 +73,7 @@ export default function Calendar({ route }) {
             onMove=${(/** @type {any} */ item, /** @type {number} */ start) => setMoving({ reservation: item.object, start })} />`
         : html`<${Empty} title="Nothing in this time"><p>Reservations and sessions appear here.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`
       : read.loading && html`<${Loading} what="the calendar" />`}
-    <p class="legend"><span class="swatch"></span>confirmed <span class="swatch pending"></span>pending <span class="swatch session"></span>session <span class="swatch past"></span>over <span class="swatch conflict"></span>conflict</p>
+    <p class="legend">${LEGEND.map(([kind, text]) => html`<span key=${kind} class=${`swatch ${kind}`} style=${{ backgroundColor: FILL[kind] }}></span>${text} `)}<span class="swatch conflict"></span>conflict</p>
     ${read.data?.more ? html`<p class="hint">The newest ${number(MOST)} are shown: choose a vehicle to see all of its own.</p>` : null}
     <${EntryList} rows=${rows} view=${view} onMove=${(/** @type {any} */ reservation, /** @type {number} */ start) => setMoving({ reservation, start })} />`;
 }

@@ -25,6 +25,16 @@ const PAUSE = 500;
 /** How often the candidates are searched anew, in milliseconds. */
 const EVERY = 20_000;
 
+/** The battery level that vehicles are charged to, and the one that is assumed for a vehicle without a reading, in percent. */
+const TARGET = 80;
+export const UNKNOWN_LEVEL = 20;
+
+/** The Wh that a vehicle is charged with: to the target, or beyond it to the full battery. @param {any} vehicle @param {number} level in percent */
+export function energyOf(vehicle, level) {
+  const target = level < TARGET ? TARGET : 100;
+  return Math.max(1, Math.round((vehicle.battery_capacity * (target - level)) / 100));
+}
+
 /** Why a station is refused, in words. @type {Record<string, string>} */
 export const REASONS = {
   booked: 'booked for the whole time', closed: 'closed at that time', connector_type: 'no plug of the type asked for', not_connected: 'not connected to a network',

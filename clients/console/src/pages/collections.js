@@ -12,7 +12,7 @@ import { SchemaForm } from '../forms/schema-form.js';
 import { openApi, valuesOf } from '../forms/schema.js';
 import { Picker } from '../forms/picker.js';
 import { energy, money, number, title, words } from '../format.js';
-import { go, link, setQuery } from '../router.js';
+import { go, link, setQuery, useRemembered } from '../router.js';
 import { toast } from '../ui/toasts.js';
 
 /**
@@ -104,7 +104,7 @@ export default function Collections({ route }) {
 /** @param {{ name: string, route: import('../router.js').Route }} props */
 function List({ name, route }) {
   const collection = COLLECTIONS[name];
-  const [text, setText] = useState('');
+  const [text, setText] = useRemembered('search', '');
   const filters = Object.fromEntries(collection.filters.map((filter) => [filter, route.query.get(filter)]));
   const expand = collection.expand.map((member) => `data.${member}`);
   const list = useList(address(collection.path, { ...filters, limit: 25, 'expand[]': expand }), { every: 15_000 });

@@ -1,20 +1,22 @@
 // Invoices: the list, making a draft, and one with its lines, finalizing, paying and voiding.
 
-import { html, useState } from '../ui/html.js';
+import { html, useEffect, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
-import { useAction, useList, useResource } from '../api/resource.js';
+import { readPages, useAction, useList, useResource } from '../api/resource.js';
 import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { ListView } from '../ui/list.js';
+import { ListView, Table } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
 import { Picker } from '../forms/picker.js';
-import { day, duration, energy, money, title, words } from '../format.js';
+import { day, dayStart, duration, energy, money, title, words } from '../format.js';
 import { now } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
 const STATUSES = ['draft', 'open', 'overdue', 'paid', 'void', 'uncollectible'];
-const DAY = 86_400_000;
+
+/** How many lines are printed at most. */
+const MOST_LINES = 10_000;
 
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Invoices({ route }) {
@@ -38,9 +40,9 @@ function List({ route }) {
   ];
   const create = () => setQuery({ new: 1 });
   const empty = html`<${Empty} title=${status ? `No invoice is ${words(status)}` : 'No invoice yet'}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
-  // Whole days of the last month, in the browser's time zone.
-  const until = new Date(now()).setHours(24, 0, 0, 0);
-  const initial = { period_start: new Date(until - 31 * DAY).toISOString(), period_end: new Date(until).toISOString() };
+  // Whole days of the last month, in the chosen time zone.
+  const [since, until] = [dayStart(now(), -30), dayStart(now(), 1)];
+  const initial = { period_start: new Date(since).toISOString(), period_end: new Date(until).toISOString() };
   return html`<${PageHead} title="Invoices"><button type="button" class="primary" onClick=${create}>Create an invoice</button></${PageHead}>
     ${route.query.get('new') ? html`<${Dialog} title="Create an invoice" onClose=${() => setQuery({ new: null })}>
       <${SchemaForm} path="/v1/invoices" submit="Create the draft" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/invoices', body, { idempotencyKey: key })}
@@ -55,6 +57,11 @@ function Invoice({ id }) {
   const resource = useResource(address(path, { 'expand[]': ['fleet', 'payment_method'] }), { every: 10_000 });
   const lines = useList(address(`${path}/line_items`, { limit: 25 }));
   const [dialog, setDialog] = useState('');
+  const [printed, setPrinted] = useState(/** @type {any[] | null} */ (null));
+  const print = useAction(async () => setPrinted((await readPages(`${path}/line_items?limit=100`, { most: MOST_LINES })).objects));
+  useEffect(() => {
+    if (printed) globalThis.print();
+  }, [printed]);
   const finalize = useAction((key) => request('POST', `${path}/finalize`, {}, { idempotencyKey: key }));
   const voiding = useAction((key) => request('POST', `${path}/void`, {}, { idempotencyKey: key }));
   const remove = useAction((key) => request('DELETE', path, undefined, { idempotencyKey: key }));
@@ -79,10 +86,11 @@ function Invoice({ id }) {
         <${ConfirmButton} danger label="Delete the draft" question="The draft is deleted; its sessions can be billed again." onConfirm=${deleteDraft} />` : null}
       ${status === 'open' ? html`<button type="button" class="primary" onClick=${() => setDialog('pay')}>Pay</button>` : null}
       ${['draft', 'open'].includes(status) ? html`<button type="button" onClick=${() => setDialog('edit')}>Edit</button>` : null}
+      <button type="button" disabled=${print.busy} onClick=${() => print.run()}>${print.busy ? 'Reading all lines…' : 'Print'}</button>
       ${['open', 'uncollectible'].includes(status) ? html`<${ConfirmButton} danger label="Void" question="The invoice is void for good; its sessions can be billed again." onConfirm=${() => voiding.run()} />` : null}
     </${PageHead}>
     <${ResourceError} resource=${resource} />
-    ${[finalize.error, voiding.error, remove.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
+    ${[finalize.error, voiding.error, remove.error, print.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
     ${dialog === 'pay' ? html`<${PayDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
     ${dialog === 'edit' ? html`<${Dialog} title="Edit the invoice" onClose=${() => setDialog('')}><${SchemaForm} path="/v1/invoices/{id}" original=${invoice} submit="Save"
       send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setDialog('')} /></${Dialog}>` : null}
@@ -92,7 +100,7 @@ function Invoice({ id }) {
       ['Paid', html`<${Time} at=${invoice.paid_at} />`], ['Paid with', invoice.payment_method ? html`<${Ref} to=${invoice.payment_method} />` : null],
       ['Created', html`<${Time} at=${invoice.created} />`], ['Id', html`<${Id} id=${invoice.id} />`]]} /></section>
     <h2>Lines</h2>
-    <${ListView} list=${lines} caption="Lines of the invoice" columns=${columns} empty=${html`<${Empty} title="The invoice has no lines"><p>No session that ended in the period is still to be billed.</p></${Empty}>`} />`;
+    ${printed ? html`<${Table} caption="All lines of the invoice" columns=${columns} rows=${printed} />` : html`<${ListView} list=${lines} caption="Lines of the invoice" columns=${columns} empty=${html`<${Empty} title="The invoice has no lines"><p>No session that ended in the period is still to be billed.</p></${Empty}>`} />`}`;
 }
 
 /** @param {{ invoice: any, onClose: () => void }} props */

@@ -17,6 +17,9 @@ import { StationCard, priceText } from './station-card.js';
 /** How far a click on the map moves the search, by what is searched. */
 const RADII = [500, 1000, 2000, 5000, 10_000, 25_000, 50_000, 100_000];
 
+/** The zoom from which on a station is shown with its surroundings. */
+const NEAR = 12;
+
 /** How often the status of the stations is read, in milliseconds. */
 const EVERY = 10_000;
 
@@ -69,7 +72,7 @@ export default function MapPage({ route }) {
     return () => void handle.map.off('click', click);
   }, [handle, mode]);
   useEffect(() => {
-    if (!handle || !stations.length) return;
+    if (!handle || !stations.length || selected) return;
     showAll(handle, stations.map(({ location }) => [location.latitude, location.longitude]));
   }, [handle, stations]);
   useEffect(() => {
@@ -79,7 +82,11 @@ export default function MapPage({ route }) {
     if (handle) drawSearch(handle, layers.current.search, mode, points, radius);
   }, [handle, mode, points, radius]);
   useEffect(() => {
-    if (handle && detail.data) handle.map.panInside([detail.data.location.latitude, detail.data.location.longitude], { padding: [60, 60] });
+    if (!handle || !detail.data) return;
+    const { latitude, longitude } = detail.data.location;
+    // From far away the station could not be told from others.
+    if (handle.map.getZoom() < NEAR) handle.map.setView([latitude, longitude], NEAR + 2, { animate: false });
+    else handle.map.panInside([latitude, longitude], { padding: [60, 60] });
   }, [handle, detail.data]);
 
   const set = (/** @type {Partial<typeof filters>} */ changes) => setFilters({ ...filters, ...changes });

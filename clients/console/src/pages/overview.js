@@ -5,8 +5,9 @@ import { address, request } from '../api/client.js';
 import { readPages, useRead } from '../api/resource.js';
 import { Empty, PageHead, Status, Time } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
-import { energy, money, number, timeWindow } from '../format.js';
+import { energy, money, monthStart, number, timeWindow } from '../format.js';
 import { now } from '../state/clock.js';
+import { isTest } from '../state/session.js';
 import { link } from '../router.js';
 import { DemoDialog } from '../demo/dialog.js';
 import { condition } from '../map/stations.js';
@@ -26,15 +27,15 @@ export function Overview() {
   const [loadingDemo, setLoadingDemo] = useState(false);
   const fresh = fleets.data && fleets.data.data.length === 0;
   return html`<${PageHead} title="Overview">
-      <button type="button" onClick=${() => setLoadingDemo(true)}>Load a demo fleet</button>
+      ${isTest() ? html`<button type="button" onClick=${() => setLoadingDemo(true)}>Load a demo fleet</button>` : null}
       <a class="button primary" href="#/reserve">Reserve</a>
     </${PageHead}>
     ${loadingDemo ? html`<${DemoDialog} onClose=${() => setLoadingDemo(false)} />` : null}
     <${ResourceError} resource=${fleets} />
     ${fresh
       ? html`<${Empty} title="There is no fleet yet">
-          <p>Load a demo fleet to look around, or begin with your own: first a <a href=${link('/fleets', { new: 1 })}>fleet</a>, then its <a href="#/vehicles">vehicles</a> and <a href="#/drivers">drivers</a>.</p>
-          <button type="button" class="primary" onClick=${() => setLoadingDemo(true)}>Load a demo fleet</button>
+          <p>${isTest() ? 'Load a demo fleet to look around, or begin with your own: first a ' : 'First make a '}<a href=${link('/fleets', { new: 1 })}>fleet</a>, then its <a href="#/vehicles">vehicles</a> and <a href="#/drivers">drivers</a>.</p>
+          ${isTest() ? html`<button type="button" class="primary" onClick=${() => setLoadingDemo(true)}>Load a demo fleet</button>` : null}
         </${Empty}>`
       : null}
     <div class="cards"><${Charging} /><${Planned} /><${Months} /><${Attention} /></div>`;
@@ -83,12 +84,6 @@ function Planned() {
       : html`<ul class="lines">${near.slice(0, 6).map((/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>
           <span>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</span> <${Status} value=${one.status} /></li>`)}</ul>`}
   </${Card}>`;
-}
-
-/** The beginning of a month of the browser's time zone. @param {number} at @param {number} offset in months */
-function monthStart(at, offset) {
-  const date = new Date(at);
-  return new Date(date.getFullYear(), date.getMonth() + offset, 1).getTime();
 }
 
 /** Energy and spend of this month and the one before. */

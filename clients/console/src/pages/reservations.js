@@ -9,7 +9,7 @@ import { ListView } from '../ui/list.js';
 import { Ref, idOf } from '../ui/objects.js';
 import { MapView } from '../map/map-view.js';
 import { drawCandidates } from '../map/candidates.js';
-import { Candidates, MatchSummary, reasonOf, useCandidates } from './candidates.js';
+import { Candidates, MatchSummary, UNKNOWN_LEVEL, energyOf, reasonOf, useCandidates } from './candidates.js';
 import { distance, duration, fromLocalInput, localInput, money, timeWindow, title, words } from '../format.js';
 import { advance, hasTestClock, now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
@@ -55,7 +55,10 @@ function Reservation({ id }) {
   const [moving, setMoving] = useState(false);
   // Once the window has begun, a search for it is refused.
   const waits = reservation?.status === 'pending' && Date.parse(reservation.ideal_start) > now();
-  const found = useCandidates(waits ? searchOf(reservation) : null);
+  const vehicle = waits ? reservation.vehicle : null;
+  // Without a reading, the same is assumed as on the page Reserve, so that the prices are the same.
+  const level = useRead(async (signal) => (vehicle ? request('GET', `/v1/vehicles/${vehicle.id}/telemetry`, undefined, { signal }).then(({ battery }) => battery?.level, () => null) : null), [vehicle?.id]);
+  const found = useCandidates(vehicle && !level.loading ? { ...searchOf(reservation), energy: energyOf(vehicle, level.data ?? UNKNOWN_LEVEL) } : null);
   if (!reservation) return html`<${PageHead} title="Reservation" /><${ResourceError} resource=${resource} />`;
   const open = ['pending', 'confirmed'].includes(reservation.status);
   const station = reservation.charging_station;

@@ -10,10 +10,11 @@ import { drawStations, readStations } from '../map/stations.js';
 import { Picker } from '../forms/picker.js';
 import { distance, duration, fromLocalInput, localInput } from '../format.js';
 import { now } from '../state/clock.js';
+import { zone } from '../state/zone.js';
 import { go, link } from '../router.js';
 import { idOf } from '../ui/objects.js';
 import { drawCandidates, drawnStations } from '../map/candidates.js';
-import { Candidates, reasonOf, useCandidates } from './candidates.js';
+import { Candidates, UNKNOWN_LEVEL, energyOf, reasonOf, useCandidates } from './candidates.js';
 
 /** @typedef {[number, number]} Point latitude and longitude */
 
@@ -21,9 +22,6 @@ const MINUTE = 60_000;
 const RADII = [250, 500, 1000, 2000, 5000, 10_000, 25_000, 50_000, 100_000];
 const LENGTHS = [15, 30, 45, 60, 90, 120, 180, 240, 480, 720, 1440];
 const FLEXIBILITY = [0, 15, 30, 60, 120, 240];
-
-/** The battery level that vehicles are charged to, and the one that is assumed for a vehicle without a reading, in percent. */
-const [TARGET, UNKNOWN_LEVEL] = [80, 20];
 
 /** The next quarter of an hour that leaves time for the confirmation. */
 const defaultStart = () => Math.ceil((now() + 60 * MINUTE) / (15 * MINUTE)) * 15 * MINUTE;
@@ -84,7 +82,7 @@ export default function Reserve({ route }) {
         <${Field} label="Driver" hint=${vehicle && vehicle.drivers.length === 0 ? 'The vehicle has no driver of its own: choose one of its fleet.' : ''}>
           ${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
         <div class="row">
-          <${Field} label="Preferred start" error=${past ? 'It is in the past.' : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {any} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
+          <${Field} label="Preferred start" hint=${`In the time zone ${zone.get()}.`} error=${past ? 'It is in the past.' : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {any} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
           <${Field} label="For">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(length)} options=${LENGTHS.map((one) => [String(one), duration(one * 60)])} onChange=${(/** @type {string} */ next) => setLength(Number(next))} />`}</${Field}>
         </div>
         <div class="row">
@@ -101,12 +99,6 @@ export default function Reserve({ route }) {
       <${PlacePicker} place=${place} radius=${radius} found=${found.data} onPlace=${setPlace} />
     </form>
     ${body && !past ? html`<${Candidates} read=${found} />` : null}`;
-}
-
-/** The Wh that a vehicle is charged with: to the target, or beyond it to the full battery. @param {any} vehicle @param {number} level in percent */
-function energyOf(vehicle, level) {
-  const target = level < TARGET ? TARGET : 100;
-  return Math.max(1, Math.round((vehicle.battery_capacity * (target - level)) / 100));
 }
 
 /** @param {{ vehicle: any, driver: string | null, place: Point | null, start: string }} given */

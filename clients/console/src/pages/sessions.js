@@ -7,6 +7,7 @@ import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Statu
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { ListView, Table } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
+import { canStart } from '../map/stations.js';
 import { Picker } from '../forms/picker.js';
 import { duration, energy, money, number, price, title, words } from '../format.js';
 import { now, useNow } from '../state/clock.js';
@@ -67,7 +68,7 @@ function Session({ id }) {
   const [active, pending] = [session.status === 'active', session.status === 'pending'];
   const end = session.session_ended ? Date.parse(session.session_ended) : now();
   const battery = telemetry.data?.battery;
-  const level = battery ? Math.min(100, battery.level + (active ? (100 * session.energy_consumed) / battery.capacity : 0)) : null;
+  const level = battery && session.status !== 'pending' ? levelOf(battery, session) : null;
   const lines = [
     { label: 'Item', cell: (/** @type {any} */ one) => one.description }, { label: 'Quantity', number: true, cell: (/** @type {any} */ one) => `${one.quantity} ${one.unit}` },
     { label: 'Unit price', number: true, cell: (/** @type {any} */ one) => price(Number(one.unit_price), session.currency) }, { label: 'Net', number: true, cell: (/** @type {any} */ one) => money(one.net, session.currency) },
@@ -85,7 +86,7 @@ function Session({ id }) {
       <p><span>Energy</span><strong>${energy(session.energy_consumed)}</strong></p>
       <p><span>Cost</span><strong>${money(session.amount_due + session.amount_paid, session.currency)}</strong></p>
       <p><span>Time</span><strong>${duration((end - Date.parse(session.session_started)) / 1000)}</strong></p>
-      ${level === null ? null : html`<p><span>Battery${active ? ', estimated' : ''}</span><strong>${number(level)} %</strong><meter min="0" max="100" low="20" high="80" optimum="90" value=${level} aria-label="Battery"></meter></p>`}
+      ${level === null ? null : html`<p><span>Battery${active ? '' : ' at the end'}, estimated</span><strong>${number(level)} %</strong><meter min="0" max="100" low="20" high="80" optimum="90" value=${level} aria-label="Battery"></meter></p>`}
     </div>
     <div class="columns"><section class="card"><h2>Details</h2><${Facts} of=${[
       ['Vehicle', html`<${Ref} to=${session.vehicle} />`], ['Driver', html`<${Ref} to=${session.driver} />`], ['Fleet', html`<${Ref} to=${session.fleet} />`],
@@ -106,6 +107,18 @@ function PriceCheck({ check, currency }) {
   const same = Math.abs(check.difference) <= 1;
   return html`<h3>Price check</h3><p>${same ? html`<span class="badge good">Agrees</span>` : html`<span class="badge bad">Differs</span>`} The network bills ${money(check.network, currency)};
     by the station's tariff it is ${money(check.ours, currency)}${same ? '' : `, ${money(Math.abs(check.difference), currency)} ${check.difference > 0 ? 'less' : 'more'}`}.</p>`;
+}
+
+/**
+ * The battery's level in percent by its last reading and what the session has charged since; null if the reading is from after the session.
+ * @param {any} battery
+ * @param {any} session
+ */
+function levelOf(battery, session) {
+  const read = Date.parse(battery.updated);
+  if (session.session_ended && read > Date.parse(session.session_ended)) return null;
+  const charged = read <= Date.parse(session.session_started) ? session.energy_consumed : 0;
+  return Math.min(100, battery.level + (100 * charged) / battery.capacity);
 }
 
 /** A vehicle without a reading is no error. @param {any} error */
@@ -137,7 +150,7 @@ function StartDialog({ station: given, connector: givenConnector, onClose }) {
     <${Field} label="Driver">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
     <${Field} label="Station">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="charging_station" required value=${stationId} onChange=${(/** @type {string} */ next) => (setStationId(next), setConnector(''))} />`}</${Field}>
     <${Field} label="Connector">${(/** @type {string} */ id) => html`<select id=${id} required onChange=${(/** @type {any} */ event) => setConnector(event.currentTarget.value)}>
-      <option value="">–</option>${connectors.map((/** @type {any} */ one) => html`<option key=${one.id} value=${one.id} selected=${one.id === connector}>${one.physical_reference ?? one.id}: ${one.type}, ${number(one.power)} kW, ${words(one.status)}</option>`)}</select>`}</${Field}>
+      <option value="">–</option>${connectors.map((/** @type {any} */ one) => html`<option key=${one.id} value=${one.id} selected=${one.id === connector} disabled=${!canStart(one)}>${one.physical_reference ?? one.id}: ${one.type}, ${number(one.power)} kW, ${words(one.status)}</option>`)}</select>`}</${Field}>
     <${Field} label="Stop after (kWh, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="0.001" step="any" value=${limit} onInput=${(/** @type {any} */ event) => setLimit(event.currentTarget.value)} />`}</${Field}>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${start.busy}>Start charging</button></footer>
   </form></${Dialog}>`;

@@ -26,7 +26,7 @@ export function SignIn() {
     } catch (failure) {
       // A key without the scope of this request is a key nevertheless.
       if (failure instanceof ApiError && failure.kind !== 'forbidden') {
-        if (session.get()) signOut();
+        if (session.get()) signOut(reason);
         setError(failure);
         setBusy(false);
       }

@@ -4,6 +4,7 @@ import { html } from '../ui/html.js';
 import { Facts, Id, Status, WebLink } from '../ui/elements.js';
 import { Table } from '../ui/list.js';
 import { distance, number, price, title } from '../format.js';
+import { canStart } from '../map/stations.js';
 import { link } from '../router.js';
 
 /** @typedef {import('../../types').ChargingStation} Station */
@@ -22,7 +23,7 @@ export function StationCard({ station, onReserve }) {
     { label: 'Plug', cell: (/** @type {any} */ one) => one.type },
     { label: 'Power', number: true, cell: (/** @type {any} */ one) => `${number(one.power)} kW` },
     { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
-    { label: 'Start', cell: (/** @type {any} */ one) => html`<a class="button small" href=${link('/sessions', { start: station.id, connector: one.id })} aria-label=${`Start a session at connector ${one.physical_reference ?? one.id}`}>Start</a>` },
+    { label: 'Start', cell: (/** @type {any} */ one) => canStart(one) && html`<a class="button small" href=${link('/sessions', { start: station.id, connector: one.id })} aria-label=${`Start a session at connector ${one.physical_reference ?? one.id}`}>Start</a>` },
   ];
   return html`<section class="station" aria-label=${station.name}>
     <h2>${station.name}</h2>

@@ -42,16 +42,33 @@ export async function loadConfiguration() {
   if (response?.ok) configuration = await response.json().catch(() => configuration);
 }
 
+/** Whether the key is one of test mode, where nothing costs anything. */
+export const isTest = () => /^[sr]k_test_/.test(session.get()?.key ?? '');
+
+/** How many visits there were in this tab. What a page holds outlives a key that is refused, but neither signing out nor another account. */
+export const visits = createStore(0);
+
+/** The account and the mode of the last key: the prefix of its mode, and the 32 digits of the account's id. */
+let holder = holderOf(session.get());
+
+/** @param {Session | null} current */
+function holderOf(current) {
+  return current?.key.slice(0, 'sk_test_'.length + 32);
+}
+
 /** @param {Session} next */
 export function signIn(next) {
   sessionStorage.setItem(STORED, JSON.stringify(next));
+  if (holder !== undefined && holder !== holderOf(next)) visits.set(visits.get() + 1);
+  holder = holderOf(next);
   signInReason.set(null);
   session.set(next);
 }
 
-/** @param {string | null} reason */
+/** @param {string | null} reason why the key is refused; null if the user asks for it */
 export function signOut(reason = null) {
   sessionStorage.removeItem(STORED);
+  if (reason === null) visits.set(visits.get() + 1);
   signInReason.set(reason);
   session.set(null);
 }

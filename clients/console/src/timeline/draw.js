@@ -2,6 +2,7 @@
 
 import { visible } from './model.js';
 import { coloursOf } from '../ui/colours.js';
+import { clockTime, day as dayText, dayStart } from '../format.js';
 
 /** Sizes in pixels of the page. */
 export const HEADER = 44;
@@ -17,9 +18,6 @@ export const rowHeight = (row) => row.lanes * LANE + 2 * PADDING;
 /** The distances between lines, in minutes. */
 const STEPS = [5, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080];
 const MINUTE = 60_000;
-
-const HOUR_TEXT = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
-const DAY_TEXT = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' });
 
 /**
  * @typedef {object} View
@@ -38,7 +36,7 @@ export const colours = () => coloursOf({ surface: '--surface', line: '--line', t
 /** @typedef {ReturnType<typeof colours>} Colours */
 
 /** Colours of items: white text on each of them is legible. */
-const FILL = { pending: '#8a5a00', confirmed: '#1c7a4a', past: '#68737b', session: '#2468a8' };
+export const FILL = { pending: '#8a5a00', confirmed: '#1c7a4a', past: '#68737b', session: '#2468a8' };
 
 /**
  * @param {CanvasRenderingContext2D} context
@@ -137,10 +135,10 @@ function stepOf(view, left) {
   return STEPS.find((step) => step * perMinute >= 64) ?? STEPS[STEPS.length - 1];
 }
 
-/** Moments of lines, aligned to the browser's time zone. @param {View} view @param {number} left */
+/** Moments of lines, aligned to the chosen time zone. @param {View} view @param {number} left */
 function* lines(view, left) {
   const step = stepOf(view, left) * MINUTE;
-  const midnight = new Date(view.from).setHours(0, 0, 0, 0);
+  const midnight = dayStart(view.from);
   const first = midnight + Math.floor((view.from - midnight) / step) * step;
   for (let at = first; at < view.until; at += step) yield at;
 }
@@ -181,7 +179,7 @@ function drawHeader(context, view, colour, left, x) {
   let day = '';
   let dayEnd = -Infinity;
   for (const at of lines(view, left)) {
-    const text = DAY_TEXT.format(at);
+    const text = dayText(at);
     const place = Math.max(x(at), left) + 4;
     if (text !== day && place > dayEnd) {
       context.fillStyle = colour.text;
@@ -191,7 +189,7 @@ function drawHeader(context, view, colour, left, x) {
     }
     if (!whole && x(at) >= left - 1) {
       context.fillStyle = colour.muted;
-      context.fillText(HOUR_TEXT.format(at), x(at) + 4, 32);
+      context.fillText(clockTime(at), x(at) + 4, 32);
     }
   }
   context.restore();

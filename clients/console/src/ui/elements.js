@@ -78,7 +78,7 @@ export const Empty = (/** @type {{ title: string, children?: any }} */ { title: 
   html`<div class="empty"><p class="empty-title">${text}</p>${children}</div>`;
 
 /**
- * A dialog that covers the page. It closes with Escape.
+ * A dialog that covers the page. It closes with Escape, and asks first if something was entered.
  */
 export function Dialog(/** @type {{ title: string, onClose: () => void, wide?: boolean, children?: any }} */ { title: text, onClose, wide = false, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
@@ -92,12 +92,18 @@ export function Dialog(/** @type {{ title: string, onClose: () => void, wide?: b
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
+  const [entered, setEntered] = useState(false);
+  const [asking, setAsking] = useState(false);
   const cancel = (/** @type {Event} */ event) => {
     event.preventDefault();
-    onClose();
+    // A browser lets a dialog refuse to close once; the second time it closes whatever is entered.
+    if (entered && !asking) setAsking(true);
+    else onClose();
   };
-  return html`<dialog ref=${element} class=${wide ? 'wide' : ''} aria-labelledby=${heading} onCancel=${cancel}>
-    <header><h2 id=${heading}>${text}</h2><button type="button" class="quiet" onClick=${onClose} aria-label="Close">✕</button></header>
+  return html`<dialog ref=${element} class=${wide ? 'wide' : ''} aria-labelledby=${heading} onCancel=${cancel} onClose=${() => element.current && onClose()} onInput=${() => setEntered(true)}>
+    <header><h2 id=${heading}>${text}</h2><button type="button" class="quiet" onClick=${cancel} aria-label="Close">✕</button></header>
+    ${asking ? html`<div class="notice wait" role="alert"><p>Close, and lose what you have entered?</p>
+      <div class="actions"><button type="button" onClick=${() => setAsking(false)}>Keep editing</button><button type="button" class="danger" onClick=${onClose}>Close</button></div></div>` : null}
     ${children}
   </dialog>`;
 }

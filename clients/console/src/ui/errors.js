@@ -1,6 +1,7 @@
 // How failed requests are shown: what happened, what the user can do, and when it is tried again.
 
-import { html, useEffect, useState } from './html.js';
+import { html, useEffect, useRef, useState } from './html.js';
+import { createStore, useStore } from '../state/store.js';
 import { WebLink } from './elements.js';
 import { notifyTabs } from '../api/client.js';
 import { signOut } from '../state/session.js';
@@ -46,4 +47,22 @@ export function ErrorNotice(/** @type {{ error: import('../api/client.js').ApiEr
  * because what failed for one part has often failed for the others.
  */
 export const ResourceError = (/** @type {{ resource: import('../api/resource.js').Resource<any> }} */ { resource }) =>
-  resource.error ? html`<${ErrorNotice} error=${resource.error} retryAt=${resource.retryAt} onRetry=${notifyTabs} />` : null;
+  resource.error ? html`<${SharedNotice} error=${resource.error} retryAt=${resource.retryAt} />` : null;
+
+/** The failures that are shown, the first of each kind as a notice. @type {import('../state/store.js').Store<{ text: string }[]>} */
+const failures = createStore(/** @type {{ text: string }[]} */ ([]));
+
+/** A notice, unless another part of the page says the same. */
+function SharedNotice(/** @type {{ error: import('../api/client.js').ApiError, retryAt: number | null }} */ { error, retryAt }) {
+  const text = `${error.kind} ${error.message}`;
+  const own = useRef({ text });
+  const all = useStore(failures);
+  useEffect(() => {
+    const mine = (own.current = { text });
+    failures.set([...failures.get(), mine]);
+    return () => failures.set(failures.get().filter((one) => one !== mine));
+  }, [text]);
+  const first = all.find((one) => one.text === text);
+  if (first && first !== own.current) return html`<p class="hint">Not up to date, as another part of this page says.</p>`;
+  return html`<${ErrorNotice} error=${error} retryAt=${retryAt} onRetry=${notifyTabs} />`;
+}

@@ -58,10 +58,8 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
       ['Sent', html`<${Time} at=${delivery.created} />`], ['To', html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>`],
       ['Answer', delivery.response_status === null ? 'none' : `status ${delivery.response_status} after ${delivery.latency} ms`],
       ['Next attempt', delivery.next_attempt ? html`<${Time} at=${delivery.next_attempt} /> (<${Time} at=${delivery.next_attempt} ago />)` : delivery.status === 'failed' ? 'none: the last one' : null]]} />
-    <details><summary>Request</summary><pre class="json" tabindex="0" role="region" aria-label="Request">POST ${endpoint.url}
-Content-Type: application/json
-webhook-id: ${delivery.event}
-Service-Signature: t=…,v1=…</pre>${event ? html`<${Json} label="Body of the request" value=${event} />` : null}</details>
+    <details><summary>Request</summary><pre class="json" tabindex="0" role="region" aria-label="Request">${[`POST ${endpoint.url}`, 'Content-Type: application/json', `webhook-id: ${delivery.event}`].join('\n')}</pre>
+      <p class="hint">The signatures of an attempt are not kept: they are made from the secret and the moment of sending. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label="Body of the request" value=${event} />` : null}</details>
     <details><summary>Response</summary><pre class="json" tabindex="0" role="region" aria-label="Response">${delivery.response || '(empty)'}</pre></details>
   </section>`;
 }

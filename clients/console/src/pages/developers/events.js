@@ -45,10 +45,12 @@ function Event({ id }) {
     const endpoints = await request('GET', '/v1/webhook_endpoints?limit=100', undefined, { signal });
     const lists = endpoints.data.map(async (/** @type {any} */ endpoint) => {
       const page = await request('GET', `/v1/webhook_endpoints/${endpoint.id}/deliveries?limit=100`, undefined, { signal });
-      return page.data.filter((/** @type {any} */ one) => one.event === id).map((/** @type {any} */ delivery) => ({ delivery, endpoint }));
+      const own = page.data.filter((/** @type {any} */ one) => one.event === id).map((/** @type {any} */ delivery) => ({ delivery, endpoint }));
+      return { own, more: page.next_page_url !== null };
     });
-    const found = (await Promise.all(lists)).flat();
-    return found.sort((one, other) => other.delivery.created.localeCompare(one.delivery.created));
+    const read = await Promise.all(lists);
+    const found = read.flatMap(({ own }) => own).sort((one, other) => other.delivery.created.localeCompare(one.delivery.created));
+    return { found, more: read.some(({ more }) => more) };
   }, [id], { every: 3000 });
   const event = resource.data;
   if (!event) return html`<${PageHead} title="Event" /><${ResourceError} resource=${resource} />`;
@@ -64,7 +66,8 @@ function Event({ id }) {
       event.request?.idempotency_key ? ['Idempotency key', html`<code>${event.request.idempotency_key}</code>`] : null, ['Id', html`<${Id} id=${event.id} />`]]} /></section>
     <h2>Deliveries</h2>
     <${ResourceError} resource=${deliveries} />
-    ${deliveries.data?.length === 0 ? html`<${Empty} title="Not delivered to anybody"><p>No endpoint subscribes to <code>${event.type}</code>, or the delivery is still to come. <a href="#/developers/endpoints">Webhook endpoints</a></p></${Empty}>` : null}
-    ${(deliveries.data ?? []).map(({ delivery, endpoint }) => html`<${DeliveryCard} key=${delivery.id} delivery=${delivery} endpoint=${endpoint} event=${event} />`)}
+    ${deliveries.data?.found.length === 0 && deliveries.data.more ? html`<${Empty} title="Not among the newest 100 deliveries of each endpoint"><p>Older deliveries are in the log of each <a href="#/developers/endpoints">webhook endpoint</a>.</p></${Empty}>` : null}
+    ${deliveries.data?.found.length === 0 && !deliveries.data.more ? html`<${Empty} title="Not delivered to anybody"><p>No endpoint subscribes to <code>${event.type}</code>, or the delivery is still to come. <a href="#/developers/endpoints">Webhook endpoints</a></p></${Empty}>` : null}
+    ${(deliveries.data?.found ?? []).map(({ delivery, endpoint }) => html`<${DeliveryCard} key=${delivery.id} delivery=${delivery} endpoint=${endpoint} event=${event} />`)}
     <h2>Payload</h2><${Json} label="Payload of the event" value=${event} />`;
 }

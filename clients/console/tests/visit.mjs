@@ -1,0 +1,133 @@
+// What a visit remembers and says: a form outlives a refused key and Escape, Back finds the page as it was, one failure is said once, times are
+// those of the chosen zone, and nothing is offered that cannot be done.
+
+import assert from 'node:assert/strict';
+import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } from './harness.mjs';
+
+const runner = await startRunner();
+const browser = await startBrowser();
+try {
+  const address = { line1: 'Depot Road 1', city: 'London', postal_code: 'E3 4LH', country: 'GB' };
+  const fleet = await runner.api('POST', '/v1/fleets', { name: 'Night fleet', email: 'night@fleet.example', timezone: 'Asia/Tokyo', address });
+  const driver = await runner.api('POST', '/v1/drivers', { name: 'Night driver', email: 'driver@fleet.example', license_number: 'D1' });
+  await runner.api('POST', `/v1/drivers/${driver.id}/attach`, { fleet: fleet.id });
+  for (let number = 10; number < 50; number += 1) {
+    await runner.api('POST', '/v1/vehicles', { fleet: fleet.id, registration_plate: `NIGHT ${number}`, vin: `V${number}`, battery_capacity: 50_000, charging_standard: 'Type2', drivers: [driver.id], information: { make: 'Make', model: 'Model' } });
+  }
+  const { page, faults } = await openSignedIn(browser, runner);
+  const visit = async (path) => {
+    await page.goto(`${runner.url}/#${path}`);
+    await page.locator('main h1').first().waitFor();
+  };
+
+  await step('a form outlives a key that is refused', async () => {
+    await visit('/fleets?new=1');
+    await page.getByLabel('Name', { exact: true }).fill('Entered before');
+    await page.route('**/v1/**', (route) => route.fulfill({ status: 401, contentType: 'application/json', body: JSON.stringify({ message: 'The API key is not valid.' }) }));
+    await page.route('**/_local/session', (route) => route.fulfill({ status: 401, body: '' }));
+    await page.getByLabel('Email').first().fill('entered@fleet.example');
+    await page.evaluate(() => dispatchEvent(new Event('online')));
+    await page.getByLabel('API key').waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.getByLabel('API key').fill(runner.key);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).waitFor();
+    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Entered before');
+  });
+
+  await step('Escape asks before it closes a form with an entry', async () => {
+    await page.getByLabel('Name', { exact: true }).press('Escape');
+    await page.getByText('Close, and lose what you have entered?').waitFor();
+    await page.getByRole('button', { name: 'Keep editing' }).click();
+    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Entered before');
+    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).first().click();
+    await page.getByRole('alert').getByRole('button', { name: 'Close', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+
+  await step('Back finds the page of the list, the text of the search, and the place', async () => {
+    await visit('/vehicles');
+    await page.getByRole('button', { name: 'Older' }).click();
+    const link = page.getByRole('table').getByRole('link', { name: 'NIGHT 12' });
+    await link.scrollIntoViewIfNeeded();
+    await page.waitForTimeout(500);
+    const place = await page.evaluate(() => scrollY);
+    await link.click();
+    await page.getByRole('heading', { name: 'NIGHT 12' }).waitFor();
+    await page.goBack();
+    await link.waitFor();
+    await page.waitForFunction((before) => Math.abs(scrollY - before) < 2, place);
+    await page.getByRole('searchbox').fill('NIGHT 33');
+    await page.getByRole('link', { name: 'NIGHT 33' }).click();
+    await page.getByRole('heading', { name: 'NIGHT 33' }).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'NIGHT 33' }).waitFor();
+    assert.equal(await page.getByRole('searchbox').inputValue(), 'NIGHT 33');
+  });
+
+  await step('times are those of the chosen zone, with both days of a night', async () => {
+    const [vehicle] = (await runner.api('GET', '/v1/vehicles?limit=1')).data;
+    const start = new Date(Date.now() + 2 * 86_400_000);
+    start.setUTCHours(14, 30, 0, 0);
+    const end = new Date(start.getTime() + 45 * 60_000);
+    const reserved = await runner.api('POST', '/v1/reservations', {
+      vehicle: vehicle.id, driver: driver.id, connector_type: ['Type2'], location: { latitude: 51.507, longitude: -0.128, radius: 5000 }, ideal_start: start.toISOString(), ideal_end: end.toISOString(),
+    });
+    await visit(`/reservations/${reserved.id}`);
+    await page.getByText(/14:30 – 15:15/).first().waitFor();
+    const zones = page.getByRole('combobox', { name: 'Time zone' });
+    await zones.focus();
+    await zones.locator('option', { hasText: 'Asia/Tokyo' }).waitFor({ state: 'attached' });
+    await zones.selectOption('Asia/Tokyo');
+    const day = (moment) => new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'Asia/Tokyo' }).format(moment);
+    await page.getByText(`${day(start)}, 23:30 – ${day(end)}, 00:15`).first().waitFor();
+    await page.getByRole('button', { name: 'Change the time' }).click();
+    assert.match(await page.getByLabel('Preferred start').inputValue(), /T23:30$/);
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await checkAccessibility(page, 'a reservation in another time zone');
+    await zones.selectOption('Europe/London');
+  });
+
+  await step('one failure of many parts is said once', async () => {
+    await page.route('**/v1/**', (route) => route.abort());
+    await visit('/');
+    await page.getByText('The service cannot be reached').first().waitFor();
+    await page.getByText('Not up to date, as another part of this page says.').first().waitFor();
+    assert.equal(await page.locator('.notice-title', { hasText: 'The service cannot be reached' }).count(), 1);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('.notice-title').waitFor({ state: 'detached' });
+  });
+
+  await step('a station is shown near by, and starts are offered where nobody charges', async () => {
+    const stations = (await runner.api('GET', '/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000&limit=100')).data;
+    const [vehicle] = (await runner.api('GET', '/v1/vehicles?limit=1')).data;
+    const usable = ({ type, status }) => type === 'Type2' && status === 'available';
+    const found = stations.find(({ status, capabilities, connectors }) => status === 'active' && capabilities['24_7_access'] && connectors.some(usable));
+    const connector = found.connectors.find(usable);
+    await runner.api('POST', '/v1/charging_sessions', { charging_station: found.id, connector: connector.id, driver: driver.id, vehicle: vehicle.id });
+    const station = await runner.api('GET', `/v1/charging_stations/${found.id}`);
+    assert.equal(station.connectors.find(({ id }) => id === connector.id).status, 'occupied');
+    await visit(`/map?station=${station.id}`);
+    await page.getByRole('heading', { name: station.name }).waitFor();
+    const free = station.connectors.filter(({ status }) => ['available', 'reserved', 'unknown'].includes(status)).length;
+    assert.equal(await page.getByRole('link', { name: /Start a session at connector/ }).count(), free);
+    // A map of the whole world has a scale of thousands of kilometres.
+    const scale = await page.locator('.leaflet-control-scale-line').first().textContent();
+    assert.match(scale ?? '', / m$|^[1-5] km$/);
+  });
+
+  await step('everything and single events exclude each other', async () => {
+    await visit('/developers/endpoints?new=1');
+    const all = page.getByRole('checkbox', { name: 'everything' });
+    await page.getByRole('checkbox', { name: 'invoice paid' }).check();
+    assert.equal(await all.isChecked(), false);
+    await all.check();
+    assert.equal(await page.getByRole('checkbox', { name: 'invoice paid' }).isChecked(), false);
+  });
+
+  await step('no page has a fault', async () => assert.deepEqual(faults, []));
+} finally {
+  await browser.close();
+  await runner.stop();
+}
