@@ -233,15 +233,14 @@ impl Store {
             .update_expression(
                 "SET #internal.endpoints = :endpoints, #object.api_version = :version REMOVE next_pk, next_at",
             )
-            .condition_expression("attribute_type(#internal.endpoints, :null)")
+            .condition_expression("attribute_not_exists(#internal.endpoints)")
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_names("#object", "object")
             .expression_attribute_values(
                 ":endpoints",
                 serde_dynamo::to_attribute_value(endpoints).map_err(Error::internal)?,
             )
-            .expression_attribute_values(":version", s(version))
-            .expression_attribute_values(":null", s("NULL"));
+            .expression_attribute_values(":version", s(version));
         match call.send().await {
             Ok(_) => Ok(()),
             Err(SdkError::ServiceError(failure))
@@ -507,7 +506,7 @@ impl UnitOfWork<'_> {
         if endpoints.len() == known.len() && event.internal.endpoints.is_some() {
             return Ok(());
         }
-        let list = |ids| serde_dynamo::to_attribute_value(ids).map_err(Error::internal);
+        let list = |ids: Vec<&Id>| serde_dynamo::to_attribute_value(ids).map_err(Error::internal);
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {
@@ -515,19 +514,14 @@ impl UnitOfWork<'_> {
                 id: event.object.id(),
             })))
             .update_expression("SET #internal.endpoints = :endpoints REMOVE next_pk, next_at")
-            .condition_expression("#internal.endpoints = :read")
             .expression_attribute_names("#internal", "internal")
-            .expression_attribute_values(":endpoints", list(Some(endpoints))?)
-            .expression_attribute_values(
-                ":read",
-                list(
-                    event
-                        .internal
-                        .endpoints
-                        .as_ref()
-                        .map(|ids| ids.iter().collect()),
-                )?,
-            );
+            .expression_attribute_values(":endpoints", list(endpoints)?);
+        let update = match &event.internal.endpoints {
+            None => update.condition_expression("attribute_not_exists(#internal.endpoints)"),
+            Some(read) => update
+                .condition_expression("#internal.endpoints = :read")
+                .expression_attribute_values(":read", list(read.iter().collect())?),
+        };
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,

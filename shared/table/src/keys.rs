@@ -503,6 +503,16 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
     valid.then_some((Tenant { account, mode }, id))
 }
 
+/// The id that the key of an object's item ends with: its sort key, or the last part of the partition key where it is alone.
+pub fn id_of(pk: &str, sk: &str) -> Option<Id> {
+    let last = if sk == ALONE {
+        pk.rsplit('#').next()?
+    } else {
+        sk
+    };
+    Some(Id::from(last)).filter(|id| id.kind().is_some())
+}
+
 /// The account that a row belongs to, by its partition key: `<acct>#…`, `ACCOUNT#<acct>` or `KEY#<acct>#…`. None for rows that
 /// belong to no account.
 pub fn account_of(pk: &str) -> Option<Id> {

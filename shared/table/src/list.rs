@@ -70,7 +70,7 @@ impl Attributes {
     fn in_index(self) -> &'static str {
         match self {
             Self::Row => "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
-            Self::Object => "list_sk, #object, #schema",
+            Self::Object => "pk, sk, list_sk, #object, #schema",
         }
     }
 
@@ -78,7 +78,7 @@ impl Attributes {
     fn in_rows(self) -> Option<&'static str> {
         match self {
             Self::Row => None,
-            Self::Object => Some("pk, sk, list_sk, #object, #schema"),
+            Self::Object => Some("pk, sk, list_sk, driver_pk, vehicle_pk, #object, #schema"),
         }
     }
 }
@@ -528,7 +528,8 @@ impl Store {
         let mut rounds = 0;
         while let Some(read) = entries.next(at_a_time).await? {
             rounds += 1;
-            for item in read {
+            for mut item in read {
+                row::restore(&mut item);
                 (seen, seen_bytes) = (seen + 1, seen_bytes + size_of(&item));
                 let is_kept = filter.iter().all(|condition| is_met(&item, condition))
                     && among.is_none_or(|among| among.has(&item));
