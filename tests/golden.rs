@@ -23,7 +23,7 @@ use crate::{Receiver, SLACK, TestApp, fleet, with};
 const FOLDER: &str = "tests/golden";
 
 /// The member of a deflated value in JSON.
-const DEFLATED: &str = "deflated";
+pub const DEFLATED: &str = "deflated";
 
 const START_SESSION: &str = "/2.2.1/commands/START_SESSION";
 
@@ -69,7 +69,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A row of each kind as the service writes it now: of those of a kind the first by its key, which is the oldest object.
+/// A row of each kind as the service writes it now: of those of a kind the first by its id, which is the oldest object.
 ///
 /// # Panics
 /// The service fails.
@@ -251,6 +251,8 @@ pub fn item_of(row: &Value) -> Item {
 /// The first row of each kind.
 fn kinds(all: BTreeMap<(String, String), Value>) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|(key, row)| (id_of(row), key.clone()));
     for ((pk, sk), row) in all {
         rows.entry(kind_of(&pk, &sk)).or_insert(row);
     }

@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::deflate::{deflated, inflated};
 use super::item::{Item, n, number, s, string};
 use super::keys::{self, Key, Partition};
 use super::layout::{self, Layout, new_item};
@@ -104,11 +105,6 @@ pub trait Record: Object {
         _cipher: &Cipher<'_>,
     ) -> Result<()> {
         Ok(())
-    }
-
-    /// A member that an index holds besides its keys, and its value ([`keys::indexed`]).
-    fn indexed(&self) -> Option<(&'static str, &str)> {
-        None
     }
 
     /// Whether the row is in the indexes of open objects of its driver and vehicle.
@@ -245,9 +241,6 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         let (_, attribute, _) = list.place();
         item.insert(attribute.into(), s(list.value_of(&list_id)));
     }
-    if let Some((attribute, value)) = row.object.indexed() {
-        item.insert(attribute.into(), s(value));
-    }
     if row.object.is_open() {
         item.insert("open_sk".into(), s(T::KIND.prefix()));
     }
@@ -287,26 +280,29 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     Ok(item)
 }
 
-/// The attributes that a member of the object may repeat, besides the keys of its item.
-const REPEATED: [(&str, &str); 2] = [("driver", "driver_pk"), ("vehicle", "vehicle_pk")];
+/// The members of the object that other attributes of its item may have.
+const REPEATED: [&str; 6] = ["account", "driver", "id", "livemode", "object", "vehicle"];
 
-/// The value of a member of the object, if other attributes of its item have it: the id is in the key, and the keys of indexes name driver
-/// and vehicle.
+/// The value of a member of the object, if other attributes of its item have it: the id and with it the kind, the account and the mode are in
+/// the key, and the keys of indexes name driver and vehicle.
 fn repeated(member: &str, item: &Item) -> Option<AttributeValue> {
-    if member == "id" {
-        return keys::id_of(string(item, "pk"), string(item, "sk")).map(|id| s(id.as_str()));
+    let (pk, sk) = (string(item, "pk"), string(item, "sk"));
+    match member {
+        "id" => Some(s(keys::id_of(pk, sk)?.as_str())),
+        "object" => Some(s(keys::id_of(pk, sk)?.kind()?.name())),
+        "account" => Some(s(keys::tenant_of(pk)?.account.as_str())),
+        "livemode" => Some(AttributeValue::Bool(keys::tenant_of(pk)?.mode.is_live())),
+        "driver" => item.get("driver_pk").cloned(),
+        "vehicle" => item.get("vehicle_pk").cloned(),
+        _ => None,
     }
-    let (_, attribute) = REPEATED.iter().find(|(name, _)| *name == member)?;
-    item.get(*attribute).cloned()
 }
 
 /// Puts back the members of the object that are not stored because other attributes of its item have them.
 pub(super) fn restore(item: &mut Item) {
-    let names = REPEATED.iter().map(|(name, _)| *name).chain(["id"]);
-    let found = names.filter_map(|name| Some((name.to_owned(), repeated(name, item)?)));
-    let found: Vec<(String, AttributeValue)> = found.collect();
+    let found = REPEATED.map(|name| Some((name.to_owned(), repeated(name, item)?)));
     if let Some(AttributeValue::M(object)) = item.get_mut("object") {
-        for (name, value) in found {
+        for (name, value) in found.into_iter().flatten() {
             object.entry(name).or_insert(value);
         }
     }
@@ -376,7 +372,6 @@ fn object_in<T: Record>(item: &mut Item) -> Result<T> {
 
 /// The attributes of a row that holds an object.
 const ATTRIBUTES: &[&str] = &[
-    keys::EVENT_TYPE,
     "events",
     "internal",
     layout::KEPT,
@@ -603,19 +598,28 @@ records! {
 
         /// Leaves out the counts of the last attempt that are 0.
         fn compact(object: &mut AttributeValue) {
-            if let Some(refused) = refusals(object) {
+            let Some(summary) = match_summary(object) else {
+                return;
+            };
+            if let Some(AttributeValue::M(refused)) = summary.get_mut("refused") {
                 refused.retain(|_, count| *count != n(0));
+                if refused.is_empty() {
+                    summary.remove("refused");
+                }
             }
         }
 
         fn complete(object: &mut AttributeValue) {
             let none = serde_dynamo::to_item(MatchRefusals::default());
-            if let (Some(refused), Ok(none)) = (refusals(object), none) {
-                let none: Item = none;
-                for (filter, zero) in none {
-                    refused.entry(filter).or_insert(zero);
-                }
+            let (Some(summary), Ok(none)) = (match_summary(object), none) else {
+                return;
+            };
+            let refused = summary.remove("refused");
+            let mut counts: Item = none;
+            if let Some(AttributeValue::M(refused)) = refused {
+                counts.extend(refused);
             }
+            summary.insert("refused".into(), AttributeValue::M(counts));
         }
     }
 
@@ -624,8 +628,40 @@ records! {
     Report {    }
 
     Event {
-        fn indexed(&self) -> Option<(&'static str, &str)> {
-            Some((keys::EVENT_TYPE, self.kind.as_str()))
+        fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a EventInternal) -> Key<'a> {
+            Self::locate(tenant, &self.id)
+        }
+
+        /// Events are listed as they lie in the table.
+        fn lists<'a>(&'a self, _: &'a Tenant, _: &'a EventInternal) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        /// Deflates the snapshot. What is pending is counted when the event is read.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(event) = object else {
+                return;
+            };
+            event.remove("pending_webhooks");
+            if let Some(data) = event.get_mut("data") {
+                let json = serde_dynamo::from_attribute_value::<_, Value>(data.clone());
+                let text = json.ok().map(|json| json.to_string());
+                let deflated = text.and_then(|text| deflated(text.as_bytes()).ok());
+                *data = deflated.unwrap_or_else(|| data.clone());
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            let AttributeValue::M(event) = object else {
+                return;
+            };
+            event.insert("pending_webhooks".into(), n(0));
+            if let Some(AttributeValue::B(bytes)) = event.get("data") {
+                let text = inflated(bytes).ok();
+                let json = text.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+                let data = json.and_then(|json| serde_dynamo::to_attribute_value(json).ok());
+                event.extend(data.map(|data| ("data".to_owned(), data)));
+            }
         }
 
         fn expires(&self) -> Option<Timestamp> {
@@ -730,17 +766,13 @@ records! {
     }
 }
 
-/// How many stations each filter refused in the last attempt to confirm a stored reservation.
-fn refusals(reservation: &mut AttributeValue) -> Option<&mut Item> {
-    let mut found = reservation;
-    for name in ["match_summary", "refused"] {
-        let AttributeValue::M(members) = found else {
-            return None;
-        };
-        found = members.get_mut(name)?;
-    }
-    match found {
-        AttributeValue::M(refused) => Some(refused),
+/// The result of the last attempt to confirm a stored reservation.
+fn match_summary(reservation: &mut AttributeValue) -> Option<&mut Item> {
+    let AttributeValue::M(members) = reservation else {
+        return None;
+    };
+    match members.get_mut("match_summary")? {
+        AttributeValue::M(summary) => Some(summary),
         _ => None,
     }
 }
@@ -761,7 +793,6 @@ impl ById for ChargeCard {}
 impl ById for ChargingSession {}
 impl ById for Driver {}
 impl ById for Estimation {}
-impl ById for Event {}
 impl ById for Fleet {}
 impl ById for Invoice {}
 impl ById for PaymentMethod {}
@@ -776,6 +807,12 @@ impl ById for WebhookEndpoint {}
 impl ById for Account {
     fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {
         Key::Account { id }
+    }
+}
+
+impl ById for Event {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Event { tenant, id }
     }
 }
 
@@ -830,9 +867,10 @@ mod tests {
         let tenant = "acct_00000000000000000000000000000001#test";
         let id = "flt_00000000000000000000000000000003";
         let mut object = serde_json::to_value(fleet()).unwrap();
-        // Null members are left out, and so is the id, which is in the key. A whole number is one.
-        object.as_object_mut().unwrap().remove("phone");
-        object.as_object_mut().unwrap().remove("id");
+        // Null members are left out, and so are id and kind, which are in the key. A whole number is one.
+        for absent in ["phone", "id", "object"] {
+            object.as_object_mut().unwrap().remove(absent);
+        }
         object["total_energy_consumed_kwh"] = json!(0);
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
             "schema": 1, "version": 1, "events": ["fleet.created"], "object": object, "internal": {},

@@ -95,6 +95,7 @@ impl Object for Reservation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationInternal {
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
+    #[serde(default = "usual_plug", skip_serializing_if = "is_usual_plug")]
     pub charging_standard: ConnectorType,
     /// The vehicle's fleet.
     pub fleet: Option<Id>,
@@ -103,10 +104,19 @@ pub struct ReservationInternal {
     pub invoice: Option<Id>,
 }
 
+/// The plug that need not be stored.
+fn usual_plug() -> ConnectorType {
+    ConnectorType::Type2
+}
+
+fn is_usual_plug(plug: &ConnectorType) -> bool {
+    *plug == usual_plug()
+}
+
 impl Default for ReservationInternal {
     fn default() -> Self {
         Self {
-            charging_standard: ConnectorType::Type2,
+            charging_standard: usual_plug(),
             fleet: None,
             invoice: None,
         }
