@@ -35,7 +35,7 @@ pub struct Line {
     pub calls: f64,
     pub reads: f64,
     pub writes: f64,
-    /// Messages sent, and schedules set.
+    /// Messages sent, and schedules that have fired.
     pub queued: f64,
     pub scheduled: f64,
 }
@@ -117,7 +117,7 @@ impl Line {
                 0.0
             },
             lambda: runs * (price::INVOCATION + seconds * MEMORY * price::GIGABYTE_SECOND),
-            // A schedule sends a message as well.
+            // A schedule that fires sends a message as well.
             queues: (self.queued + self.scheduled) * price::MESSAGE,
             scheduler: self.scheduled * price::SCHEDULE,
             logs: runs * LOG * price::LOG_BYTE,

@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
 use kernel::{Id, Kind};
 use ocpi::object::Module;
-use serde_json::{Value, json};
-use table::client;
+use serde_json::{Map, Value, json};
 use table::layout::VERSION;
+use table::{Item, client, keys};
 
 use crate::platform::{Connected, cdr_of, fixture, session_of};
 use crate::samples::one_of_each;
@@ -16,6 +21,9 @@ use crate::{Receiver, SLACK, TestApp, fleet, with};
 
 /// The folder of the versions, relative to the repository.
 const FOLDER: &str = "tests/golden";
+
+/// The member of a deflated value in JSON.
+pub const DEFLATED: &str = "deflated";
 
 const START_SESSION: &str = "/2.2.1/commands/START_SESSION";
 
@@ -40,7 +48,7 @@ pub fn recorded(version: u32) -> BTreeMap<String, Value> {
     let rows = files.map(|path| {
         let name = path.file_stem().and_then(|name| name.to_str());
         let text = std::fs::read(&path).expect("a row");
-        let row = serde_json::from_slice(&text).expect("JSON");
+        let row: Value = serde_json::from_slice(&text).expect("JSON");
         (name.expect("a name").to_owned(), row)
     });
     rows.collect()
@@ -61,7 +69,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A row of each kind as the service writes it now: of those of a kind the first by its key, which is the oldest object.
+/// A row of each kind as the service writes it now: of those of a kind the first by its id, which is the oldest object.
 ///
 /// # Panics
 /// The service fails.
@@ -176,21 +184,75 @@ async fn adjust_session(app: &TestApp, network: &Connected) {
 ///
 /// # Panics
 /// The table cannot be read.
-async fn all_rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
+pub async fn all_rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
     let pages = table(app).scan().table_name(&app.running().table);
     let mut pages = pages.into_paginator().items().send();
     let mut all = BTreeMap::new();
     while let Some(item) = pages.next().await {
-        let row: Value = serde_dynamo::from_item(item.expect("a row")).expect("JSON");
+        let row = to_json(&AttributeValue::M(item.expect("a row")));
         let key = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
         all.insert((key("pk"), key("sk")), row);
     }
     all
 }
 
+/// An attribute as JSON. Binary values are deflated JSON: they are shown inflated, as the only member of an object.
+///
+/// # Panics
+/// It is none that the service writes.
+pub fn to_json(value: &AttributeValue) -> Value {
+    match value {
+        AttributeValue::B(bytes) => {
+            let inflated = DeflateDecoder::new(bytes.as_ref());
+            let inflated: Value = serde_json::from_reader(inflated).expect("JSON");
+            json!({DEFLATED: inflated})
+        }
+        AttributeValue::L(values) => values.iter().map(to_json).collect(),
+        AttributeValue::M(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, one)| (name.clone(), to_json(one)));
+            Value::Object(members.collect())
+        }
+        other => serde_dynamo::from_attribute_value(other.clone()).expect("JSON"),
+    }
+}
+
+/// The attribute that [`to_json`] shows so.
+fn to_attribute(value: &Value) -> AttributeValue {
+    match value {
+        Value::Object(members) => match members.get(DEFLATED) {
+            Some(inflated) => {
+                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+                serde_json::to_writer(&mut encoder, inflated).expect("a text");
+                AttributeValue::B(Blob::new(encoder.finish().expect("bytes")))
+            }
+            None => AttributeValue::M(members_of(members)),
+        },
+        Value::Array(values) => AttributeValue::L(values.iter().map(to_attribute).collect()),
+        other => serde_dynamo::to_attribute_value(other).expect("an attribute"),
+    }
+}
+
+fn members_of(members: &Map<String, Value>) -> Item {
+    let members = members.iter();
+    members
+        .map(|(name, one)| (name.clone(), to_attribute(one)))
+        .collect()
+}
+
+/// The item of a recorded row.
+///
+/// # Panics
+/// It is none.
+pub fn item_of(row: &Value) -> Item {
+    members_of(row.as_object().expect("a row"))
+}
+
 /// The first row of each kind.
 fn kinds(all: BTreeMap<(String, String), Value>) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|(key, row)| (id_of(row), key.clone()));
     for ((pk, sk), row) in all {
         rows.entry(kind_of(&pk, &sk)).or_insert(row);
     }
@@ -216,10 +278,16 @@ pub fn kind_of(pk: &str, sk: &str) -> String {
     kind.join("-")
 }
 
+/// The id of the object in a row, which is in its key if the object does not have it.
+pub fn id_of(row: &Value) -> Option<Id> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let stored = row["object"]["id"].as_str().map(Id::from);
+    stored.or_else(|| keys::id_of(&text(&row["pk"]), &text(&row["sk"])))
+}
+
 /// Whether a kind is that of a tenant's object, which an export shows.
 pub fn is_object(row: &Value) -> bool {
-    let id = row["object"]["id"].as_str().map(Id::from);
-    let own = id.as_ref().and_then(Id::kind);
+    let own = id_of(row).filter(|_| row["object"].is_object());
     let of_tenant = row["pk"]
         .as_str()
         .is_some_and(|pk| pk.contains(Kind::Account.prefix()));

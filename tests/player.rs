@@ -36,7 +36,7 @@ struct Posted {
     schedule: Option<String>,
 }
 
-/// Messages on their way, and how many were sent.
+/// Messages on their way, how many were sent, and how many schedules have fired.
 #[derive(Default)]
 struct Mail {
     posted: Vec<Posted>,
@@ -75,7 +75,6 @@ impl Schedules for Post {
         message: &'a Message,
     ) -> BoxFuture<'a, Result<()>> {
         let mut mail = self.0.lock().expect("the mail");
-        mail.scheduled += 1;
         mail.posted
             .retain(|one| one.schedule.as_deref() != Some(name));
         mail.posted.push(Posted {
@@ -102,7 +101,7 @@ pub struct Taken {
     pub calls: usize,
     pub reads: f64,
     pub writes: f64,
-    /// Messages sent to queues, and schedules set.
+    /// Messages sent to queues, and schedules that have fired for it: one that is deleted before its moment costs nothing.
     pub queued: usize,
     pub scheduled: usize,
 }
@@ -188,7 +187,7 @@ impl Player {
     /// Remembers the account of a change.
     async fn remember_account(&self, change: &StreamRecord) {
         let (pk, _) = change.key();
-        if let (Some(store), Some((tenant, _))) = (&self.unmetered, keys::parse_object(pk)) {
+        if let (Some(store), Some(tenant)) = (&self.unmetered, keys::tenant_of(pk)) {
             let known = self.app.edge.keys.version(store, &tenant, self.app.now());
             known.await.expect("an account");
         }
@@ -264,7 +263,11 @@ impl Player {
                 relayed.expect("a change is relayed");
                 self.note("relay-stream");
             }
-            for message in due {
+            for Posted {
+                message, schedule, ..
+            } in due
+            {
+                self.mail.lock().expect("the mail").scheduled += usize::from(schedule.is_some());
                 self.remember_endpoint(&message).await;
                 let done = work(&self.app, &message).await;
                 done.expect("a message is worked on");
@@ -289,14 +292,14 @@ impl Player {
         mail.posted.iter().map(|one| one.arrives).min()
     }
 
-    fn take_due(&self) -> Vec<Message> {
+    fn take_due(&self) -> Vec<Posted> {
         let now = self.clock.now();
         let mut mail = self.mail.lock().expect("the mail");
         let (mut due, later): (Vec<_>, Vec<_>) =
             mail.posted.drain(..).partition(|one| one.arrives <= now);
         mail.posted = later;
         due.sort_by_key(|one| one.arrives);
-        due.into_iter().map(|one| one.message).collect()
+        due
     }
 
     fn note(&mut self, function: &'static str) {

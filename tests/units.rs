@@ -295,6 +295,7 @@ fn size_of(value: &AttributeValue) -> usize {
             let digits = number.trim_start_matches('-').replace('.', "");
             digits.trim_matches('0').len().div_ceil(2) + 1 + usize::from(number.starts_with('-'))
         }
+        AttributeValue::B(bytes) => bytes.len(),
         AttributeValue::L(values) => 3 + values.iter().map(|one| 1 + size_of(one)).sum::<usize>(),
         AttributeValue::M(members) => {
             let members = members.iter();

@@ -18,8 +18,9 @@ use table::layout::{Layout, VERSION};
 use table::list::PageRequest;
 use table::networks::operators;
 use table::scan::Pass;
-use table::{Item, Store, keys};
-use tests::golden::{is_object, recorded, table, written};
+use table::{Store, keys};
+use tests::golden::{DEFLATED, id_of, is_object, item_of, recorded, table, written};
+use tests::units::size;
 use tests::{TestApp, driver};
 
 /// What a row is made of: its attributes, and the members of its object.
@@ -48,6 +49,17 @@ fn plain(value: &Value) -> Value {
     }
 }
 
+/// Whether an object shows what is stored: besides that it may show defaults, which are not stored.
+fn holds(shown: &Value, stored: &Value) -> bool {
+    match stored {
+        Value::Object(members) if members.contains_key(DEFLATED) => {
+            holds(shown, &members[DEFLATED])
+        }
+        Value::Object(members) => members.iter().all(|(name, one)| holds(&shown[name], one)),
+        stored => plain(shown) == plain(stored),
+    }
+}
+
 #[tokio::test]
 async fn rows_are_written_as_the_recorded_ones_of_this_version() {
     let (golden, written) = (recorded(VERSION), written().await);
@@ -68,6 +80,16 @@ async fn rows_are_written_as_the_recorded_ones_of_this_version() {
     }
 }
 
+#[test]
+fn what_each_reservation_writes_stays_below_a_kilobyte() {
+    let golden = recorded(VERSION);
+    for name in ["event", "idem", "reservation"] {
+        let name = format!("account-mode-{name}");
+        let bytes = size(&item_of(&golden[&name]).into());
+        assert!(bytes < 1024, "{name} has {bytes} bytes");
+    }
+}
+
 #[tokio::test]
 async fn objects_of_every_version_are_read() {
     for version in 1..=VERSION {
@@ -79,9 +101,11 @@ async fn objects_of_every_version_are_read() {
                 row["schema"].as_u64().unwrap_or(version.into()),
                 u64::from(version)
             );
-            let item: Item = serde_dynamo::to_item(row).expect("an item");
             let put = client.put_item().table_name(&app.running().table);
-            put.set_item(Some(item)).send().await.expect("a row");
+            put.set_item(Some(item_of(row)))
+                .send()
+                .await
+                .expect("a row");
         }
         let objects: Vec<&Value> = golden.values().filter(|row| is_object(row)).collect();
         assert!(objects.len() > 10);
@@ -106,8 +130,8 @@ async fn objects_of_every_version_are_read() {
             }
         }
         for row in objects {
-            let (id, stored) = (&row["object"]["id"], row["object"].as_object());
-            let shown = read.iter().find(|object| object["id"] == *id);
+            let (id, stored) = (id_of(row).expect("an id"), row["object"].as_object());
+            let shown = read.iter().find(|object| object["id"] == id.as_str());
             let shown = shown.unwrap_or_else(|| panic!("version {version}: {row:#}"));
             for (name, value) in stored.into_iter().flatten() {
                 // What a state has besides its status is shown in members of its own.
@@ -115,10 +139,10 @@ async fn objects_of_every_version_are_read() {
                     "state" => ("status", &value["status"]),
                     name => (name, value),
                 };
-                assert_eq!(
-                    shown.get(name).map(plain),
-                    Some(plain(value)),
-                    "version {version}: {name} of {id}"
+                assert!(
+                    holds(&shown[name], value),
+                    "version {version}: {name} of {id}: {} and not {value}",
+                    shown[name]
                 );
             }
         }
@@ -233,9 +257,11 @@ async fn rows_of_networks_of_every_version_are_read() {
         let app = TestApp::start().await;
         let (golden, client) = (recorded(version), table(&app));
         for row in golden.values() {
-            let item: Item = serde_dynamo::to_item(row).expect("an item");
             let put = client.put_item().table_name(&app.running().table);
-            put.set_item(Some(item)).send().await.expect("a row");
+            put.set_item(Some(item_of(row)))
+                .send()
+                .await
+                .expect("a row");
         }
         let (store, mode) = (&app.app().store, Mode::Test);
         let mut read = BTreeSet::new();
@@ -246,7 +272,7 @@ async fn rows_of_networks_of_every_version_are_read() {
                 if sk == "#" {
                     let networks = store.networks(mode).await.expect("networks");
                     let shown = serde_json::to_value(&networks[0].object).expect("JSON");
-                    assert_eq!(plain(&shown), plain(&row["object"]), "{name}");
+                    assert!(holds(&shown, &row["object"]), "{name}: {shown}");
                 } else if sk == "PULL" {
                     let pull = store.pull(mode, &network).await.expect("a pull");
                     let shown = serde_json::to_value(pull).expect("JSON");
@@ -305,9 +331,11 @@ async fn rows_of_networks_of_every_version_are_read() {
                 assert_eq!(shown["name"], row["object"]["name"], "{name}");
             } else if sk.starts_with(Kind::LineItem.prefix()) {
                 let (tenant, id) = keys::parse_object(pk).expect("an invoice");
-                let invoice = golden["account-mode-invoice"]["object"].clone();
+                let mut invoice = golden["account-mode-invoice"]["object"].clone();
+                invoice["id"] = json!(id);
+                invoice["object"] = json!(Kind::Invoice);
                 let mut invoice: Invoice = serde_json::from_value(invoice).expect("an invoice");
-                (invoice.id, invoice.line_items_has_more) = (id, true);
+                invoice.line_items_has_more = true;
                 let page = PageRequest::first(10);
                 let lines = store.lines(&tenant, &invoice, &page).await.expect("lines");
                 let ids: Vec<&str> = lines.rows.iter().map(|line| line.id.as_str()).collect();

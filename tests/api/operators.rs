@@ -12,6 +12,7 @@ use kernel::origin::Mode;
 use ocpi::network::Network;
 use serde_json::{Value, json};
 use table::networks::operators;
+use tests::golden::all_rows;
 use tests::platform::Connected;
 use tests::samples::one_of_each;
 use tests::{Client, TestApp, fleet};
@@ -20,25 +21,9 @@ use web::Method;
 /// How long an account must have been closed before it is erased, in seconds.
 const CLOSED_FOR: u32 = 300;
 
-/// Every row of the table as JSON, by its key.
-async fn rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
-    let mut settings = aws_sdk_dynamodb::config::Builder::from(&functions::aws::config());
-    settings.set_endpoint_url(Some(app.running().store_url.clone()));
-    let client = aws_sdk_dynamodb::Client::from_conf(settings.build());
-    let pages = client.scan().table_name(&app.running().table);
-    let items = pages.into_paginator().items().send();
-    let items: Vec<_> = items.try_collect().await.expect("the rows");
-    let rows = items.into_iter().map(|item| {
-        let row: Value = serde_dynamo::from_item(item).expect("JSON");
-        let text = |name: &str| row[name].as_str().expect("a key").to_owned();
-        ((text("pk"), text("sk")), row)
-    });
-    rows.collect()
-}
-
 /// The rows that contain one of these texts, in their keys or anywhere else.
 async fn rows_with(app: &TestApp, texts: &BTreeSet<String>) -> Vec<String> {
-    let rows = rows(app).await;
+    let rows = all_rows(app).await;
     let rows = rows.values().map(Value::to_string);
     rows.filter(|row| texts.iter().any(|text| row.contains(text.as_str())))
         .collect()
@@ -123,7 +108,7 @@ async fn after_an_erasure_no_row_file_or_schedule_of_the_account_or_its_children
         .expect_err("too early");
     assert!(refused.contains("closed for five minutes"), "{refused}");
     app.advance(CLOSED_FOR).await;
-    let before = rows(&app).await;
+    let before = all_rows(&app).await;
     let refused = erase_in_steps(&app, &id, 1_000)
         .await
         .expect_err("open objects");
@@ -132,7 +117,7 @@ async fn after_an_erasure_no_row_file_or_schedule_of_the_account_or_its_children
         assert!(refused.contains(&open), "{refused}");
     }
     assert_eq!(
-        rows(&app).await,
+        all_rows(&app).await,
         before,
         "a refused erasure changes nothing"
     );
@@ -152,7 +137,7 @@ async fn after_an_erasure_no_row_file_or_schedule_of_the_account_or_its_children
     );
     app.set_account_status(&id, "closed").await;
     app.advance(CLOSED_FOR).await;
-    let stays = rows(&app).await;
+    let stays = all_rows(&app).await;
     let names_none = |row: &Value| {
         let text = row.to_string();
         !traces.iter().any(|trace| text.contains(trace.as_str()))
@@ -180,7 +165,7 @@ async fn after_an_erasure_no_row_file_or_schedule_of_the_account_or_its_children
         .collect();
     assert_eq!(scheduled, Vec::<&String>::new());
     // Nothing else is gone.
-    let left = rows(&app).await;
+    let left = all_rows(&app).await;
     for (key, row) in stays.iter().filter(|(_, row)| names_none(row)) {
         assert!(left.contains_key(key), "{row} is gone");
     }
@@ -438,7 +423,7 @@ async fn secrets_are_encrypted_anew_and_the_old_key_is_not_needed_any_more() {
             .map(|(at, _)| texts[at + 5..at + 13].to_owned());
         keys.collect()
     };
-    let before = rows(&app).await;
+    let before = all_rows(&app).await;
     assert_eq!(encrypted_with(&before).len(), 1);
     let mut cursor = Value::Null;
     let done = loop {
@@ -456,7 +441,7 @@ async fn secrets_are_encrypted_anew_and_the_old_key_is_not_needed_any_more() {
     };
     assert_eq!((done.done.changed, done.done.overtaken), (2, 0), "{done:?}");
     assert!(done.done.unreadable.is_empty());
-    let after = rows(&app).await;
+    let after = all_rows(&app).await;
     assert_eq!(encrypted_with(&after).len(), 1);
     assert_ne!(encrypted_with(&after), encrypted_with(&before));
     let again = reencrypt::handle(&both, reencrypt::Reencrypt::default()).await;
@@ -486,7 +471,7 @@ async fn secrets_are_encrypted_anew_and_the_old_key_is_not_needed_any_more() {
         "{unreadable:?}"
     );
     assert_eq!(
-        rows(&app).await,
+        all_rows(&app).await,
         after,
         "what cannot be read is left as it is"
     );

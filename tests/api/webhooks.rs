@@ -7,8 +7,7 @@ use functions::webhooks::deliver::DeliverWebhook;
 use kernel::{Id, Mode, Timestamp};
 use models::ports::Clock as _;
 use serde_json::{Value, json};
-use table::client;
-use tests::{Client, Receiver, SLACK, TestApp, TestResponse, fleet, header, hmac, verify};
+use tests::{Client, Receiver, TestApp, TestResponse, fleet, header, hmac, verify};
 
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
     let body = json!({"url": receiver.url, "enabled_events": events});
@@ -523,16 +522,7 @@ async fn an_event_is_delivered_once_more_on_request() {
 
 /// Every row of the table, as text.
 async fn all_rows(app: &TestApp) -> String {
-    let mut settings = client::tuned(&functions::aws::config(), SLACK);
-    settings.set_endpoint_url(Some(app.running().store_url.clone()));
-    let table = aws_sdk_dynamodb::Client::from_conf(settings.build());
-    let scan = table.scan().table_name(&app.running().table);
-    let rows = scan
-        .into_paginator()
-        .items()
-        .send()
-        .collect::<Result<Vec<_>, _>>();
-    format!("{:?}", rows.await.expect("the rows"))
+    format!("{:?}", tests::golden::all_rows(app).await)
 }
 
 /// A request with an idempotency key.

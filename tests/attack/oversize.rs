@@ -300,7 +300,7 @@ fn row(
     let tenant = app.alice.tenant();
     let id = Id::new(kind, app.now());
     let json = json!({"pk": format!("{}#test#{id}", tenant.account), "sk": "#", "version": 1, "written": app.now(),
-        "events": [event], "object": object, "internal": null});
+        "events": [event], "object": object});
     serde_dynamo::to_item(json).expect("a row")
 }
 

@@ -369,7 +369,7 @@ impl Hot {
         match (self.place.as_str(), self.pattern.as_str()) {
             ("next_action", _) => "`NEXT_ACTION_PARTITIONS` in `shared/table/src/keys.rs`",
             ("cell", _) => "`REGION` in `shared/models/src/charging/cells.rs`",
-            ("ids", pattern) if pattern.contains("#event#") => {
+            ("table", pattern) if pattern.contains("#event#") => {
                 "`EVENT_SHARDS` in `shared/table/src/keys.rs`"
             }
             ("table", pattern) if pattern.contains("<webhook_endpoint>#") => {

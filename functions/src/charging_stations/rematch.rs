@@ -6,35 +6,25 @@ use kernel::error::Result;
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Origin, Tenant};
 use models::charging::calendar::CalendarOwner;
-use models::charging_station::{ChargingStation, Connector, StationInternal};
+use models::charging_station::{ChargingStation, Connector};
 use models::reservation::Reservation;
 use models::stored::Stored;
-use serde_dynamo::Item;
+use table::row::decode;
 
-use crate::stream::record::{StreamRecord, read};
+use crate::stream::record::StreamRecord;
 
 /// Requests a rematch of the reservations whose connectors are now out of order or no longer published.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
 pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) -> Result<()> {
-    let station = |item: &Option<Item>| -> Result<Option<ChargingStation>> {
-        match item {
-            Some(item) => read(item, "object"),
-            None => Ok(None),
-        }
-    };
-    let is_published = |item: &Option<Item>| -> Result<bool> {
-        let internal: Option<Option<StationInternal>> = match item {
-            Some(item) => read(item, "internal")?,
-            None => None,
-        };
-        Ok(internal.flatten().unwrap_or_default().published)
-    };
-    let withdrawn = is_published(&record.old)? && !is_published(&record.new)?;
-    let (Some(old), Some(new)) = (station(&record.old)?, station(&record.new)?) else {
+    let (Some(old), Some(new)) = (&record.old, &record.new) else {
         return Ok(());
     };
+    let old = decode::<ChargingStation>(old.clone())?;
+    let new = decode::<ChargingStation>(new.clone())?;
+    let withdrawn = old.internal.published && !new.internal.published;
+    let (old, new) = (old.object, new.object);
     let is_lost =
         |one: &&Connector| old.is_reservable(&one.id) && (withdrawn || !new.is_reservable(&one.id));
     let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();

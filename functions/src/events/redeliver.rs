@@ -25,7 +25,7 @@ pub async fn handle(
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Event>, Error> {
     let tenant = context.tenant();
-    let (mut row, before) = app.store.event_with_deliveries(tenant, &id, true).await?;
+    let (mut row, before) = app.store.event_with_deliveries(tenant, &id).await?;
     context.key.require_read(row.object.kind.subject())?;
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let wanting = endpoints

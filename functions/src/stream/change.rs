@@ -15,10 +15,10 @@ use models::event::{Cause, Event, EventInternal, EventRequest, EventType};
 use models::ports::{Message, schedule_name};
 use models::stored::Stored;
 use serde_dynamo::Item;
-use table::row::{Record, decode};
+use table::row::{Record, decode, written};
 
 use super::actions;
-use super::record::{read, text};
+use super::record::read;
 use crate::webhooks::plan::deliveries_of;
 
 /// An object before and after a write.
@@ -151,10 +151,9 @@ async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> 
     }
     let shown = |stored: &Stored<T>| serde_json::to_value(&stored.object).map_err(Error::internal);
     let (object, previous) = (shown(after)?, before.map(shown).transpose()?);
-    let written = text(item, "written").and_then(|text| Timestamp::parse(text).ok());
     let cause = Cause {
         request: read::<EventRequest>(item, "request")?,
-        at: written.unwrap_or(now),
+        at: written(item).unwrap_or(now),
         version: app.edge.keys.version(&app.store, tenant, now).await?,
     };
     for kind in events {

@@ -79,8 +79,7 @@ async fn fail(app: &App, change: &StreamRecord, error: &Error) -> Result<()> {
     let item = change.new.as_ref().or(change.old.as_ref());
     let attribute = |name| item.and_then(|item| text(item, name)).unwrap_or_default();
     let (pk, sk) = (attribute("pk"), attribute("sk"));
-    let object = keys::parse_object(pk).map(|(_, id)| id);
-    let object = object.or_else(|| keys::parse_station(pk).map(|(_, id)| id));
+    let object = keys::id_of(pk, sk);
     let failed = FailedChange {
         object,
         pk: pk.to_owned(),
@@ -100,7 +99,7 @@ async fn fail(app: &App, change: &StreamRecord, error: &Error) -> Result<()> {
 async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
     let (pk, sk) = record.key();
     let (before, after) = (record.old.as_ref(), record.new.as_ref());
-    if let Some((tenant, id)) = keys::parse_object(pk) {
+    if let Some((tenant, id)) = keys::parse_object(pk).or_else(|| keys::parse_event(pk, sk)) {
         if id.is(Kind::Event) {
             return plan::on_change(app, &tenant, &id, record).await;
         }

@@ -1,6 +1,6 @@
 //! Deliveries of events.
 //!
-//! An event is written once. How far its delivery to an endpoint has come is a row of its own in the event's item collection, so
+//! An event is written once. How far its delivery to an endpoint has come is a row of its own, so
 //! that endpoints do not contend for one row. The relay creates these rows; each is `Waiting` for its next attempt until a worker
 //! claims the attempt by a conditional write, and `Delivered` or `GivenUp` in the end. A claim holds until a moment in the row:
 //! when the worker dies, the attempt may be claimed again after it. `next_at`, by which the sweeper finds the row, is not moved by a
@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::{AttributeValue, Update};
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 
 use super::keys::{self, Key, Partition};
 use super::list::{Cursor, Page, PageRequest};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
-use kernel::error::{Error, ErrorClass, Result};
+use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Origin, Tenant};
 use kernel::time::Timestamp;
@@ -76,11 +76,13 @@ impl Store {
     /// # Errors
     /// `event_not_found`; `Unavailable` if DynamoDB cannot be reached.
     pub async fn event(&self, tenant: &Tenant, id: &Id) -> Result<Stored<Event>> {
-        let (event, _) = self.event_with_deliveries(tenant, id, false).await?;
+        let mut events = [self.get::<Event>(tenant, id).await?];
+        self.count_pending(tenant, &mut events).await?;
+        let [event] = events;
         Ok(event)
     }
 
-    /// Reads an event and its deliveries.
+    /// Reads an event and its deliveries, to decide on them.
     ///
     /// # Errors
     /// `event_not_found`; `Unavailable` if DynamoDB cannot be reached.
@@ -88,37 +90,30 @@ impl Store {
         &self,
         tenant: &Tenant,
         id: &Id,
-        consistent: bool,
     ) -> Result<(Stored<Event>, Deliveries)> {
-        if !id.is(Kind::Event) {
-            return Err(Error::not_found(Kind::Event));
-        }
-        let (pk, alone) = Key::Object { tenant, id }.pair();
+        try_join(
+            self.load::<Event>(tenant, id),
+            self.deliveries_of(tenant, id),
+        )
+        .await
+    }
+
+    async fn deliveries_of(&self, tenant: &Tenant, event: &Id) -> Result<Deliveries> {
         let pages = self.client.query().table_name(&self.table);
         let items: Vec<Item> = pages
             .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(pk))
-            .consistent_read(consistent)
+            .expression_attribute_values(":pk", s(keys::deliveries_partition(tenant, event)))
+            .consistent_read(true)
             .into_paginator()
             .items()
             .send()
             .try_collect()
             .await
             .map_err(client::failure)?;
-        let (mut event, mut deliveries) = (None, Deliveries::new());
-        for item in items {
-            let sk = string(&item, "sk");
-            if sk == alone {
-                event = Some(row::from_item::<Event>(item)?);
-            } else {
-                deliveries.insert(Id::from(sk), read_delivery(&item)?);
-            }
-        }
-        let mut event = event.ok_or_else(|| Error::not_found(Kind::Event))?;
-        event.object.pending_webhooks = pending(&event, |endpoint| {
-            deliveries.get(endpoint).is_none_or(Delivery::is_open)
-        });
-        Ok((event, deliveries))
+        let deliveries = items.iter();
+        deliveries
+            .map(|item| Ok((Id::from(string(item, "sk")), read_delivery(item)?)))
+            .collect()
     }
 
     /// Counts the open deliveries of events that were read without them.
@@ -220,7 +215,7 @@ impl Store {
         version: &str,
     ) -> Result<()> {
         self.add_deliveries(origin, event, deliveries).await?;
-        let key = key_item(Key::Object {
+        let key = key_item(Key::Event {
             tenant: &origin.tenant,
             id: event,
         });
@@ -233,15 +228,14 @@ impl Store {
             .update_expression(
                 "SET #internal.endpoints = :endpoints, #object.api_version = :version REMOVE next_pk, next_at",
             )
-            .condition_expression("attribute_type(#internal.endpoints, :null)")
+            .condition_expression("attribute_not_exists(#internal.endpoints)")
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_names("#object", "object")
             .expression_attribute_values(
                 ":endpoints",
                 serde_dynamo::to_attribute_value(endpoints).map_err(Error::internal)?,
             )
-            .expression_attribute_values(":version", s(version))
-            .expression_attribute_values(":null", s("NULL"));
+            .expression_attribute_values(":version", s(version));
         match call.send().await {
             Ok(_) => Ok(()),
             Err(SdkError::ServiceError(failure))
@@ -300,12 +294,8 @@ impl Store {
             }
             Err(error) => return Err(client::failure(error)),
         }
-        match self.event_with_deliveries(tenant, event, true).await {
-            Ok((event, _)) => Ok(Some(event)),
-            // The event has expired.
-            Err(error) if error.class() == ErrorClass::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        // None if the event has expired.
+        self.find(tenant, event).await
     }
 
     /// Records the outcome of a claimed attempt. A delivery that another instance has taken over stays as it is.
@@ -507,27 +497,22 @@ impl UnitOfWork<'_> {
         if endpoints.len() == known.len() && event.internal.endpoints.is_some() {
             return Ok(());
         }
-        let list = |ids| serde_dynamo::to_attribute_value(ids).map_err(Error::internal);
+        let list = |ids: Vec<&Id>| serde_dynamo::to_attribute_value(ids).map_err(Error::internal);
         let update = Update::builder()
             .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Object {
+            .set_key(Some(key_item(Key::Event {
                 tenant: &self.origin.tenant,
                 id: event.object.id(),
             })))
             .update_expression("SET #internal.endpoints = :endpoints REMOVE next_pk, next_at")
-            .condition_expression("#internal.endpoints = :read")
             .expression_attribute_names("#internal", "internal")
-            .expression_attribute_values(":endpoints", list(Some(endpoints))?)
-            .expression_attribute_values(
-                ":read",
-                list(
-                    event
-                        .internal
-                        .endpoints
-                        .as_ref()
-                        .map(|ids| ids.iter().collect()),
-                )?,
-            );
+            .expression_attribute_values(":endpoints", list(endpoints)?);
+        let update = match &event.internal.endpoints {
+            None => update.condition_expression("attribute_not_exists(#internal.endpoints)"),
+            Some(read) => update
+                .condition_expression("#internal.endpoints = :read")
+                .expression_attribute_values(":read", list(read.iter().collect())?),
+        };
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,

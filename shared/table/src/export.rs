@@ -1,7 +1,5 @@
 //! The objects of an account as an export has them.
 
-use std::collections::HashMap;
-
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
 
@@ -78,6 +76,9 @@ fn object_of(tenant: &Tenant, item: Item) -> Result<Option<Value>> {
 
 /// The kind of the object in a row.
 fn kind_of(item: &Item) -> Option<Kind> {
-    let object: &HashMap<String, AttributeValue> = item.get("object")?.as_m().ok()?;
-    Id::from(object.get("id")?.as_s().ok()?.as_str()).kind()
+    let object = item.get("object")?.as_m().ok()?;
+    let stored = object.get("id").and_then(|id| id.as_s().ok());
+    let id = stored.map(|id| Id::from(id.as_str()));
+    id.or_else(|| keys::id_of(string(item, "pk"), string(item, "sk")))?
+        .kind()
 }

@@ -5,13 +5,18 @@
 //! pending transaction in place of an answer and in the same DynamoDB transaction as that. A repetition finds the transaction
 //! and finishes it. The record is settled with the answer in the DynamoDB transaction that ends the transaction.
 //!
+//! The body of the answer is deflated, so that most records stay below a kilobyte. One that shows a secret is encrypted instead.
+//!
 //! A record names the scopes that the first request has needed besides those of its route, which the edge checks always. It is
 //! shown only to keys that have these scopes, whatever the request would be refused with otherwise.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use aws_sdk_dynamodb::types::{Put, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, Put, ReturnValue, ReturnValuesOnConditionCheckFailure,
+};
 
+use super::deflate::{deflated, inflated};
 use super::keys::Key;
 use super::{Item, Store, client, n, new_item, number, s, string};
 use kernel::encryption::Encrypted;
@@ -188,17 +193,17 @@ impl Store {
         idempotency: &Idempotency,
         answer: &Response,
     ) -> Result<Item> {
-        let mut body =
-            String::from_utf8(answer.remembered.as_ref().unwrap_or(&answer.body).clone())
-                .map_err(Error::internal)?;
+        let body = answer.remembered.as_ref().unwrap_or(&answer.body);
         let mut item = bare_record(origin, idempotency);
-        if answer.confidential {
-            let context = string(&item, "pk");
-            let encrypted = self.encryption_keys.encrypt(context, &body)?;
-            body = encrypted.as_str().to_owned();
-        }
+        let stored = if answer.confidential {
+            let text = std::str::from_utf8(body).map_err(Error::internal)?;
+            let encrypted = self.encryption_keys.encrypt(string(&item, "pk"), text)?;
+            s(encrypted.as_str())
+        } else {
+            deflated(body)?
+        };
         item.insert("status".into(), n(answer.status));
-        item.insert("body".into(), s(body));
+        item.insert("body".into(), stored);
         Ok(item)
     }
 
@@ -223,19 +228,20 @@ impl Store {
         if item.contains_key(TRANSACTION) {
             return Ok(Recalled::Open(Id::from(string(item, TRANSACTION))));
         }
-        let stored = string(item, "body");
-        let encrypted = Encrypted::parse(stored);
-        let body = match &encrypted {
-            Some(encrypted) => {
+        let encrypted = Encrypted::parse(string(item, "body"));
+        let body = match (&encrypted, item.get("body")) {
+            (Some(encrypted), _) => {
                 let context = string(item, "pk");
-                self.encryption_keys.decrypt(context, encrypted)?
+                let text = self.encryption_keys.decrypt(context, encrypted)?;
+                text.into_bytes()
             }
-            None => stored.to_owned(),
+            (None, Some(AttributeValue::B(bytes))) => inflated(bytes)?,
+            _ => return Err(Error::internal("an idempotency record without a body")),
         };
         let status = u16::try_from(number(item, "status")).map_err(Error::internal)?;
         Ok(Recalled::Response(Response {
             status,
-            body: body.into_bytes(),
+            body,
             remembered: None,
             confidential: encrypted.is_some(),
             replayed: true,
@@ -245,6 +251,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scan::each_text;
     use super::*;
     use kernel::encryption::EncryptionKeys;
     use kernel::id::Resource;
@@ -285,8 +292,11 @@ mod tests {
                 replayed: false,
             };
             let item = store().record(&origin, &idempotency, &answer).unwrap();
-            let stored = string(&item, "body");
-            assert_eq!(stored.contains(r#"{"a": 1}"#), !confidential);
+            let mut is_legible = false;
+            each_text(&item["body"], &mut |text| {
+                is_legible |= text.contains(r#"{"a": 1}"#)
+            });
+            assert_eq!(is_legible, !confidential);
             assert_eq!(
                 store().replay(&item, &idempotency).unwrap(),
                 Response {

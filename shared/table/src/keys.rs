@@ -11,7 +11,7 @@
 //! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
-//! | event (outbox) | `<acct>#<mode>#<evt>` | `#` | `ids`: `<acct>#<mode>#event#<0 to 3>` by id; `next_action` until its deliveries are planned; `ttl` 30 days |
+//! | event (outbox) | `<acct>#<mode>#event#<0 to 3>` | `<evt>` | `next_action` until its deliveries are planned; `ttl` 30 days |
 //! | delivery of an event to an endpoint | `<acct>#<mode>#<evt>` | `<wh>` | `next_action` while it is open; `ttl` 30 days |
 //! | delivery attempt | `<acct>#<mode>#<wh>#<0 to 3>` | `<dlv>` | `ttl` 30 days |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
@@ -37,8 +37,9 @@
 //! | calendar of an EVSE | `<mode>#CAL#<chst>#<evse>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
-//! Only the index `list` holds whole rows: of kinds that are listed more often than they change. The other indexes hold keys, and `ids` the types of events, so
-//! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. Ids are unique among all
+//! Only the index `list` holds whole rows: of kinds that are listed more often than they change. The other indexes hold keys, so
+//! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. Events are listed as they lie in the
+//! table, without an index: the number in their partition key follows from the id. Ids are unique among all
 //! accounts and modes, so the indexes by driver, vehicle and payment method need no prefix; the keys that they lead to name the
 //! tenant.
 //!
@@ -58,6 +59,10 @@ use models::network::{ObjectId, Owner, PartyId};
 #[derive(Debug, Clone, Copy)]
 pub enum Key<'a> {
     Object {
+        tenant: &'a Tenant,
+        id: &'a Id,
+    },
+    Event {
         tenant: &'a Tenant,
         id: &'a Id,
     },
@@ -208,6 +213,11 @@ impl Key<'_> {
     pub fn pair(self) -> (String, String) {
         match self {
             Self::Object { tenant, id } => (of_tenant(tenant, id.as_str()), ALONE.into()),
+            Self::Event { tenant, id } => {
+                let kind = Kind::Event;
+                let events = Partition::Kind { tenant, kind };
+                (events.value_of(id), id.to_string())
+            }
             Self::Account { id } => (format!("ACCOUNT#{id}"), ALONE.into()),
             Self::ChildCount { account } => (format!("ACCOUNT#{account}"), CHILDREN.into()),
             Self::ApiKey { account, hash } => (format!("KEY#{account}#{hash}"), ALONE.into()),
@@ -226,7 +236,7 @@ impl Key<'_> {
                 tenant,
                 event,
                 endpoint,
-            } => (of_tenant(tenant, event.as_str()), endpoint.to_string()),
+            } => (deliveries_partition(tenant, event), endpoint.to_string()),
             Self::EndpointCount { tenant } => (of_tenant(tenant, "ENDPOINTS"), ALONE.into()),
             Self::DriverOfFleet {
                 tenant,
@@ -302,7 +312,7 @@ impl Key<'_> {
     }
 }
 
-/// One partition of an index, in the order of ids.
+/// One partition of an index, or of the table, in the order of ids.
 #[derive(Debug, Clone, Copy)]
 pub enum Partition<'a> {
     /// All objects of a kind.
@@ -344,8 +354,8 @@ pub enum Partition<'a> {
 }
 
 impl Partition<'_> {
-    /// The name of the index, the attribute that is its hash key, and the value of that, which is followed by a number where the
-    /// list is spread over several partitions.
+    /// The name of the index or [`TABLE`], the attribute that is its hash key, and the value of that, which is followed by a number where
+    /// the list is spread over several partitions.
     pub fn place(self) -> (&'static str, &'static str, String) {
         match self {
             Self::Kind { tenant, kind } => {
@@ -398,6 +408,11 @@ impl Partition<'_> {
         }
     }
 
+    /// Whether the list is spread over several partitions.
+    pub fn is_spread(self) -> bool {
+        self.shards() > 1
+    }
+
     /// The value of the hash key of an entry.
     pub fn value_of(self, id: &Id) -> String {
         let (_, _, value) = self.place();
@@ -430,9 +445,9 @@ pub const ATTEMPT_SHARDS: u8 = 4;
 /// The index of the list of all objects of a kind, and its hash key. Objects that change often are in one that holds keys alone.
 fn list_of(kind: Kind) -> (&'static str, &'static str) {
     match kind {
+        Kind::Event => (TABLE, "pk"),
         Kind::ChargingSession
         | Kind::ChargingStation
-        | Kind::Event
         | Kind::Invoice
         | Kind::Reservation
         | Kind::Transaction => ("ids", "ids_pk"),
@@ -445,21 +460,20 @@ pub fn is_list_of_keys(kind: Kind) -> bool {
     !holds_rows(list_of(kind).0)
 }
 
-/// The attribute with a member of the objects of a kind, if the index holds it besides its keys, so that a filter by this member reads no
-/// rows that it leaves out. Only members that never change are held: otherwise each change would write the entry again.
-pub fn indexed(index: &str, kind: Kind, member: &str) -> Option<&'static str> {
-    match (index, kind, member) {
-        ("ids", Kind::Event, "type") => Some(EVENT_TYPE),
-        _ => None,
-    }
-}
-
-/// The attribute with the type of an event.
-pub const EVENT_TYPE: &str = "event_type";
+/// In place of the name of an index, the table itself: a list of the rows of some of its partitions, by their sort keys.
+pub const TABLE: &str = "table";
 
 /// Whether an index holds whole rows.
 pub fn holds_rows(index: &str) -> bool {
-    index == "list"
+    matches!(index, "list" | TABLE)
+}
+
+/// The attribute that orders the entries of a list.
+pub fn order_in(index: &str) -> &'static str {
+    match index {
+        TABLE => "sk",
+        _ => "list_sk",
+    }
 }
 
 /// One of several partitions, by the text that is spread over them.
@@ -469,6 +483,11 @@ fn shard(text: &str, of: u8) -> u8 {
 
 fn numbered(value: &str, number: u8) -> String {
     format!("{value}#{number}")
+}
+
+/// The partition of the table with the deliveries of an event.
+pub fn deliveries_partition(tenant: &Tenant, event: &Id) -> String {
+    of_tenant(tenant, event.as_str())
 }
 
 /// One of the partitions of the table with the attempts to deliver to an endpoint.
@@ -491,16 +510,41 @@ fn of_fleet(tenant: &Tenant, fleet: &Id, kind: Kind) -> String {
     of_tenant(tenant, &format!("{fleet}#{}", kind.name()))
 }
 
+/// The tenant that a `pk` begins with, and the rest of it.
+fn parse_tenant(pk: &str) -> Option<(Tenant, &str)> {
+    let (account, rest) = pk.split_once('#')?;
+    let (mode, rest) = rest.split_once('#')?;
+    let account = Some(Id::from(account)).filter(|id| id.is(Kind::Account))?;
+    let mode = mode.parse().ok()?;
+    Some((Tenant { account, mode }, rest))
+}
+
+/// The tenant whose row it is, by its `pk`.
+pub fn tenant_of(pk: &str) -> Option<Tenant> {
+    parse_tenant(pk).map(|(tenant, _)| tenant)
+}
+
 /// The tenant and id of an object's `pk`, for rows that come without their content.
 pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
-    let mut parts = pk.split('#');
-    let (account, mode, id) = (
-        Id::from(parts.next()?),
-        parts.next()?.parse().ok()?,
-        Id::from(parts.next()?),
-    );
-    let valid = parts.next().is_none() && account.is(Kind::Account) && id.kind().is_some();
-    valid.then_some((Tenant { account, mode }, id))
+    let (tenant, id) = parse_tenant(pk)?;
+    let id = Id::from(id);
+    id.kind().is_some().then_some((tenant, id))
+}
+
+/// The tenant and id of the key of an event.
+pub fn parse_event(pk: &str, sk: &str) -> Option<(Tenant, Id)> {
+    let (tenant, id) = (tenant_of(pk)?, Id::from(sk));
+    id.is(Kind::Event).then_some((tenant, id))
+}
+
+/// The id that the key of an object's item ends with: its sort key, or the last part of the partition key where it is alone.
+pub fn id_of(pk: &str, sk: &str) -> Option<Id> {
+    let last = if sk == ALONE {
+        pk.rsplit('#').next()?
+    } else {
+        sk
+    };
+    Some(Id::from(last)).filter(|id| id.kind().is_some())
 }
 
 /// The account that a row belongs to, by its partition key: `<acct>#…`, `ACCOUNT#<acct>` or `KEY#<acct>#…`. None for rows that
@@ -650,6 +694,10 @@ mod tests {
                 tenant: &tenant,
                 id: &id,
             },
+            Key::Event {
+                tenant: &tenant,
+                id: &other,
+            },
             Key::Idempotency {
                 tenant: &tenant,
                 key: "k#1",
@@ -710,7 +758,9 @@ mod tests {
         let now = Timestamp::from_unix_millis(1_772_000_000_123);
         for number in 0..4_000 {
             let id = Id::derived(Kind::Event, now, &number.to_string());
-            let value = list.value_of(&id);
+            let (tenant, id) = (&tenant, &id);
+            let (value, sk) = Key::Event { tenant, id }.pair();
+            assert_eq!(parse_event(&value, &sk), Some((tenant.clone(), id.clone())));
             let place = values.iter().position(|one| *one == value);
             entries[place.expect("one of the values")] += 1;
         }

@@ -5,7 +5,7 @@ pub mod accounts;
 pub mod calendars;
 pub mod charge_cards;
 pub mod client;
-
+mod deflate;
 pub mod deliveries;
 pub mod erasure;
 pub mod export;

@@ -1,10 +1,10 @@
 //! Lists: newest first, a page at a time in either direction.
 //!
 //! The list of a kind that rarely changes is one partition of the index `list`, which holds whole rows: a page is one Query, and a
-//! filter is applied by DynamoDB. Every other list is one or several partitions of an index that holds keys: a page is one Query for
+//! filter is applied by DynamoDB. So it is with events, whose list is several partitions of the table: a page is one Query for each, and
+//! the rows are merged by id. Every other list is one or several partitions of an index that holds keys: a page is one Query for
 //! each partition, whose entries are merged by id, and a BatchGetItem for the rows. There the filter is applied here, to the rows
-//! as they are now. Either way the rows that a filter leaves out are read and paid for, except where the index holds what the filter
-//! asks for ([`keys::indexed`]).
+//! as they are now. In each case the rows that a filter leaves out are read and paid for.
 //!
 //! A page reads a bounded part of its list, so that it takes a bounded time. If a filter leaves out most of that part, the page is
 //! *short*: it has fewer objects than were asked for, or none, and the next page begins where its reading ended ([`Page::end`]).
@@ -70,7 +70,7 @@ impl Attributes {
     fn in_index(self) -> &'static str {
         match self {
             Self::Row => "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
-            Self::Object => "list_sk, #object, #schema",
+            Self::Object => "pk, sk, list_sk, #object, #schema",
         }
     }
 
@@ -78,7 +78,7 @@ impl Attributes {
     fn in_rows(self) -> Option<&'static str> {
         match self {
             Self::Row => None,
-            Self::Object => Some("pk, sk, list_sk, #object, #schema"),
+            Self::Object => Some("pk, sk, list_sk, driver_pk, vehicle_pk, #object, #schema"),
         }
     }
 }
@@ -436,9 +436,9 @@ impl Store {
         attributes: Attributes,
     ) -> Result<Page<Item>> {
         let (index, attribute, value) = partition.place();
-        if !keys::holds_rows(index) {
+        if partition.is_spread() || !keys::holds_rows(index) {
             return self
-                .page_of_keys(partition, kind, page_request, &filter, among, attributes)
+                .page_of_entries(partition, kind, page_request, &filter, among, attributes)
                 .await;
         }
         let backward = matches!(page_request.from, Cursor::Before(_));
@@ -452,14 +452,7 @@ impl Store {
                 (":low".to_owned(), s(low.as_str())),
                 (":high".to_owned(), s(high.as_str())),
             ]);
-            let mut condition = filter_expression(filter, &mut names, &mut values);
-            if let Some(among) = among {
-                let among = among.expression(&mut names, &mut values);
-                condition = Some(match condition {
-                    Some(others) => format!("{others} AND {among}"),
-                    None => among,
-                });
-            }
+            let condition = expression_of(filter, among, &mut names, &mut values);
             // A filter may leave nothing of many rows: then as much is read at a time as fits into an answer.
             let at_a_time = match condition {
                 None => i32::try_from(page_request.limit + 1).ok(),
@@ -509,8 +502,8 @@ impl Store {
         ))
     }
 
-    /// One page of the rows whose keys are in an index.
-    async fn page_of_keys(
+    /// One page of the rows of several partitions, or whose keys are in an index.
+    async fn page_of_entries(
         &self,
         partition: Partition<'_>,
         kind: Kind,
@@ -521,14 +514,15 @@ impl Store {
     ) -> Result<Page<Item>> {
         let (limit, from) = (page_request.limit, &page_request.from);
         let mut entries = self.entries(partition, kind, page_request, attributes);
-        entries.narrow(filter, among);
+        entries.narrow(filter.clone(), among);
         let (mut rows, mut end) = (Vec::new(), None);
         let (mut seen, mut seen_bytes) = (0, 0);
         let mut at_a_time = limit + 1;
         let mut rounds = 0;
         while let Some(read) = entries.next(at_a_time).await? {
             rounds += 1;
-            for item in read {
+            for mut item in read {
+                row::restore(&mut item);
                 (seen, seen_bytes) = (seen + 1, seen_bytes + size_of(&item));
                 let is_kept = filter.iter().all(|condition| is_met(&item, condition))
                     && among.is_none_or(|among| among.has(&item));
@@ -553,7 +547,7 @@ impl Store {
         Ok(Page::part(rows, limit, from, end))
     }
 
-    /// Reads the entries of an index that holds keys, in the order and within the bounds of a page.
+    /// Reads the entries of an index that holds keys, or of several partitions of the table, in the order and within the bounds of a page.
     pub(super) fn entries<'a>(
         &'a self,
         partition: Partition<'_>,
@@ -565,7 +559,7 @@ impl Store {
         let bounds = page_request.bounds(kind);
         Entries {
             store: self,
-            index: (index, attribute),
+            index: (index, attribute, keys::order_in(index)),
             values: partition.values(),
             kind,
             bounds: bounds.and_then(|(low, high)| Some((low.number(kind)?, high.number(kind)?))),
@@ -692,12 +686,12 @@ impl Store {
     }
 }
 
-/// The entries of a list in an index that holds keys, which is read on from where it was left. Memory holds the rows of one
-/// reading.
+/// The entries of a list in an index that holds keys, or in several partitions of the table, which is read on from where it was left. Memory
+/// holds the rows of one reading.
 pub(super) struct Entries<'a> {
     store: &'a Store,
-    /// The name of the index, and its hash key.
-    index: (&'static str, &'static str),
+    /// The name of the index or [`keys::TABLE`], its hash key, and its range key.
+    index: (&'static str, &'static str, &'static str),
     /// The partitions over which the list is spread.
     values: Vec<String>,
     kind: Kind,
@@ -706,7 +700,7 @@ pub(super) struct Entries<'a> {
     ascending: bool,
     /// What is read of the rows.
     attributes: Attributes,
-    /// What entries are left out by what the index holds of them.
+    /// What DynamoDB leaves out of the entries, where these are whole rows.
     condition: Option<Expression>,
 }
 
@@ -728,30 +722,15 @@ impl Entries<'_> {
         Some(Id::from_number(self.kind, number))
     }
 
-    /// Has DynamoDB leave out the entries that do not meet those of these conditions whose members the index holds.
-    fn narrow(&mut self, filter: &Filter<'_>, among: Option<Among<'_>>) {
-        let (index, kind) = (self.index.0, self.kind);
-        let equal = filter.iter().filter_map(|condition| match condition {
-            Condition::Equals { member, value } => Some((*member, vec![value.as_str()])),
-            _ => None,
-        });
-        let among = among.map(|among| (among.member, among.values.to_vec()));
-        let (mut names, mut values, mut terms) = (HashMap::new(), HashMap::new(), Vec::new());
-        for (member, wanted) in equal.chain(among) {
-            let Some(attribute) = keys::indexed(index, kind, member) else {
-                continue;
-            };
-            names.insert(format!("#{attribute}"), attribute.to_owned());
-            let mut places = Vec::new();
-            for value in wanted {
-                let place = format!(":indexed{}", values.len());
-                values.insert(place.clone(), s(value));
-                places.push(place);
-            }
-            terms.push(format!("#{attribute} IN ({})", places.join(", ")));
+    /// Has DynamoDB leave out the entries that do not meet these conditions, where they are whole rows.
+    fn narrow(&mut self, filter: Filter<'_>, among: Option<Among<'_>>) {
+        if !keys::holds_rows(self.index.0) {
+            return;
         }
-        self.condition = (!terms.is_empty()).then(|| Expression {
-            text: terms.join(" AND "),
+        let (mut names, mut values) = (names_in("#object"), HashMap::new());
+        let text = expression_of(filter, among, &mut names, &mut values);
+        self.condition = text.map(|text| Expression {
+            text,
             names,
             values,
         });
@@ -781,20 +760,21 @@ impl Entries<'_> {
             true => ends.min(),
             false => ends.max(),
         };
+        let (index, _, order) = self.index;
         let is_read = |entry: &Item| match (&end, self.ascending) {
             (None, _) => true,
-            (Some(end), true) => string(entry, "list_sk") <= end.as_str(),
-            (Some(end), false) => string(entry, "list_sk") >= end.as_str(),
+            (Some(end), true) => string(entry, order) <= end.as_str(),
+            (Some(end), false) => string(entry, order) >= end.as_str(),
         };
         let entries = read.into_iter().flat_map(|(entries, _)| entries);
         let mut entries: Vec<Item> = entries.filter(is_read).collect();
-        entries.sort_by(|a, b| string(a, "list_sk").cmp(string(b, "list_sk")));
+        entries.sort_by(|a, b| string(a, order).cmp(string(b, order)));
         if !self.ascending {
             entries.reverse();
         }
         if entries.len() > limit {
             entries.truncate(limit);
-            let last = entries.last().map(|entry| string(entry, "list_sk"));
+            let last = entries.last().map(|entry| string(entry, order));
             end = last.map(Id::from);
         }
         let last = end.and_then(|id| id.number(self.kind));
@@ -803,6 +783,9 @@ impl Entries<'_> {
             false => Some((low, last.checked_sub(1)?)),
         });
         self.bounds = self.bounds.filter(|(low, high)| low <= high);
+        if keys::holds_rows(index) {
+            return Ok(Some(entries));
+        }
         let keys: Vec<Item> = entries.iter().map(row_key).collect();
         let rows = self
             .store
@@ -824,8 +807,11 @@ impl Entries<'_> {
         ids: &(Id, Id),
         limit: usize,
     ) -> Result<(Vec<Item>, Option<Id>)> {
-        let (index, attribute) = self.index;
-        let mut names = HashMap::from([("#pk".to_owned(), attribute.to_owned())]);
+        let (index, attribute, order) = self.index;
+        let mut names = HashMap::from([
+            ("#pk".to_owned(), attribute.to_owned()),
+            ("#order".to_owned(), order.to_owned()),
+        ]);
         let mut values = HashMap::from([
             (":pk".to_owned(), s(value)),
             (":low".to_owned(), s(ids.0.as_str())),
@@ -841,8 +827,8 @@ impl Entries<'_> {
         };
         let query = self.store.client.query().table_name(&self.store.table);
         let page = query
-            .index_name(index)
-            .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
+            .set_index_name((index != keys::TABLE).then(|| index.to_owned()))
+            .key_condition_expression("#pk = :pk AND #order BETWEEN :low AND :high")
             .set_filter_expression(self.condition.as_ref().map(|one| one.text.clone()))
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(Some(values))
@@ -852,7 +838,7 @@ impl Entries<'_> {
             .await
             .map_err(client::failure)?;
         let end = page.last_evaluated_key;
-        let end = end.map(|key| Id::from(string(&key, "list_sk")));
+        let end = end.map(|key| Id::from(string(&key, order)));
         Ok((page.items.unwrap_or_default(), end))
     }
 }
@@ -869,7 +855,7 @@ const AT_A_TIME: usize = 4_000_000;
 /// How many rows a page of a list of keys reads, about, so that it takes a bounded time: four calls of BatchGetItem.
 const MAX_KEYS: usize = 400;
 
-/// How many entries are read for each one that is wanted, where the index leaves some out.
+/// How many entries are read for each one that is wanted, where DynamoDB leaves some out.
 const LEFT_OUT: usize = 16;
 
 /// How often a page with a filter reads as much of an index as one call does: 1 MB.
@@ -969,6 +955,19 @@ fn filter_expression(
         values.insert(format!(":f{n}"), s(value));
         terms.push(term);
     }
+    (!terms.is_empty()).then(|| terms.join(" AND "))
+}
+
+/// The expression for the rows that meet these conditions and have one of these values.
+fn expression_of(
+    filter: Filter<'_>,
+    among: Option<Among<'_>>,
+    names: &mut HashMap<String, String>,
+    values: &mut HashMap<String, AttributeValue>,
+) -> Option<String> {
+    let conditions = filter_expression(filter, names, values);
+    let among = among.map(|among| among.expression(names, values));
+    let terms: Vec<String> = conditions.into_iter().chain(among).collect();
     (!terms.is_empty()).then(|| terms.join(" AND "))
 }
 

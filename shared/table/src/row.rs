@@ -1,10 +1,15 @@
 //! A row that holds an object: the object as clients see it, what the service keeps to itself, and the version that
 //! every write is conditional on. Index keys follow from the object, so keys and data cannot disagree.
+//!
+//! A write of an item below a kilobyte costs half as much as one of the next. So nothing is stored twice, and what is absent means the
+//! default: nulls are left out, and so are members that other attributes repeat ([`restore`]), what a kind puts back by itself
+//! ([`Record::complete`]), and an internal state that is null.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::deflate::{deflated, inflated};
 use super::item::{Item, n, number, s, string};
 use super::keys::{self, Key, Partition};
 use super::layout::{self, Layout, new_item};
@@ -27,7 +32,7 @@ use models::invoice::Invoice;
 use models::payment_method::PaymentMethod;
 use models::policy::Policy;
 use models::report::Report;
-use models::reservation::{FeeState, Reservation, ReservationInternal};
+use models::reservation::{FeeState, MatchRefusals, Reservation, ReservationInternal};
 use models::schema::{Named, named};
 use models::stored::{Object, Stored, StoredForm, Unknown};
 use models::transaction::Transaction;
@@ -100,11 +105,6 @@ pub trait Record: Object {
         _cipher: &Cipher<'_>,
     ) -> Result<()> {
         Ok(())
-    }
-
-    /// A member that an index holds besides its keys, and its value ([`keys::indexed`]).
-    fn indexed(&self) -> Option<(&'static str, &str)> {
-        None
     }
 
     /// Whether the row is in the indexes of open objects of its driver and vehicle.
@@ -189,11 +189,14 @@ pub(super) fn decrypted<T: Record>(item: Item, keys: &EncryptionKeys) -> Result<
 fn crypted(mut item: Item, keys: &EncryptionKeys, crypt: Crypt) -> Result<Item> {
     let row = format!("{} {}", string(&item, "pk"), string(&item, "sk"));
     let cipher = Cipher { keys, row };
-    if let (Some(mut object), Some(mut internal)) = (item.remove("object"), item.remove("internal"))
-    {
+    if let Some(mut object) = item.remove("object") {
+        let internal = item.remove("internal");
+        let mut internal = internal.unwrap_or(AttributeValue::Null(true));
         crypt(&mut object, &mut internal, &cipher)?;
         item.insert("object".into(), object);
-        item.insert("internal".into(), internal);
+        if !internal.is_null() {
+            item.insert("internal".into(), internal);
+        }
     }
     Ok(item)
 }
@@ -238,9 +241,6 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         let (_, attribute, _) = list.place();
         item.insert(attribute.into(), s(list.value_of(&list_id)));
     }
-    if let Some((attribute, value)) = row.object.indexed() {
-        item.insert(attribute.into(), s(value));
-    }
     if row.object.is_open() {
         item.insert("open_sk".into(), s(T::KIND.prefix()));
     }
@@ -253,31 +253,74 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         item.insert("ttl".into(), n(at.unix_seconds()));
     }
     if let Some(request) = Cause::of(origin).request {
-        item.insert(
-            "request".into(),
-            serde_dynamo::to_attribute_value(request).map_err(Error::internal)?,
-        );
+        item.insert("request".into(), without_nulls(&request)?);
     }
     item.insert("version".into(), n(row.version + 1));
-    item.insert("written".into(), s(origin.now.to_string()));
+    let mut object = without_nulls(&StoredForm(&row.object))?;
+    T::compact(&mut object);
     if !row.events().is_empty() {
         let names = row.events().iter().map(|kind| s(kind.as_str()));
         item.insert("events".into(), AttributeValue::L(names.collect()));
+        let written = origin.now.to_string();
+        if text_in(&mut object, "updated").is_none_or(|updated| *updated != written) {
+            item.insert("written".into(), s(written));
+        }
     }
-    let mut object = without_nulls(&StoredForm(&row.object))?;
-    T::compact(&mut object);
+    if let AttributeValue::M(members) = &mut object {
+        members.retain(|name, member| repeated(name, &item).as_ref() != Some(&*member));
+    }
     item.insert("object".into(), object);
-    item.insert(
-        "internal".into(),
-        serde_dynamo::to_attribute_value(&row.internal).map_err(Error::internal)?,
-    );
+    let internal = without_nulls(&row.internal)?;
+    if !internal.is_null() {
+        item.insert("internal".into(), internal);
+    }
     if let Some(unknown) = row.unknown() {
         keep_unknown(&mut item, unknown)?;
     }
     Ok(item)
 }
 
-/// Reads an object from its item, as this release does. A row whose internal state is null has the defaults.
+/// The members of the object that other attributes of its item may have.
+const REPEATED: [&str; 6] = ["account", "driver", "id", "livemode", "object", "vehicle"];
+
+/// The value of a member of the object, if other attributes of its item have it: the id and with it the kind, the account and the mode are in
+/// the key, and the keys of indexes name driver and vehicle.
+fn repeated(member: &str, item: &Item) -> Option<AttributeValue> {
+    let (pk, sk) = (string(item, "pk"), string(item, "sk"));
+    match member {
+        "id" => Some(s(keys::id_of(pk, sk)?.as_str())),
+        "object" => Some(s(keys::id_of(pk, sk)?.kind()?.name())),
+        "account" => Some(s(keys::tenant_of(pk)?.account.as_str())),
+        "livemode" => Some(AttributeValue::Bool(keys::tenant_of(pk)?.mode.is_live())),
+        "driver" => item.get("driver_pk").cloned(),
+        "vehicle" => item.get("vehicle_pk").cloned(),
+        _ => None,
+    }
+}
+
+/// Puts back the members of the object that are not stored because other attributes of its item have them.
+pub(super) fn restore(item: &mut Item) {
+    let found = REPEATED.map(|name| Some((name.to_owned(), repeated(name, item)?)));
+    if let Some(AttributeValue::M(object)) = item.get_mut("object") {
+        for (name, value) in found.into_iter().flatten() {
+            object.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// When the write was made that has recorded the events of an item.
+pub fn written(item: &serde_dynamo::Item) -> Option<Timestamp> {
+    let written = item.get("written").or_else(|| match item.get("object")? {
+        serde_dynamo::AttributeValue::M(object) => object.get("updated"),
+        _ => None,
+    });
+    match written? {
+        serde_dynamo::AttributeValue::S(text) => Timestamp::parse(text).ok(),
+        _ => None,
+    }
+}
+
+/// Reads an object from its item, as this release does. A row without an internal state has the defaults.
 ///
 /// # Errors
 /// A permanent `Internal` if the item is not a row of this kind.
@@ -302,9 +345,9 @@ pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
     let version = number(&item, "version").unsigned_abs();
     let newer = layout.newer(&item).map(|schema| (schema, item.clone()));
     let object: T = object_in(&mut item)?;
-    let internal = match part_of(&mut item, "internal")? {
-        AttributeValue::Null(_) => T::Internal::default(),
-        internal => serde_dynamo::from_attribute_value(internal).map_err(Error::permanent)?,
+    let internal = match item.remove("internal") {
+        None => T::Internal::default(),
+        Some(internal) => serde_dynamo::from_attribute_value(internal).map_err(Error::permanent)?,
     };
     let unknown = newer.map(|(schema, item)| unknown(schema, item, &object, &internal));
     let unknown = unknown.transpose()?;
@@ -320,19 +363,15 @@ pub(super) fn object<T: Record>(item: Item, layout: Layout) -> Result<T> {
 }
 
 fn object_in<T: Record>(item: &mut Item) -> Result<T> {
-    let mut object = part_of(item, "object")?;
+    restore(item);
+    let object = item.remove("object");
+    let mut object = object.ok_or_else(|| Error::permanent("a row without an object"))?;
     T::complete(&mut object);
     serde_dynamo::from_attribute_value(object).map_err(Error::permanent)
 }
 
-fn part_of(item: &mut Item, name: &str) -> Result<AttributeValue> {
-    item.remove(name)
-        .ok_or_else(|| Error::permanent(format!("a row without {name}")))
-}
-
 /// The attributes of a row that holds an object.
 const ATTRIBUTES: &[&str] = &[
-    keys::EVENT_TYPE,
     "events",
     "internal",
     layout::KEPT,
@@ -397,8 +436,7 @@ fn keep_unknown(item: &mut Item, unknown: &Unknown) -> Result<()> {
     add(item, &unknown.row)
 }
 
-/// An object as an attribute. Members that are null are left out: they read back as null, and a row that stays below a
-/// kilobyte costs half.
+/// An object as an attribute. Members that are null are left out: they read back as null.
 fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     let mut value = serde_dynamo::to_attribute_value(object).map_err(Error::internal)?;
     if let AttributeValue::M(members) = &mut value {
@@ -557,6 +595,32 @@ records! {
         fn is_open(&self) -> bool {
             self.status().is_open()
         }
+
+        /// Leaves out the counts of the last attempt that are 0.
+        fn compact(object: &mut AttributeValue) {
+            let Some(summary) = match_summary(object) else {
+                return;
+            };
+            if let Some(AttributeValue::M(refused)) = summary.get_mut("refused") {
+                refused.retain(|_, count| *count != n(0));
+                if refused.is_empty() {
+                    summary.remove("refused");
+                }
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            let none = serde_dynamo::to_item(MatchRefusals::default());
+            let (Some(summary), Ok(none)) = (match_summary(object), none) else {
+                return;
+            };
+            let refused = summary.remove("refused");
+            let mut counts: Item = none;
+            if let Some(AttributeValue::M(refused)) = refused {
+                counts.extend(refused);
+            }
+            summary.insert("refused".into(), AttributeValue::M(counts));
+        }
     }
 
     Invoice {    }
@@ -564,8 +628,40 @@ records! {
     Report {    }
 
     Event {
-        fn indexed(&self) -> Option<(&'static str, &str)> {
-            Some((keys::EVENT_TYPE, self.kind.as_str()))
+        fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a EventInternal) -> Key<'a> {
+            Self::locate(tenant, &self.id)
+        }
+
+        /// Events are listed as they lie in the table.
+        fn lists<'a>(&'a self, _: &'a Tenant, _: &'a EventInternal) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        /// Deflates the snapshot. What is pending is counted when the event is read.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(event) = object else {
+                return;
+            };
+            event.remove("pending_webhooks");
+            if let Some(data) = event.get_mut("data") {
+                let json = serde_dynamo::from_attribute_value::<_, Value>(data.clone());
+                let text = json.ok().map(|json| json.to_string());
+                let deflated = text.and_then(|text| deflated(text.as_bytes()).ok());
+                *data = deflated.unwrap_or_else(|| data.clone());
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            let AttributeValue::M(event) = object else {
+                return;
+            };
+            event.insert("pending_webhooks".into(), n(0));
+            if let Some(AttributeValue::B(bytes)) = event.get("data") {
+                let text = inflated(bytes).ok();
+                let json = text.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+                let data = json.and_then(|json| serde_dynamo::to_attribute_value(json).ok());
+                event.extend(data.map(|data| ("data".to_owned(), data)));
+            }
         }
 
         fn expires(&self) -> Option<Timestamp> {
@@ -670,6 +766,17 @@ records! {
     }
 }
 
+/// The result of the last attempt to confirm a stored reservation.
+fn match_summary(reservation: &mut AttributeValue) -> Option<&mut Item> {
+    let AttributeValue::M(members) = reservation else {
+        return None;
+    };
+    match members.get_mut("match_summary")? {
+        AttributeValue::M(summary) => Some(summary),
+        _ => None,
+    }
+}
+
 /// The connectors of a stored station.
 fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
     let connectors = match station.get_mut("connectors") {
@@ -686,7 +793,6 @@ impl ById for ChargeCard {}
 impl ById for ChargingSession {}
 impl ById for Driver {}
 impl ById for Estimation {}
-impl ById for Event {}
 impl ById for Fleet {}
 impl ById for Invoice {}
 impl ById for PaymentMethod {}
@@ -701,6 +807,12 @@ impl ById for WebhookEndpoint {}
 impl ById for Account {
     fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {
         Key::Account { id }
+    }
+}
+
+impl ById for Event {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Event { tenant, id }
     }
 }
 
@@ -755,13 +867,14 @@ mod tests {
         let tenant = "acct_00000000000000000000000000000001#test";
         let id = "flt_00000000000000000000000000000003";
         let mut object = serde_json::to_value(fleet()).unwrap();
-        // Null members are left out, and a whole number is one.
-        object.as_object_mut().unwrap().remove("phone");
+        // Null members are left out, and so are id and kind, which are in the key. A whole number is one.
+        for absent in ["phone", "id", "object"] {
+            object.as_object_mut().unwrap().remove(absent);
+        }
         object["total_energy_consumed_kwh"] = json!(0);
-        let internal = json!({"billing": null, "reporting": null});
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
-            "schema": 1, "version": 1, "written": "2026-03-01T08:00:00.000Z", "events": ["fleet.created"], "object": object,
-            "internal": internal, "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
+            "schema": 1, "version": 1, "events": ["fleet.created"], "object": object, "internal": {},
+            "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);
     }
 

@@ -11,6 +11,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
+use super::deflate::inflated;
 use super::{Item, Store, client, s, string};
 use kernel::error::{Error, Result};
 
@@ -110,10 +111,14 @@ impl Store {
     }
 }
 
-/// Calls `visit` with every text in a value, at any depth.
+/// Calls `visit` with every text in a value, at any depth, deflated ones included.
 pub(super) fn each_text(value: &AttributeValue, visit: &mut impl FnMut(&str)) {
     match value {
         AttributeValue::S(text) => visit(text),
+        AttributeValue::B(bytes) => {
+            let text = inflated(bytes).unwrap_or_default();
+            visit(&String::from_utf8_lossy(&text));
+        }
         AttributeValue::Ss(texts) => texts.iter().for_each(|text| visit(text)),
         AttributeValue::L(values) => values.iter().for_each(|value| each_text(value, visit)),
         AttributeValue::M(members) => {

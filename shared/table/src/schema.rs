@@ -6,13 +6,13 @@ use aws_sdk_dynamodb::types::{
     TimeToLiveSpecification,
 };
 
-use super::{Store, client, keys};
+use super::{Store, client};
 use kernel::error::{Error, Result};
 
 /// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all).
 pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("list", "list_pk", "list_sk", &["*"]),
-    ("ids", "ids_pk", "list_sk", &[keys::EVENT_TYPE]),
+    ("ids", "ids_pk", "list_sk", &[]),
     ("fleet", "fleet_pk", "list_sk", &[]),
     ("driver", "driver_pk", "list_sk", &[]),
     ("vehicle", "vehicle_pk", "list_sk", &[]),

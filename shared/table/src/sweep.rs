@@ -85,7 +85,9 @@ fn waiting(item: &Item) -> Option<Waiting> {
         let (mode, id) = keys::parse_network(pk)?;
         Some((networks::operators(mode), id))
     };
-    let (tenant, id) = keys::parse_object(pk).or_else(of_network)?;
+    let (tenant, id) = keys::parse_object(pk)
+        .or_else(|| keys::parse_event(pk, string(item, "sk")))
+        .or_else(of_network)?;
     let endpoint = Id::from(string(item, "sk"));
     Some(Waiting {
         tenant,

@@ -394,13 +394,21 @@ impl Write {
     fn to_transact_item(&self) -> TransactWriteItem {
         let item = TransactWriteItem::builder();
         match self {
-            Self::Put(put) => item.put(put.clone()),
+            Self::Put(put) => item.put(without_idle_request(put.clone())),
             Self::Update(update) => item.update(update.clone()),
             Self::Delete(delete) => item.delete(delete.clone()),
             Self::Check(check) => item.condition_check(check.clone()),
         }
         .build()
     }
+}
+
+/// In a transaction the request is stored for the events that it causes alone: its token tells a repeated call.
+fn without_idle_request(mut put: Put) -> Put {
+    if !put.item.contains_key("events") {
+        put.item.remove("request");
+    }
+    put
 }
 
 fn reasons(error: &SdkError<TransactWriteItemsError>) -> &[CancellationReason] {

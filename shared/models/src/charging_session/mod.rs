@@ -32,7 +32,7 @@ use utoipa::ToSchema;
 use super::action::Action;
 use super::body::RequestBody;
 use super::charging_station::Price;
-use super::stored::{Object, Stored};
+use super::stored::{Object, Stored, is_default};
 use super::transaction::{
     Movement, PaymentOutcome, Transaction, TransactionStatus, TransactionType,
 };
@@ -85,6 +85,7 @@ pub struct ChargingSession {
     pub session_limit: Option<u32>,
     /// When the session began; while it is pending, when it was asked for.
     pub session_started: Timestamp,
+    #[serde(default, skip_serializing_if = "is_default")]
     pub started_by: StartedBy,
     pub state: SessionState,
     pub updated: Timestamp,

@@ -30,7 +30,7 @@ use super::action::Action;
 use super::check_size;
 use super::driver::Driver;
 use super::event_type::EventType;
-use super::stored::{Object, Stored};
+use super::stored::{Object, Stored, is_default};
 use super::vehicle::{ConnectorType, Vehicle};
 use kernel::error::Result;
 use kernel::fields::metadata::Metadata;
@@ -49,6 +49,7 @@ pub const RETRY: SignedDuration = minutes(5);
 #[serde(remote = "Self")]
 pub struct Reservation {
     pub id: Id,
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cancellation_policy: CancellationPolicy,
     pub connector_type: Vec<ConnectorType>,
     pub created: Timestamp,
@@ -61,9 +62,11 @@ pub struct Reservation {
     pub location: Area,
     /// The result of the last attempt to confirm.
     pub match_summary: Option<MatchSummary>,
+    #[serde(default, skip_serializing_if = "is_default")]
     pub metadata: Metadata,
     pub payment_method: Option<Id>,
     /// Minor units of `currency`, fixed at creation.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reservation_fee: i64,
     pub state: ReservationState,
     pub updated: Timestamp,
@@ -92,6 +95,7 @@ impl Object for Reservation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReservationInternal {
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
+    #[serde(default = "usual_plug", skip_serializing_if = "is_usual_plug")]
     pub charging_standard: ConnectorType,
     /// The vehicle's fleet.
     pub fleet: Option<Id>,
@@ -100,10 +104,19 @@ pub struct ReservationInternal {
     pub invoice: Option<Id>,
 }
 
+/// The plug that need not be stored.
+fn usual_plug() -> ConnectorType {
+    ConnectorType::Type2
+}
+
+fn is_usual_plug(plug: &ConnectorType) -> bool {
+    *plug == usual_plug()
+}
+
 impl Default for ReservationInternal {
     fn default() -> Self {
         Self {
-            charging_standard: ConnectorType::Type2,
+            charging_standard: usual_plug(),
             fleet: None,
             invoice: None,
         }
@@ -116,6 +129,15 @@ pub struct CancellationPolicy {
     pub kind: CancellationType,
     /// Seconds before the start.
     pub free_until_before: u32,
+}
+
+impl Default for CancellationPolicy {
+    fn default() -> Self {
+        Self {
+            kind: CancellationType::FreeCancellation,
+            free_until_before: 1800,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -164,10 +186,7 @@ impl Reservation {
         }
         let reservation = Self {
             id: Id::new(Kind::Reservation, now),
-            cancellation_policy: CancellationPolicy {
-                kind: CancellationType::FreeCancellation,
-                free_until_before: 1800,
-            },
+            cancellation_policy: CancellationPolicy::default(),
             connector_type: new.connector_type,
             created: now,
             currency: terms.currency,
