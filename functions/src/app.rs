@@ -13,7 +13,7 @@ use kernel::error::Result;
 use kernel::id::Id;
 use kernel::origin::Tenant;
 use kernel::outbound::Outbound;
-use kernel::time::{SignedDuration, Timestamp, seconds};
+use kernel::time::{HOUR, SignedDuration, Timestamp, seconds};
 use models::network::PartyId;
 use models::ports::files::Files;
 use models::ports::payments::{Payments, Providers, Simulated};
@@ -48,6 +48,8 @@ pub struct Parts {
     pub networks: KnownNetworks,
     /// Webhook endpoints as they were read for deliveries.
     pub webhook_endpoints: TtlCache<(Tenant, Id), Stored<WebhookEndpoint>>,
+    /// The fleet for which a tenant has reserved last: the next reservation reads it together with its driver and vehicle.
+    pub last_fleets: TtlCache<Tenant, Id>,
     pub outbound: Outbound,
     /// When this process looked for overdue work the last time.
     pub last_sweep: Mutex<Option<Timestamp>>,
@@ -56,6 +58,9 @@ pub struct Parts {
 /// How long a webhook endpoint is used as it was read, and how many are kept.
 const ENDPOINT_TTL: SignedDuration = seconds(5);
 const MAX_ENDPOINTS: usize = 10_000;
+
+/// Of how many tenants the last fleet is remembered.
+const MAX_FLEETS: usize = 10_000;
 
 /// The name of the table where none is configured.
 pub const TABLE: &str = "fleet-charging";
@@ -90,6 +95,7 @@ impl App {
             network_rates,
             networks: KnownNetworks::default(),
             webhook_endpoints: TtlCache::new(ENDPOINT_TTL, MAX_ENDPOINTS),
+            last_fleets: TtlCache::new(HOUR, MAX_FLEETS),
             outbound,
             last_sweep: Mutex::default(),
         }))
