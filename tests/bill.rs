@@ -38,6 +38,8 @@ pub struct Line {
     /// Messages sent, and schedules that have fired.
     pub queued: f64,
     pub scheduled: f64,
+    /// Bytes of the log.
+    pub logged: f64,
 }
 
 /// Dollars in us-east-1 at list prices, each for a million.
@@ -60,8 +62,8 @@ const MEMORY: f64 = 0.25;
 /// Seconds that an invocation lasts: of requests and most workers, and of deliveries, which wait for the receiver.
 const DURATION: f64 = 0.01;
 const DELIVERY_DURATION: f64 = 0.2;
-/// Bytes that an invocation writes to the logs.
-const LOG: f64 = 600.0;
+/// Bytes of a line in the access log of API Gateway.
+const ACCESS_LOG: f64 = 190.0;
 /// How many changes of the table one invocation of the relay takes.
 const RELAY_BATCH: f64 = 10.0;
 
@@ -120,7 +122,13 @@ impl Line {
             // A schedule that fires sends a message as well.
             queues: (self.queued + self.scheduled) * price::MESSAGE,
             scheduler: self.scheduled * price::SCHEDULE,
-            logs: runs * LOG * price::LOG_BYTE,
+            logs: (self.logged
+                + if self.is_route() {
+                    runs * ACCESS_LOG
+                } else {
+                    0.0
+                })
+                * price::LOG_BYTE,
         }
     }
 }
@@ -246,6 +254,7 @@ fn lines_of(taken: Vec<(&'static str, Taken)>, share: f64) -> Vec<Line> {
         writes: sum.writes * share,
         queued: sum.queued as f64 * share,
         scheduled: sum.scheduled as f64 * share,
+        logged: sum.logged as f64 * share,
     };
     sums.into_iter().map(line).collect()
 }

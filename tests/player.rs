@@ -1,6 +1,8 @@
 //! The service in virtual time, one piece of work after another, with all calls to its table counted: what bills and benchmarks
 //! are computed from.
 
+use std::io::{Result as Written, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -9,6 +11,7 @@ use axum::http::{HeaderMap, Request};
 use functions::App;
 use functions::job::job_of;
 use functions::jobs::work;
+use functions::log::lines;
 use functions::stream::relay::StreamRecord;
 use functions::webhooks::deliver::DeliverWebhook;
 use futures::future::BoxFuture;
@@ -19,7 +22,12 @@ use models::webhook_endpoint::WebhookEndpoint;
 use serde_json::Value;
 use table::{Store, keys};
 use tower::ServiceExt as _;
+use tracing::Dispatch;
+use tracing::instrument::WithSubscriber as _;
+use tracing::level_filters::LevelFilter;
 use web::auth;
+use web::edge::Correlation;
+use web::metrics::Metrics;
 use web::settings::Settings;
 
 use crate::clock::Hand;
@@ -93,6 +101,21 @@ impl Schedules for Post {
     }
 }
 
+/// How many bytes functions have logged.
+#[derive(Clone, Default)]
+struct Log(Arc<AtomicUsize>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> Written<usize> {
+        self.0.fetch_add(bytes.len(), Ordering::Relaxed);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> Written<()> {
+        Ok(())
+    }
+}
+
 /// What a piece of work took.
 #[derive(Debug, Clone, Default)]
 pub struct Taken {
@@ -104,6 +127,8 @@ pub struct Taken {
     /// Messages sent to queues, and schedules that have fired for it: one that is deleted before its moment costs nothing.
     pub queued: usize,
     pub scheduled: usize,
+    /// Bytes of the log, figures for CloudWatch included.
+    pub logged: usize,
 }
 
 impl Taken {
@@ -114,8 +139,12 @@ impl Taken {
         self.writes += other.writes;
         self.queued += other.queued;
         self.scheduled += other.scheduled;
+        self.logged += other.logged;
     }
 }
+
+/// The id of a request in API Gateway, in its length.
+const GATEWAY_REQUEST: &str = "JKJaXmPLvHcESHA=";
 
 /// The service, and what it has taken since it was last asked.
 pub struct Player {
@@ -129,6 +158,9 @@ pub struct Player {
     /// Those whose changes have not been read from the stream.
     calls: Vec<Call>,
     records: Records,
+    log: Log,
+    /// Writes what is logged into `log`.
+    subscriber: Dispatch,
     taken: Vec<(&'static str, Taken)>,
     /// The table without the meter, from which instances are kept up to date that are busy.
     unmetered: Option<Store>,
@@ -143,6 +175,11 @@ impl Player {
         let post = Arc::new(Post(mail.clone(), clock.clone()));
         let meter = Meter::default();
         let store = meter.store(&test.running().store_url, &test.running().table);
+        let log = Log::default();
+        let (of_lines, of_figures) = (log.clone(), log.0.clone());
+        let count = move |line: &str| {
+            of_figures.fetch_add(line.len(), Ordering::Relaxed);
+        };
         let app = App::new(
             store.with_encryption_keys(parts.settings.encryption_keys.clone()),
             clock.clone(),
@@ -152,6 +189,7 @@ impl Player {
             parts.files.clone(),
             Settings {
                 slack: SLACK,
+                metrics: Metrics::to("FleetCharging/fleet-charging", count),
                 ..Settings::clone(&parts.settings)
             },
         );
@@ -164,6 +202,8 @@ impl Player {
             meter,
             calls: Vec::new(),
             records: Records::of(test).await,
+            subscriber: lines(LevelFilter::INFO, move || of_lines.clone()).into(),
+            log,
             taken: Vec::new(),
             unmetered: None,
         }
@@ -226,9 +266,14 @@ impl Player {
             .header("content-type", "application/json")
             .header("host", "api.example.com")
             .body(Body::from(body.to_string()));
-        let request = request.expect("a request");
+        let mut request = request.expect("a request");
+        request.extensions_mut().insert(Correlation {
+            gateway_request: GATEWAY_REQUEST.to_owned(),
+            trace: None,
+        });
         self.remember_key(request.headers()).await;
-        let answer = self.router.clone().oneshot(request).await;
+        let answer = self.router.clone().oneshot(request);
+        let answer = answer.with_subscriber(self.subscriber.clone()).await;
         let answer = answer.expect("an answer");
         let status = answer.status();
         let bytes = to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
@@ -259,7 +304,8 @@ impl Player {
             }
             for change in &changes {
                 self.remember_account(change).await;
-                let relayed = functions::stream::relay::handle(&self.app, change).await;
+                let relayed = functions::stream::relay::handle(&self.app, change);
+                let relayed = relayed.with_subscriber(self.subscriber.clone()).await;
                 relayed.expect("a change is relayed");
                 self.note("relay-stream");
             }
@@ -269,7 +315,8 @@ impl Player {
             {
                 self.mail.lock().expect("the mail").scheduled += usize::from(schedule.is_some());
                 self.remember_endpoint(&message).await;
-                let done = work(&self.app, &message).await;
+                let done = work(&self.app, &message);
+                let done = done.with_subscriber(self.subscriber.clone()).await;
                 done.expect("a message is worked on");
                 self.note(message.function);
             }
@@ -322,6 +369,7 @@ impl Player {
             writes: sum(false),
             queued,
             scheduled,
+            logged: self.log.0.swap(0, Ordering::Relaxed),
         };
         self.taken.push((function, taken));
         self.calls.extend(calls);

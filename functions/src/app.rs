@@ -2,8 +2,10 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::FromRef;
+use tokio::time::timeout;
 
 use crate::aws;
 use crate::stripe::Stripe;
@@ -13,7 +15,7 @@ use kernel::error::Result;
 use kernel::id::Id;
 use kernel::origin::Tenant;
 use kernel::outbound::Outbound;
-use kernel::time::{SignedDuration, Timestamp, seconds};
+use kernel::time::{HOUR, SignedDuration, Timestamp, seconds};
 use models::network::PartyId;
 use models::ports::files::Files;
 use models::ports::payments::{Payments, Providers, Simulated};
@@ -48,6 +50,8 @@ pub struct Parts {
     pub networks: KnownNetworks,
     /// Webhook endpoints as they were read for deliveries.
     pub webhook_endpoints: TtlCache<(Tenant, Id), Stored<WebhookEndpoint>>,
+    /// The fleet for which a tenant has reserved last: the next reservation reads it together with its driver and vehicle.
+    pub last_fleets: TtlCache<Tenant, Id>,
     pub outbound: Outbound,
     /// When this process looked for overdue work the last time.
     pub last_sweep: Mutex<Option<Timestamp>>,
@@ -56,6 +60,12 @@ pub struct Parts {
 /// How long a webhook endpoint is used as it was read, and how many are kept.
 const ENDPOINT_TTL: SignedDuration = seconds(5);
 const MAX_ENDPOINTS: usize = 10_000;
+
+/// Of how many tenants the last fleet is remembered.
+const MAX_FLEETS: usize = 10_000;
+
+/// How long the start of a function waits for its connections to the table.
+const CONNECTING: Duration = Duration::from_millis(800);
 
 /// The name of the table where none is configured.
 pub const TABLE: &str = "fleet-charging";
@@ -90,6 +100,7 @@ impl App {
             network_rates,
             networks: KnownNetworks::default(),
             webhook_endpoints: TtlCache::new(ENDPOINT_TTL, MAX_ENDPOINTS),
+            last_fleets: TtlCache::new(HOUR, MAX_FLEETS),
             outbound,
             last_sweep: Mutex::default(),
         }))
@@ -106,11 +117,11 @@ impl App {
         let slack = settings::slack(endpoint.as_deref());
         let http = aws::Http::new(slack);
         let config = aws::load(&http, endpoint.as_deref()).await?;
-        aws::connect(&http, &config, connections).await;
         let calls = http.with_calls_at_once(CONNECTIONS);
         let of_table = config.to_builder().http_client(calls).build();
         let table = variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
         let store = Store::new(aws::dynamodb(&of_table, slack), table);
+        drop(timeout(CONNECTING, store.connect(connections)).await);
         let queue = Arc::new(aws::Sqs::from_env(&config));
         let schedules = Arc::new(aws::Scheduler::from_env(&config));
         Ok(Self::new(

@@ -80,9 +80,12 @@ fn correlated(mut request: Request) -> Request {
     request
 }
 
-/// The id of an invocation's trace in X-Ray: the root of `Root=1-…;Parent=…;Sampled=…`.
+/// The id of an invocation's trace in X-Ray: the root of `Root=1-…;Parent=…;Sampled=…`. X-Ray keeps no trace that is not sampled.
 pub fn trace_of(context: &Context) -> Option<String> {
     let header = context.xray_trace_id.as_deref()?;
+    if header.contains("Sampled=0") {
+        return None;
+    }
     let root = header
         .split(';')
         .find_map(|part| part.strip_prefix("Root="));
@@ -150,5 +153,7 @@ mod tests {
             trace.as_deref(),
             Some("1-5759e988-bd862e3fe1be46a994272793")
         );
+        context.xray_trace_id = Some("Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=0".into());
+        assert_eq!(trace_of(&context), None);
     }
 }

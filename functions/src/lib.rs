@@ -18,6 +18,7 @@ pub mod gateway;
 pub mod invoices;
 pub mod job;
 pub mod jobs;
+pub mod log;
 pub mod networks;
 pub mod ocpi;
 pub mod payment_methods;

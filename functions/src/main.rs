@@ -15,6 +15,7 @@ use functions::accounts::set_status::{self, SetStatus};
 use functions::docs;
 use functions::gateway::{self, trace_of};
 use functions::jobs::{self, read_message, work, work_in_turn};
+use functions::log::lines;
 use functions::networks::import_stations::{self, Import};
 use functions::networks::manage::{self, Manage};
 use functions::ocpi;
@@ -33,14 +34,7 @@ use tracing_subscriber::filter::LevelFilter;
 const REPORTING: SignedDuration = seconds(2);
 
 fn main() -> Result<(), Error> {
-    tracing_subscriber::fmt()
-        .json()
-        .with_max_level(log_level())
-        .with_target(false)
-        // Every line has the ids of the request, message or change that it is about.
-        .with_current_span(true)
-        .with_span_list(false)
-        .init();
+    tracing::subscriber::set_global_default(lines(log_level(), std::io::stdout))?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?

@@ -5,7 +5,7 @@ python measure.py path/to/functions path/to/local [--update] [--cold N] [--warm 
 
 With --peer, another executable of a Lambda function that reads one item is measured in turns with ours, on the same table
 engine: --peer-seed is a JSON file of the calls that make its table, such as [["CreateTable", {...}], ["PutItem", {...}]], and
---peer-event the event that it answers with status 200. Its TABLE_NAME is that of the table.
+--peer-event the event that it answers with status 200. Its TABLE_NAME is that of the table, and its RUST_LOG is `info`, so that it logs what ours logs.
 """
 
 import argparse
@@ -156,6 +156,7 @@ class Runtime:
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.setblocking(False)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listener, selectors.EVENT_READ)
         self.buffers = {}
@@ -165,6 +166,11 @@ class Runtime:
         return "127.0.0.1:%d" % self.listener.getsockname()[1]
 
     def close_connections(self):
+        """Closes every connection of a process that has ended, those included that nobody has accepted: the next process would
+        be served on them otherwise."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.listener.accept()[0].close()
         for one in list(self.buffers):
             self.selector.unregister(one)
             one.close()
@@ -179,6 +185,7 @@ class Runtime:
             for key, _ in self.selector.select(0.5):
                 if key.fileobj is self.listener:
                     connection, _ = self.listener.accept()
+                    connection.setblocking(True)
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     self.selector.register(connection, selectors.EVENT_READ)
                     self.buffers[connection] = b""
@@ -267,10 +274,10 @@ class Measured:
         }  # fmt: skip
 
     @contextlib.contextmanager
-    def process(self, handler):
+    def process(self, handler, **settings):
         log = open(os.devnull, "w")
         started = time.perf_counter_ns()
-        environment = {**self.environment, "_HANDLER": handler}
+        environment = {**self.environment, "_HANDLER": handler, **settings}
         process = subprocess.Popen([self.executable], env=environment, stdout=log, stderr=log)
         process.started = started
         try:
@@ -318,6 +325,20 @@ class Measured:
             self.runtime.ready(process)
             noted, more = self.table.take(False)
             return noted, connections + more
+
+
+    def limited(self, handler, event, rate, times):
+        """The calls of the table for so many events at a little less than the rate that an account is allowed. The other figures are those
+        of an account whose rate is never reached, for which tokens are hardly ever reserved."""
+        with self.process(handler, RATE_TEST=str(rate)) as process:
+            self.runtime.invoke(process, event())
+            self.table.take(True)
+            started = time.monotonic()
+            for number in range(times):
+                time.sleep(max(0, started + number / (0.9 * rate) - time.monotonic()))
+                self.runtime.invoke(process, event())
+            self.runtime.ready(process)
+            return self.table.take(False)[0]
 
 
 def processor_time(process):
@@ -442,10 +463,13 @@ class Peer:
         name = next(body["TableName"] for operation, body in calls if operation == "CreateTable")
         event = json.loads(pathlib.Path(options.peer_event).read_text())
         self.measured, self.event = Measured(options.peer, table, bundle, service, name), lambda: event
+        self.measured.environment["RUST_LOG"] = "info"
 
 
 # In how many parts the requests of a class are sent, in turns with those of the others.
 ROUNDS = 6
+# Requests a second of one account in live mode, unless it is set, and how many requests are sent at that rate.
+RATE, LIMITED = 100, 450
 
 
 def medians(rounds):
@@ -519,13 +543,15 @@ def figures(options, service, measured, peer):
         )
     for share in filter(None, shares.values()):
         share.close()
+    empty = " | |" if peer else ""
+    reserved = [units for action, units in measured.limited(*kinds[0][1:], RATE, LIMITED) if action == "UpdateItem"]
     executables = [(measured.executable, "executable")]
     executables.append((pathlib.Path(measured.executable).parent.parent / "lambda/functions/bootstrap", "executable"))
     for path, name in executables:
         if os.path.exists(path):
-            empty = " | |" if peer else ""
             lines.append(f"| {name}, {machine(path)} | {megabytes(os.path.getsize(path))}, {megabytes(zipped(path))} zipped |{empty}")
     lines += [
+        f"| Tokens of the request rate, for {LIMITED} requests at nearly {RATE} a second | {len(reserved)} UpdateItem, {sum(reserved):g} WCU |{empty}",
         "",
         "| Request | Processor | × retrieve | Wall | Cold: processor | Cold: wall, 128 MB | Memory | Connections | Calls of the table | Capacity |",
         "|---|---|---|---|---|---|---|---|---|---|",

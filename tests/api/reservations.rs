@@ -14,6 +14,7 @@ use models::reservation::Reservation;
 use serde_json::{Value, json};
 use tests::clock::Hand;
 use tests::meter::{Call, Meter, in_a_row};
+use tests::player::Player;
 use tests::{Receiver, TestApp, with};
 
 #[tokio::test]
@@ -979,6 +980,27 @@ async fn a_reservation_whose_station_closes_and_has_no_other_fails_and_owes_noth
         ]
     );
     assert_eq!(failed["match_summary"]["refused"]["not_reservable"], 1);
+}
+
+#[tokio::test]
+async fn the_fleet_of_the_last_reservation_is_read_with_the_driver() {
+    let app = TestApp::start().await;
+    let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let card = json!({"type": "card", "token": "tok_success"});
+    let method = app.alice.post("/v1/payment_methods", card).await.id();
+    app.drain().await;
+    for (second, expected) in [(&crew, [3, 2]), (&other, [3, 3])] {
+        let mut player = Player::on(&app).await;
+        player.stay_busy(&app);
+        for (crew, calls) in [&crew, second].into_iter().zip(expected) {
+            let body = with(app.reservation(crew, 60), json!({"payment_method": method}));
+            let path = "/v1/reservations";
+            player
+                .send("create-reservation", path, &app.alice, body)
+                .await;
+            assert_eq!(player.take()[0].1.calls, calls);
+        }
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use models::charging::matching;
 use models::charging::policies::{Allowed, PolicyContext};
 use models::driver::Driver;
 use models::fleet::Fleet;
-use models::payment_method::Payer;
+use models::payment_method::{Payer, PaymentMethod};
 use models::reservation::{NewReservation, Reservation, Terms};
 use models::vehicle::Vehicle;
 use web::route::CHARGES_IF_NAMED;
@@ -39,16 +39,30 @@ pub async fn handle(
     let tenant = context.tenant();
     context.check_charge(new.payment_method.as_ref())?;
     new.check(context.now())?;
-    let ids = [(Kind::Driver, &new.driver), (Kind::Vehicle, &new.vehicle)];
+    // The body names no fleet. It is likely the one that the tenant has reserved for the last time.
+    let last_fleet = app.last_fleets.get(tenant, context.now());
+    let named = [(Kind::Driver, &new.driver), (Kind::Vehicle, &new.vehicle)];
+    let method = new.payment_method.as_ref();
+    let method = method.map(|id| (Kind::PaymentMethod, id));
+    let fleet = last_fleet.as_ref().map(|id| (Kind::Fleet, id));
+    let ids = named.into_iter().chain(method).chain(fleet);
     let mut found = app.store.find_together(tenant, ids).await?;
     let driver = found.require::<Driver>(&new.driver)?;
     let vehicle = found.require::<Vehicle>(&new.vehicle)?;
-    let payer = Payer::of_drive(&driver.object, &vehicle.object.fleet);
-    let (method, param) = (new.payment_method.as_ref(), Kind::PaymentMethod.name());
-    let (fleet, _) = tokio::try_join!(
-        app.store.find::<Fleet>(tenant, &vehicle.object.fleet),
-        references::payment_method(&app, tenant, method, payer, param),
-    )?;
+    if let Some(id) = &new.payment_method {
+        let method = found.require::<PaymentMethod>(id);
+        let payer = Payer::of_drive(&driver.object, &vehicle.object.fleet);
+        let checked = method.and_then(|method| method.object.check_payer(payer));
+        checked.map_err(|error| error.at(Kind::PaymentMethod.name()))?;
+    }
+    let id = &vehicle.object.fleet;
+    let fleet = if last_fleet.as_ref() == Some(id) {
+        found.take::<Fleet>(id)?
+    } else {
+        app.last_fleets
+            .insert(tenant.clone(), id.clone(), context.now());
+        app.store.find::<Fleet>(tenant, id).await?
+    };
     let fleet = fleet.map(|row| row.object);
     let currency = references::currency(&app, tenant, &driver, fleet.as_ref()).await?;
     let terms = Terms {

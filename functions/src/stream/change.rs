@@ -172,7 +172,7 @@ async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> 
         app.store
             .add_event(&origin, &mut event, &deliveries)
             .await?;
-        app.settings.metrics.happened(origin.now, kind);
+        app.settings.metrics.happened(origin.now, tenant, kind);
     }
     Ok(())
 }

@@ -104,7 +104,8 @@ impl Job for DeliverWebhook {
         if enabled.is_some() {
             let delay = (attempt == 1).then(|| now.since(event.object.created));
             let metrics = &app.settings.metrics;
-            metrics.delivered(concluded, outcome.succeeded(), outcome.latency, delay);
+            let succeeded = outcome.succeeded();
+            metrics.delivered(concluded, tenant, succeeded, outcome.latency, delay);
         }
         let delivery = outcome.delivery(enabled.is_some(), attempt, concluded, jitter()?);
         let log = WebhookDelivery {

@@ -134,10 +134,9 @@ async fn identified(edge: Arc<Edge>, mut request: Request, next: Next, id: Id) -
     let response = finish(&edge, response, &id, tenant.as_ref(), &base_url);
     let status = response.status().as_u16();
     let duration_ms = started.elapsed().as_millis() as u64;
-    let account = tenant
-        .map(|tenant| tenant.account.to_string())
-        .unwrap_or_default();
-    tracing::info!(request.id = %id, account.id = account, http.method = %method, http.path = path, status, duration_ms);
+    let account = tenant.as_ref().map(|tenant| tenant.account.as_str());
+    let livemode = tenant.as_ref().map(|tenant| tenant.mode.is_live());
+    tracing::info!(account.id = account, livemode, http.method = %method, http.path = path, status, duration_ms);
     response
 }
 

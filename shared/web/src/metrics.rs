@@ -1,11 +1,17 @@
 //! Figures for CloudWatch, as lines of the log in its embedded metric format. They are written where a namespace is
 //! configured, as `METRICS_NAMESPACE`: in a deployment, and not on a laptop.
+//!
+//! A line about what an account is billed for also names the account and its mode. They are no dimensions, since CloudWatch charges for
+//! every metric by the month, and each value of a dimension is one: a query of the logs adds them up.
 
+use std::fmt;
 use std::io::Write as _;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use kernel::error::Error;
+use kernel::origin::Tenant;
 use kernel::time::{SignedDuration, Timestamp, whole_millis};
 use models::event::EventType;
 
@@ -23,53 +29,79 @@ const COUNTED: &[EventType] = &[
 /// The dimension of deliveries.
 const OUTCOME: &str = "Outcome";
 
-#[derive(Debug, Clone, Default)]
-pub struct Metrics {
-    namespace: Option<String>,
+#[derive(Clone, Default)]
+pub struct Metrics(Option<Destination>);
+
+/// Where figures are written: a namespace, and what writes a line.
+#[derive(Clone)]
+struct Destination {
+    namespace: String,
+    output: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let namespace = self.0.as_ref().map(|destination| &destination.namespace);
+        formatter.debug_tuple("Metrics").field(&namespace).finish()
+    }
 }
 
 /// A figure: its name, its unit and its value.
 type Figure = (&'static str, &'static str, u64);
 
 impl Metrics {
+    /// Figures on the standard output, or none without a namespace.
     pub fn new(namespace: Option<String>) -> Self {
-        Self { namespace }
+        // Without an output there is nothing to write to.
+        let print = |line: &str| drop(std::io::stdout().lock().write_all(line.as_bytes()));
+        namespace.map_or_else(Self::default, |namespace| Self::to(namespace, print))
+    }
+
+    /// Figures whose lines are handed to `output`.
+    pub fn to(namespace: impl Into<String>, output: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Destination {
+            namespace: namespace.into(),
+            output: Arc::new(output),
+        }))
     }
 
     /// A request that was not answered as asked, by its code.
     pub fn refused(&self, now: Timestamp, error: &Error) {
-        self.write(now, ("Code", error.label()), &[("Refusals", "Count", 1)]);
+        let figures = [("Refusals", "Count", 1)];
+        self.write(now, None, ("Code", error.label()), &figures);
     }
 
-    /// Something that happened, by the type of its event.
-    pub fn happened(&self, now: Timestamp, event: EventType) {
+    /// Something that happened in an account, by the type of its event.
+    pub fn happened(&self, now: Timestamp, tenant: &Tenant, event: EventType) {
         if COUNTED.contains(&event) {
-            self.write(now, ("Type", event.as_str()), &[("Events", "Count", 1)]);
+            let figures = [("Events", "Count", 1)];
+            self.write(now, Some(tenant), ("Type", event.as_str()), &figures);
         }
     }
 
     /// A change of the table that can never be relayed.
     pub fn relay_failed(&self, now: Timestamp) {
         let figures = [("RelayFailures", "Count", 1)];
-        self.write(now, ("Function", "relay-stream"), &figures);
+        self.write(now, None, ("Function", "relay-stream"), &figures);
     }
 
     /// A session or a CDR of a network that belongs to no session of ours, by the module of OCPI.
     pub fn unmatched(&self, now: Timestamp, module: &str) {
         let figures = [("UnmatchedObjects", "Count", 1)];
-        self.write(now, ("Module", module), &figures);
+        self.write(now, None, ("Module", module), &figures);
     }
 
     /// A CDR whose price differs from that of the tariff by more than one minor unit.
     pub fn price_mismatch(&self, now: Timestamp) {
         let figures = [("PriceMismatches", "Count", 1)];
-        self.write(now, ("Module", "cdrs"), &figures);
+        self.write(now, None, ("Module", "cdrs"), &figures);
     }
 
-    /// An attempt to deliver an event: how it went, how long the receiver took, and for the first how long after the event it was made.
+    /// An attempt to deliver an event of an account: how it went, how long the receiver took, and for the first how long after the event it was made.
     pub fn delivered(
         &self,
         now: Timestamp,
+        tenant: &Tenant,
         succeeded: bool,
         took: SignedDuration,
         delay: Option<SignedDuration>,
@@ -83,23 +115,27 @@ impl Metrics {
             figures.push(("DeliveryDelay", "Milliseconds", in_millis(delay)));
         }
         let outcome = if succeeded { "succeeded" } else { "failed" };
-        self.write(now, (OUTCOME, outcome), &figures);
+        self.write(now, Some(tenant), (OUTCOME, outcome), &figures);
     }
 
-    fn write(&self, now: Timestamp, dimension: (&str, &str), figures: &[Figure]) {
-        let Some(namespace) = &self.namespace else {
-            return;
-        };
-        let mut line = line(namespace, now, dimension, figures).to_string();
-        line.push('\n');
-        // Without an output there is nothing to write to.
-        drop(std::io::stdout().lock().write_all(line.as_bytes()));
+    fn write(
+        &self,
+        now: Timestamp,
+        tenant: Option<&Tenant>,
+        dimension: (&str, &str),
+        figures: &[Figure],
+    ) {
+        if let Some(Destination { namespace, output }) = &self.0 {
+            let line = line(namespace, now, tenant, dimension, figures);
+            output(&format!("{line}\n"));
+        }
     }
 }
 
 fn line(
     namespace: &str,
     now: Timestamp,
+    tenant: Option<&Tenant>,
     (dimension, value): (&str, &str),
     figures: &[Figure],
 ) -> Value {
@@ -122,12 +158,17 @@ fn line(
             .iter()
             .map(|(name, _, value)| ((*name).to_owned(), json!(value))),
     );
+    if let Some(tenant) = tenant {
+        line.insert("account.id".to_owned(), json!(tenant.account));
+        line.insert("livemode".to_owned(), json!(tenant.mode.is_live()));
+    }
     Value::Object(line)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kernel::origin::Mode;
 
     #[test]
     fn the_alarm_of_late_deliveries_has_their_dimension() {
@@ -145,15 +186,27 @@ mod tests {
             ("Deliveries", "Count", 1),
             ("DeliveryLatency", "Milliseconds", 42),
         ];
+        let tenant = Tenant {
+            account: "acct_1".into(),
+            mode: Mode::Live,
+        };
+        let dimension = (OUTCOME, "failed");
         assert_eq!(
-            line("FleetCharging/fleet", now, (OUTCOME, "failed"), &figures),
+            line(
+                "FleetCharging/fleet",
+                now,
+                Some(&tenant),
+                dimension,
+                &figures
+            ),
             json!({
                 "level": "INFO", "timestamp": "2026-11-21T09:00:00.000Z",
                 "_aws": {"Timestamp": 1_795_251_600_000_i64, "CloudWatchMetrics": [{
                     "Namespace": "FleetCharging/fleet", "Dimensions": [["Outcome"]],
                     "Metrics": [{"Name": "Deliveries", "Unit": "Count"},
                         {"Name": "DeliveryLatency", "Unit": "Milliseconds"}]}]},
-                "Outcome": "failed", "Deliveries": 1, "DeliveryLatency": 42})
+                "Outcome": "failed", "Deliveries": 1, "DeliveryLatency": 42,
+                "account.id": "acct_1", "livemode": true})
         );
     }
 }

@@ -1,0 +1,21 @@
+//! The lines that functions log.
+
+use tracing::Subscriber;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Writes lines of JSON. Each has the ids of the request, message or change that it is about, in its member `span`.
+pub fn lines<W>(level: LevelFilter, output: W) -> impl Subscriber + Send + Sync
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_max_level(level)
+        .with_target(false)
+        .with_current_span(true)
+        .with_span_list(false)
+        .with_writer(output)
+        .finish()
+}
