@@ -341,7 +341,7 @@ impl Stage {
     fn take_due(&self) -> Vec<Message> {
         let now = self.clock.now();
         let soon = now.plus(MINUTE);
-        let is_early = |arrives, message| {
+        let is_early = |arrives: Timestamp, message: &Message| {
             let may_be = self.is_lossy() && arrives <= soon && is_found_again(message);
             may_be && self.dice.percent(5)
         };
