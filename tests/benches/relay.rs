@@ -1,5 +1,5 @@
 //! `cargo bench --workspace --bench relay`: how many changes a second one instance of the relay works on, one after another and with several
-//! partition keys of a batch side by side, on a table whose calls take 5, 8 and 35 milliseconds. Nothing is asserted.
+//! items of a batch side by side, on a table whose calls take 5, 8 and 35 milliseconds. Nothing is asserted.
 //!
 //! The changes are those of vehicles that are created and updated while a webhook endpoint is subscribed to everything. `VEHICLES` (100)
 //! takes another number.

@@ -18,11 +18,11 @@ use crate::function::{Function, Trigger};
 /// The name of the function.
 pub const NAME: &str = "relay-stream";
 
-/// How many partition keys of a batch are worked on at a time.
+/// How many items of a batch are worked on at a time.
 const ABREAST: usize = 8;
 
-/// Relays a batch of changes until a moment, each within its span: those of one partition key in their order, those of eight keys side by side. A batch
-/// takes as long as its longest key then, and not as long as all its changes together.
+/// Relays a batch of changes until a moment, each within its span: those of one item in their order, as the stream has them, those of eight items
+/// side by side. A batch takes as long as its longest item then, and not as long as all its changes together.
 ///
 /// Returns the place of the first change that was not relayed. It has to come again with those behind it, of which some were relayed:
 /// a change that is relayed twice leads to the same events and messages.
@@ -31,9 +31,9 @@ pub async fn handle_batch(
     batch: &[(StreamRecord, Span)],
     until: Instant,
 ) -> Option<usize> {
-    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (place, (change, _)) in batch.iter().enumerate() {
-        places.entry(change.key().0).or_default().push(place);
+        places.entry(change.key()).or_default().push(place);
     }
     let failed = stream::iter(places.into_values()).map(async |places| {
         for place in places {
