@@ -2,10 +2,8 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::extract::FromRef;
-use tokio::time::timeout;
 
 use crate::aws;
 use crate::stripe::Stripe;
@@ -64,9 +62,6 @@ const MAX_ENDPOINTS: usize = 10_000;
 /// Of how many tenants the last fleet is remembered.
 const MAX_FLEETS: usize = 10_000;
 
-/// How long the start of a function waits for its connections to the table.
-const CONNECTING: Duration = Duration::from_millis(800);
-
 /// The name of the table where none is configured.
 pub const TABLE: &str = "fleet-charging";
 
@@ -117,11 +112,11 @@ impl App {
         let slack = settings::slack(endpoint.as_deref());
         let http = aws::Http::new(slack);
         let config = aws::load(&http, endpoint.as_deref()).await?;
+        aws::connect(&http, &config, connections).await;
         let calls = http.with_calls_at_once(CONNECTIONS);
         let of_table = config.to_builder().http_client(calls).build();
         let table = variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
         let store = Store::new(aws::dynamodb(&of_table, slack), table);
-        drop(timeout(CONNECTING, store.connect(connections)).await);
         let queue = Arc::new(aws::Sqs::from_env(&config));
         let schedules = Arc::new(aws::Scheduler::from_env(&config));
         Ok(Self::new(

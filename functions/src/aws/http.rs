@@ -16,14 +16,19 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
+use futures::future::join_all;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 /// How long opening a connection may take on Lambda.
 const CONNECT: Duration = Duration::from_millis(800);
+
+/// How much of the page at an address's root is read.
+const PAGE: usize = 4096;
 
 type Connector = hyper_util::client::legacy::connect::HttpConnector;
 
@@ -106,6 +111,24 @@ impl Http {
         }
     }
 
+    /// Opens so many connections that the next requests to that address find. Where that fails, these requests open them.
+    pub async fn connect(&self, address: &str, connections: usize) {
+        join_all((0..connections).map(|_| self.open(address))).await;
+    }
+
+    /// Opens a connection by asking for the page at the address's root, which DynamoDB shows to everybody.
+    async fn open(&self, address: &str) {
+        let Ok(request) = Request::get(address).body(SdkBody::empty()) else {
+            return;
+        };
+        let asked = async {
+            let answer = self.send(request).await.ok()?;
+            // The connection is free again when the answer has been read.
+            to_bytes(Body::new(answer.into_body()), PAGE).await.ok()
+        };
+        drop(timeout(CONNECT, asked).await);
+    }
+
     /// Sends a request, and returns when the head of the answer is there.
     ///
     /// # Errors
@@ -163,7 +186,6 @@ impl HttpConnector for Http {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures::future::join_all;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
@@ -210,9 +232,9 @@ mod tests {
     async fn calls_at_once_use_no_more_connections_than_allowed() {
         let (address, connections) = server().await;
         let http = Http::default();
-        let limited = http.with_calls_at_once(2);
-        join_all((0..2).map(|_| call(&limited, &address))).await;
+        http.connect(&address, 2).await;
         assert_eq!(connections.load(Ordering::SeqCst), 2);
+        let limited = http.with_calls_at_once(2);
         join_all((0..20).map(|_| call(&limited, &address))).await;
         assert_eq!(connections.load(Ordering::SeqCst), 2);
         join_all((0..20).map(|_| call(&http, &address))).await;

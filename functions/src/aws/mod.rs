@@ -174,6 +174,11 @@ fn domain(region: &str) -> &'static str {
     }
 }
 
+/// Opens so many connections to the table ahead of the first call.
+pub async fn connect(http: &Http, config: &SdkConfig, connections: usize) {
+    http.connect(&address(config), connections).await;
+}
+
 /// One address for everything: working it out from the SDK's tables of regions takes longer than all else about a client.
 #[derive(Debug)]
 struct At(Endpoint);

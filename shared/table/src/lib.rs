@@ -35,7 +35,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 use futures::TryStreamExt as _;
-use futures::future::join_all;
 use futures::stream::{self, StreamExt as _};
 
 use kernel::encryption::EncryptionKeys;
@@ -88,15 +87,6 @@ impl Store {
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
-    }
-
-    /// Opens so many connections that the next calls find, each by a call like theirs: its code is then loaded, and a function has a
-    /// whole processor at its start. An account that does not exist is read, which every function that serves requests may do; a
-    /// refusal has done its work as well. Where no connection can be opened, the next calls open them.
-    pub async fn connect(&self, connections: usize) {
-        let nobody = Id::from("acct_0");
-        let read = || self.item(Key::Account { id: &nobody }, false);
-        drop(join_all((0..connections).map(|_| read())).await);
     }
 
     /// Reads a row and decrypts its secrets.
