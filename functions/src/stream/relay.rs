@@ -60,7 +60,8 @@ pub async fn handle(app: &App, change: &StreamRecord) -> Result<(), Error> {
     if !change.is_relayed() {
         return Ok(());
     }
-    function_scope::within(NAME, changes::relay(app, change)).await
+    // Boxed, because whoever waits for it would have its many states on the stack.
+    function_scope::within(NAME, Box::pin(changes::relay(app, change))).await
 }
 
 pub const FUNCTION: Function = Function {
