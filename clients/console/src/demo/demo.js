@@ -86,9 +86,22 @@ export async function loadDemo(progress, signal) {
   if (!hasTestClock()) return { fleet, invoice: null };
   const period = { period_start: timestamp(began / 1000 - 24 * HOUR), period_end: timestamp(today) };
   const draft = await post('/v1/invoices', { fleet: fleet.id, currency: 'gbp', description: 'The first week', ...period });
-  const invoice = await post(`/v1/invoices/${draft.id}/finalize`, {});
+  const due = draft.amount_due > 0 ? draft : await invoiceInstead(fleet.id, draft.id, signal);
+  const invoice = due?.status === 'draft' ? await post(`/v1/invoices/${due.id}/finalize`, {}) : due;
   await post('/v1/reports', { fleet: fleet.id, parameters: { type: 'cost_analysis', group_by: 'vehicle', ...period } });
   return { fleet, invoice };
+}
+
+/**
+ * The fleet's newest invoice in place of an empty draft: where a month ends within the week, the sessions are on the invoice of the month.
+ * @param {string} fleet
+ * @param {string} draft
+ * @param {AbortSignal} signal
+ */
+async function invoiceInstead(fleet, draft, signal) {
+  await request('DELETE', `/v1/invoices/${draft}`, undefined, { quiet: true });
+  const { data } = await request('GET', `/v1/invoices?fleet=${fleet}&limit=1`, undefined, { signal });
+  return data[0] ?? null;
 }
 
 /**
