@@ -15,7 +15,7 @@ use table::networks::operators;
 use tests::golden::all_rows;
 use tests::platform::Connected;
 use tests::samples::one_of_each;
-use tests::{Client, TestApp, fleet};
+use tests::{Client, Receiver, TestApp, fleet};
 use web::Method;
 
 /// How long an account must have been closed before it is erased, in seconds.
@@ -176,6 +176,26 @@ async fn after_an_erasure_no_row_file_or_schedule_of_the_account_or_its_children
         .await
         .expect_err("it is gone");
     assert!(gone.contains("No such account"), "{gone}");
+}
+
+#[tokio::test]
+async fn the_deliveries_of_an_erased_account_are_gone() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let child = app.child_of(&app.alice).await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    child.post("/v1/webhook_endpoints", hook).await.expect(200);
+    child.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+    assert_eq!(receiver.received().len(), 1);
+    let id = account_of(&child);
+    app.set_account_status(&id, "closed").await;
+    app.advance(CLOSED_FOR).await;
+    erase_in_steps(&app, &id, 1_000)
+        .await
+        .expect("it is erased");
+    let account = BTreeSet::from([id.to_string()]);
+    assert_eq!(rows_with(&app, &account).await, Vec::<String>::new());
 }
 
 #[tokio::test]
