@@ -209,8 +209,7 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
     let ends = work_in_turn(messages, until, work).await;
     let mut failures = Vec::new();
     for (message_id, ended) in ids.into_iter().zip(ends) {
-        if let Err(error) = ended {
-            tracing::warn!(message.id = message_id, %error, "a message comes again");
+        if ended.is_err() {
             let mut failure = BatchItemFailure::default();
             failure.item_identifier = message_id.unwrap_or_default();
             failures.push(failure);

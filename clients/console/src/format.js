@@ -143,17 +143,18 @@ function wallClock(at) {
   return Date.UTC(parts.year, parts.month - 1, parts.day, parts.hour, parts.minute, parts.second);
 }
 
+const DAY_LENGTH = 86_400_000;
+
 /**
  * The moment at which the clocks of the chosen time zone show something. Where they are put back and show it twice, the first time; where they
  * are put forward and never show it, an hour later.
  * @param {number} wall what `wallClock` returns
  */
-export function momentOf(wall) {
+function momentOf(wall) {
   const offset = (/** @type {number} */ at) => wallClock(at) - at;
   const [before, after] = [wall - DAY_LENGTH, wall + DAY_LENGTH].map((at) => wall - offset(at));
   return offset(before) === wall - before ? before : offset(after) === wall - after ? after : before;
 }
-const DAY_LENGTH = 86_400_000;
 
 /**
  * The beginning of a day of the chosen time zone.

@@ -168,10 +168,9 @@ async fn of_everybody(
             return refresh_all(app, tenant, &cards.rows).await;
         }
         let page = RefreshTokens {
-            tenant: tenant.clone(),
-            of: of.clone(),
             after,
             is_page: true,
+            ..RefreshTokens::of(tenant, of)
         };
         page.send(app).await?;
         match cards.rows.last().filter(|_| cards.older) {
@@ -232,10 +231,8 @@ fn page_after(card: Option<&Id>) -> PageRequest {
 
 async fn send(app: &App, tenant: &Tenant, of: &Id, after: Option<&Id>) -> Result<(), Error> {
     let job = RefreshTokens {
-        tenant: tenant.clone(),
-        of: of.clone(),
         after: after.cloned(),
-        is_page: false,
+        ..RefreshTokens::of(tenant, of)
     };
     job.send(app).await
 }

@@ -1,5 +1,7 @@
 //! `manage-networks`: what operators do with charging networks. Only an operator may invoke it.
 
+use std::time::Duration;
+
 use crate::App;
 use kernel::backoff::Backoff;
 use kernel::function_scope;
@@ -14,7 +16,6 @@ use ocpi::token::ChargingPreferences;
 use ocpi::versions::OwnUrls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::time::Duration;
 use table::access::Rows;
 use table::charge_cards::CardUidUse;
 use table::networks::{Pull, shared_origin};
@@ -54,6 +55,7 @@ const MAX_CONTESTED: usize = 100;
 /// How often something is tried that collides with a job that writes the same network, such as a pull.
 const TRIES: u32 = 6;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(80));
+
 /// How long the name of a network may be, in characters.
 const MAX_NAME: usize = 100;
 
@@ -251,15 +253,8 @@ pub async fn handle(app: &App, manage: Manage, own_url: Option<&str>) -> Result<
         Manage::IssueToken { .. } | Manage::Connect { .. } => 1,
         _ => TRIES,
     };
-    for attempt in 0.. {
-        let managing = manage_networks(app, manage.clone(), own_url);
-        let managed = function_scope::within(NAME, managing).await;
-        if !matches!(managed, Err(Error::Contended)) || attempt + 1 == tries {
-            return managed;
-        }
-        BACKOFF.pause(attempt).await;
-    }
-    unreachable!("the loop ends by returning")
+    let run = || function_scope::within(NAME, manage_networks(app, manage.clone(), own_url));
+    BACKOFF.after_collisions(tries, run).await
 }
 
 async fn manage_networks(

@@ -80,18 +80,9 @@ pub async fn within_limit<T, F: Future<Output = Result<T, Error>>>(
 async fn within<T, F: Future<Output = Result<T, Error>>>(
     limit: Duration,
     progress: &Progress,
-    mut run: impl FnMut() -> F,
+    run: impl FnMut() -> F,
 ) -> Result<T, Error> {
-    let repeated = async {
-        for attempt in 0.. {
-            match run().await {
-                Err(Error::Contended) if attempt + 1 < TRIES => BACKOFF.pause(attempt).await,
-                result => return result,
-            }
-        }
-        unreachable!("the loop ends by returning")
-    };
-    let result = timeout(limit, repeated).await;
+    let result = timeout(limit, BACKOFF.after_collisions(TRIES, run)).await;
     result
         .unwrap_or_else(|_| Err(Error::unavailable("the request took too long")))
         .map_err(|error| progress.explain(error))

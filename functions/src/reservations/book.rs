@@ -23,8 +23,8 @@ pub(super) enum Booking {
     NoMatch(FailedReason, MatchSummary),
 }
 
-/// Books the match with the lowest score. The reservation can be cancelled free of charge for as long as `late_free` from now on. If its calendars have changed since they were read, they are read again, and the
-/// search continues.
+/// Books the match with the lowest score. The reservation can be cancelled free of charge for as long as `late_free` from now on.
+/// If the calendars have changed since they were read, they are read again, and the search continues.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached, or if the calendars change faster than they can be read.

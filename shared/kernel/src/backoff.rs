@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::error::{Error, Result};
+
 /// Pauses that grow from attempt to attempt. Each takes a random part of its length, from a half on, so that callers that failed together do
 /// not come back together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,24 @@ impl Backoff {
         // Without randomness the whole length is waited.
         let part = getrandom::fill(&mut random).map_or(u8::MAX, |()| random[0]);
         tokio::time::sleep(self.length(attempt, part)).await;
+    }
+
+    /// Runs what loses against concurrent changes again, `tries` times in all.
+    ///
+    /// # Errors
+    /// Those of `run`, and `Contended` if it lost each time.
+    pub async fn after_collisions<T, F: Future<Output = Result<T>>>(
+        &self,
+        tries: u32,
+        mut run: impl FnMut() -> F,
+    ) -> Result<T> {
+        for attempt in 0.. {
+            match run().await {
+                Err(Error::Contended) if attempt + 1 < tries => self.pause(attempt).await,
+                ended => return ended,
+            }
+        }
+        unreachable!("the loop ends by returning")
     }
 
     /// The length of a pause: a half of it, and `part` 255ths of the other half.

@@ -47,11 +47,11 @@ impl Object for Vehicle {
     }
 }
 
-/// What is stored with a vehicle and not shown.
+/// The part of a stored vehicle that is not shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VehicleInternal {
     /// When reservations of the vehicle were cancelled free of charge only because their connectors were reserved late: within the
-    /// last day, and at most [`LATE_CANCELLATIONS`].
+    /// last day, and at most three.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_cancellations: Vec<Timestamp>,
 }

@@ -2,7 +2,7 @@
 //! every write is conditional on. Index keys follow from the object, so keys and data cannot disagree.
 //!
 //! A write of an item below a kilobyte costs half as much as one of the next. So nothing is stored twice, and what is absent means the
-//! default: nulls are left out, and so are members that other attributes repeat ([`restore`]), what a kind puts back by itself
+//! default: nulls are left out, and so are members that other attributes repeat, what a kind puts back by itself
 //! ([`Record::complete`]), and an internal state that is null.
 
 use aws_sdk_dynamodb::types::AttributeValue;

@@ -14,6 +14,17 @@ fn now() -> Timestamp {
     at("2026-03-01T08:00:00Z")
 }
 
+/// A connector for a window.
+fn assigned(from: Timestamp, until: Timestamp) -> Assignment {
+    Assignment {
+        station: Id::from_number(Kind::ChargingStation, 1),
+        evse: "1".into(),
+        connector: "1".into(),
+        is_of_network: false,
+        window: Window { from, until },
+    }
+}
+
 fn pair() -> (Driver, Vehicle) {
     let account = json!({"email": "a@b.example", "name": "A", "type": "business"});
     let account = Account::new(serde_json::from_value(account).unwrap(), now()).unwrap();
@@ -256,16 +267,7 @@ fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
         serde_json::from_value(json!({"metadata": {"k": "v"}})).unwrap()
     };
     reservation.update(change(), now()).unwrap();
-    let assignment = Assignment {
-        station: Id::from_number(Kind::ChargingStation, 1),
-        evse: "1".into(),
-        connector: "1".into(),
-        is_of_network: false,
-        window: Window {
-            from: reservation.object.ideal_start,
-            until: reservation.object.ideal_end,
-        },
-    };
+    let assignment = assigned(reservation.object.ideal_start, reservation.object.ideal_end);
     reservation.confirm(
         &assignment,
         MatchSummary::default(),
@@ -308,16 +310,7 @@ fn moving_the_window_moves_the_attempt() {
 fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_reserved() {
     let mut reservation = reserve(json!({})).unwrap();
     reservation.object.reservation_fee = 300;
-    let assignment = Assignment {
-        station: Id::from_number(Kind::ChargingStation, 1),
-        evse: "1".into(),
-        connector: "1".into(),
-        is_of_network: false,
-        window: Window {
-            from: at("2026-03-01T11:00:00Z"),
-            until: at("2026-03-01T12:00:00Z"),
-        },
-    };
+    let assignment = assigned(at("2026-03-01T11:00:00Z"), at("2026-03-01T12:00:00Z"));
     let summary = MatchSummary::default;
     let fee_due = |mut reservation: Stored<Reservation>, now: &str| {
         reservation.cancel(at(now)).unwrap();
@@ -339,16 +332,7 @@ fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_reserved() 
 fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_fails() {
     let mut reservation = reserve(json!({"latest_end": "2026-03-01T11:10:00Z"})).unwrap();
     reservation.object.reservation_fee = 300;
-    let assignment = Assignment {
-        station: Id::from_number(Kind::ChargingStation, 1),
-        evse: "1".into(),
-        connector: "1".into(),
-        is_of_network: false,
-        window: Window {
-            from: reservation.object.ideal_start,
-            until: reservation.object.ideal_end,
-        },
-    };
+    let assignment = assigned(reservation.object.ideal_start, reservation.object.ideal_end);
     let at_half_past_nine = at("2026-03-01T09:30:00Z");
     reservation.confirm(
         &assignment,
@@ -389,16 +373,7 @@ fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_f
 fn cancelling_is_free_for_ten_minutes_after_a_late_confirmation() {
     let mut reservation = reserve(json!({})).unwrap();
     reservation.object.reservation_fee = 300;
-    let assignment = Assignment {
-        station: Id::from_number(Kind::ChargingStation, 1),
-        evse: "1".into(),
-        connector: "1".into(),
-        is_of_network: false,
-        window: Window {
-            from: reservation.object.ideal_start,
-            until: reservation.object.ideal_end,
-        },
-    };
+    let assignment = assigned(reservation.object.ideal_start, reservation.object.ideal_end);
     let confirm = |row: &mut Stored<Reservation>, late_free, now: &str| {
         row.confirm(&assignment, MatchSummary::default(), late_free, at(now));
         row.object.free_cancellation_until().unwrap().to_string()
