@@ -23,7 +23,7 @@ area: models.AreaParams = {"latitude": 51.507, "longitude": -0.128, "radius": 50
 reservation = client.reservations.create(driver=driver, vehicle=vehicle, ideal_start=now + hour, ideal_end=now + 2 * hour,
                                          connector_type=["Type2"], location=area)
 
-runner.advance(3300)  # half an hour before the window the service confirms the reservation
+runner.advance(3600)  # half an hour before the window the service confirms the reservation
 sent = runner.inbox()[0]
 event = client.webhooks.verify(sent["body"], sent["headers"], endpoint.secret)
 assert event.type == "reservation.confirmed" and event.data.object.id == reservation.id, event

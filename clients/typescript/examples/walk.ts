@@ -18,7 +18,7 @@ const { id: endpoint, secret } = await client.webhookEndpoints.create({ url: run
 const location = { latitude: 51.507, longitude: -0.128, radius: 5000 };
 const { id } = await client.reservations.create({ driver, vehicle, ideal_start: hours(1), ideal_end: hours(2), connector_type: ["Type2"], location });
 
-await runner.advance(3300); // half an hour before the window the service confirms the reservation
+await runner.advance(3600); // half an hour before the window the service confirms the reservation
 const [delivery] = await runner.inbox();
 const event = await client.webhooks.verify(delivery!.body, delivery!.headers, secret);
 if (event.type !== "reservation.confirmed" || event.data.object.id !== id) throw new Error(`unexpected ${event.type}`);

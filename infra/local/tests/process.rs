@@ -952,6 +952,8 @@ async fn life_of_a_driver(process: &Process, client: &Client) {
     assert_eq!(confirmed["status"], "confirmed", "{confirmed:#}");
     let start = json!({"charging_station": confirmed["charging_station"], "connector": confirmed["connector"],
         "driver": driver, "vehicle": vehicle});
+    // The station may open at the beginning of the window.
+    process.advance(300).await;
     let session = client.post("/v1/charging_sessions", start).await.id();
     process.advance(1200).await;
     let stop = format!("/v1/charging_sessions/{session}/stop");
