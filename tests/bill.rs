@@ -1,6 +1,8 @@
 //! What one whole reservation takes and costs: it is created, confirmed and charged, its session is paid and put on an invoice, and six
 //! events are delivered to one endpoint.
 
+use functions::function::Trigger;
+use functions::jobs;
 use kernel::Id;
 use kernel::time::minutes;
 use models::reservation::Reservation;
@@ -50,8 +52,8 @@ mod price {
     pub const INVOCATION: f64 = 0.2;
     /// Of a million GB-s on arm64.
     pub const GIGABYTE_SECOND: f64 = 13.333_4;
-    /// A message is sent, received and deleted.
-    pub const MESSAGE: f64 = 3.0 * 0.4;
+    /// Of a call of SQS. A message is sent, received and deleted, the latter two together with the others of its batch.
+    pub const QUEUE_CALL: f64 = 0.4;
     pub const SCHEDULE: f64 = 1.0;
     /// Of a million gigabytes of logs, in bytes.
     pub const LOG_BYTE: f64 = 0.5e-3;
@@ -102,11 +104,22 @@ impl Line {
         routes.any(|endpoint| endpoint.route.name == self.function)
     }
 
+    /// How many messages an invocation takes, of a function that takes them from a queue: batches are full where the load is high.
+    fn message_batch(&self) -> Option<f64> {
+        let worker = jobs::workers().find(|worker| worker.name == self.function)?;
+        match worker.trigger {
+            Trigger::Queue { batch, .. } => Some(f64::from(batch)),
+            _ => None,
+        }
+    }
+
     pub fn cost(&self) -> Cost {
+        let batch = self.message_batch();
         let runs = match self.function {
             "relay-stream" => self.runs / RELAY_BATCH,
-            _ => self.runs,
+            _ => self.runs / batch.unwrap_or(1.0),
         };
+        let received = batch.map_or(0.0, |_| 2.0 * runs);
         let seconds = match self.function {
             "deliver-webhook" => DELIVERY_DURATION,
             _ => DURATION,
@@ -120,7 +133,7 @@ impl Line {
             },
             lambda: runs * (price::INVOCATION + seconds * MEMORY * price::GIGABYTE_SECOND),
             // A schedule that fires sends a message as well.
-            queues: (self.queued + self.scheduled) * price::MESSAGE,
+            queues: (self.queued + self.scheduled + received) * price::QUEUE_CALL,
             scheduler: self.scheduled * price::SCHEDULE,
             logs: (self.logged
                 + if self.is_route() {

@@ -22,8 +22,8 @@ pub enum Trigger {
     Otherwise,
     /// Requests of charging networks, at these paths of API Gateway and with any method, so that the function refuses a wrong one. A network authenticates with a token of OCPI.
     Ocpi(&'static [&'static str]),
-    /// Messages of the function's queue, at most this many at a time.
-    Queue { batch: u32 },
+    /// Messages of the function's queue, at most `batch` at a time. One that fails comes again until it was received so many times.
+    Queue { batch: u32, receives: u32 },
     /// Changes of the table.
     Stream,
     /// A schedule: `rate(1 minute)`.
@@ -32,21 +32,30 @@ pub enum Trigger {
     Invocation,
 }
 
+/// How often a message is received whose work the sweep finds again.
+const RECEIVES: u32 = 5;
+
 impl Function {
     /// A function that takes messages from a queue, one at a time, so that no message waits for a slow one.
     pub const fn worker(name: &'static str, deployment: Deployment) -> Self {
         Self {
             name,
             description: "Works on the messages of its queue",
-            trigger: Trigger::Queue { batch: 1 },
+            trigger: Trigger::Queue {
+                batch: 1,
+                receives: RECEIVES,
+            },
             deployment,
         }
     }
 
-    /// A worker that takes several messages at a time, because each of them is quick.
-    pub const fn quick_worker(name: &'static str, deployment: Deployment) -> Self {
+    /// A worker that takes several messages at a time and works on them side by side, because each is quick or mostly waits.
+    pub const fn worker_abreast(name: &'static str, deployment: Deployment) -> Self {
         Self {
-            trigger: Trigger::Queue { batch: 10 },
+            trigger: Trigger::Queue {
+                batch: 10,
+                receives: RECEIVES,
+            },
             ..Self::worker(name, deployment)
         }
     }

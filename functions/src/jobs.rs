@@ -1,12 +1,14 @@
 //! The registry of jobs: reading the message of a queue, and doing its job.
 
 use crate::App;
+use futures::FutureExt as _;
+use futures::future::join_all;
 use kernel::{Error, function_scope};
 use models::ports::Message;
 use serde::Deserialize;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
-use crate::function::Function;
+use crate::function::{Function, Trigger};
 use crate::job::{RegisteredJob, within_hop};
 use crate::networks::apply_tariff::ApplyTariff;
 use crate::networks::push_token::PushToken;
@@ -42,6 +44,15 @@ pub fn workers() -> impl Iterator<Item = Function> {
     workers.into_iter()
 }
 
+/// How often a message of that function is received before it is given up.
+pub fn receives(function: &str) -> u32 {
+    let worker = workers().find(|worker| worker.name == function);
+    match worker.map(|worker| worker.trigger) {
+        Some(Trigger::Queue { receives, .. }) => receives,
+        _ => 1,
+    }
+}
+
 /// Whether a job of that function continues itself with a message.
 pub fn is_loop(function: &str) -> bool {
     let mut jobs = jobs().filter(|job| job.function.name == function);
@@ -75,26 +86,21 @@ pub fn read_message(body: &str) -> Result<Message, Error> {
     })
 }
 
-/// Works on the messages of a batch one after the other, until a moment. Each has its share of the time that is left, so that one which hangs
-/// leaves the others theirs. Returns how each ended, in their order.
-pub async fn work_in_turn<M>(
+/// Works on the messages of a batch side by side, until a moment: one that hangs leaves the others their time. Returns how each ended, in
+/// their order.
+pub async fn work_abreast<M>(
     messages: Vec<M>,
     until: Instant,
     work: impl AsyncFn(M) -> Result<(), Error>,
 ) -> Vec<Result<(), Error>> {
-    let mut ends = Vec::new();
-    let count = messages.len() as u32;
-    for (message, before) in messages.into_iter().zip(0..) {
-        let left = until.saturating_duration_since(Instant::now());
-        let ended = timeout(left / (count - before), work(message)).await;
-        ends.push(ended.unwrap_or_else(|_| {
-            Err(Error::unavailable(
-                "it has taken longer than its share of the function's time",
-            ))
-        }));
-    }
-    ends
+    let ends = messages.into_iter().map(|message| {
+        let limited = timeout_at(until, work(message));
+        limited.map(|ended| ended.unwrap_or_else(|_| Err(Error::unavailable(TOO_LONG))))
+    });
+    join_all(ends).await
 }
+
+const TOO_LONG: &str = "it has taken longer than the function's time";
 
 /// Does the job of a message.
 ///
@@ -123,9 +129,9 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(pause)).await;
             Ok(())
         };
-        let ends = work_in_turn((0..10).collect(), until, work).await;
+        let ends = work_abreast((0..10).collect(), until, work).await;
         let failed: Vec<usize> = (0..10).filter(|place| ends[*place].is_err()).collect();
         assert_eq!(failed, [3]);
-        assert!(Instant::now() < until);
+        assert!(Instant::now() < until + Duration::from_secs(1));
     }
 }

@@ -14,7 +14,7 @@ use functions::accounts::export::{self, Export};
 use functions::accounts::set_status::{self, SetStatus};
 use functions::docs;
 use functions::gateway::{self, trace_of};
-use functions::jobs::{self, read_message, work, work_in_turn};
+use functions::jobs::{self, read_message, work, work_abreast};
 use functions::log::lines;
 use functions::networks::import_stations::{self, Import};
 use functions::networks::manage::{self, Manage};
@@ -206,7 +206,7 @@ async fn on_messages(app: &App, event: LambdaEvent<SqsEvent>) -> Result<SqsBatch
         }
         done
     };
-    let ends = work_in_turn(messages, until, work).await;
+    let ends = work_abreast(messages, until, work).await;
     let mut failures = Vec::new();
     for (message_id, ended) in ids.into_iter().zip(ends) {
         if ended.is_err() {

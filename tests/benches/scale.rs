@@ -373,7 +373,7 @@ impl Hot {
                 "`EVENT_SHARDS` in `shared/table/src/keys.rs`"
             }
             ("table", pattern) if pattern.contains("<webhook_endpoint>#") => {
-                "`ATTEMPT_SHARDS` in `shared/table/src/keys.rs`"
+                "`DELIVERY_SHARDS` in `shared/table/src/keys.rs`"
             }
             ("list", pattern) if pattern.ends_with("#webhook_endpoint") => {
                 "remember the endpoints of an account in the relay"

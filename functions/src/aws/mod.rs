@@ -28,6 +28,7 @@ use tracing::subscriber::NoSubscriber;
 
 use kernel::environment::{is_loopback, variable};
 use kernel::error::{Error, Result};
+use kernel::id::Id;
 use kernel::time::Timestamp;
 use models::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 
@@ -228,13 +229,15 @@ impl Sqs {
         }
     }
 
-    async fn put(&self, url: &str, body: String, delay_seconds: u16) -> Result<()> {
+    /// Messages of a group queue behind one another only: SQS lets no group hold up the others.
+    async fn put(&self, url: &str, body: String, delay: u16, group: Option<&Id>) -> Result<()> {
         let call = self
             .client()
             .send_message()
             .queue_url(url)
             .message_body(body)
-            .delay_seconds(delay_seconds.into());
+            .set_message_group_id(group.map(|id| id.to_string()))
+            .delay_seconds(delay.into());
         call.send()
             .await
             .map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
@@ -258,7 +261,9 @@ impl Queue for Sqs {
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let url = queue_url(&self.urls, message.function)?;
-            self.put(url, message.body.clone(), delay_seconds).await
+            let group = message.subject.waits_for.as_ref();
+            self.put(url, message.body.clone(), delay_seconds, group)
+                .await
         })
     }
 
@@ -292,7 +297,7 @@ impl Queue for Sqs {
             let url = variable("RELAY_DEAD_LETTERS_URL")
                 .ok_or_else(|| Error::internal("RELAY_DEAD_LETTERS_URL is not set"))?;
             let body = serde_json::to_string(change).map_err(Error::internal)?;
-            self.put(&url, body, 0).await
+            self.put(&url, body, 0, None).await
         })
     }
 }

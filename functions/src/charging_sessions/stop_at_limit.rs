@@ -31,7 +31,7 @@ pub struct StopSession {
 
 impl Job for StopSession {
     const NAME: &'static str = "stop-session";
-    const FUNCTION: Function = Function::quick_worker(
+    const FUNCTION: Function = Function::worker_abreast(
         Self::NAME,
         Deployment::in_background().writing(&[
             Rows::Of(Kind::ChargingSession),

@@ -3,10 +3,11 @@
 
 use crate::App;
 use axum::extract::State;
-use kernel::Error;
 use kernel::Reply;
+use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
 use models::event::{Delivery, Event};
+use table::access::Rows;
 use table::deliveries::Deliveries;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
@@ -16,7 +17,8 @@ pub const ROUTE: Route = Route::post(
     "/v1/events/{id}/redeliver",
     Resource::Events,
 )
-.sometimes_requiring(&[super::SHOWS_ONE]);
+.sometimes_requiring(&[super::SHOWS_ONE])
+.writing(&[Rows::Of(Kind::WebhookEndpoint)]);
 
 pub async fn handle(
     context: RequestContext,
@@ -37,9 +39,11 @@ pub async fn handle(
             (endpoint.id, Delivery::waiting(attempts, context.now()))
         })
         .collect();
-    let others = before
-        .iter()
-        .filter(|(endpoint, delivery)| delivery.is_open() && !again.contains_key(endpoint));
+    let is_open = |endpoint: &&Id| before.get(endpoint).is_none_or(Delivery::is_open);
+    let known = row.internal.endpoints.iter().flatten();
+    let others = known
+        .filter(|endpoint| !again.contains_key(endpoint))
+        .filter(is_open);
     row.object.pending_webhooks = u32::try_from(again.len() + others.count()).unwrap_or(u32::MAX);
     let response = context.respond(&row.clone().shown(&app.settings.versions))?;
     let mut tx = app.store.begin(&context.origin);

@@ -48,7 +48,7 @@ pub struct ConfirmReservation {
 
 impl Job for ConfirmReservation {
     const NAME: &'static str = "confirm-reservation";
-    const FUNCTION: Function = Function::quick_worker(
+    const FUNCTION: Function = Function::worker_abreast(
         Self::NAME,
         Deployment::in_background()
             .memory(512)

@@ -23,7 +23,7 @@ pub struct ExpireReservation {
 
 impl Job for ExpireReservation {
     const NAME: &'static str = "expire-reservation";
-    const FUNCTION: Function = Function::quick_worker(
+    const FUNCTION: Function = Function::worker_abreast(
         Self::NAME,
         Deployment::in_background().writing(&[Rows::Of(Kind::Reservation), Rows::Calendars]),
     );

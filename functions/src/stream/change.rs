@@ -1,7 +1,7 @@
 //! Changes of objects: what follows from a write of an object's item.
 //!
 //! A [`Change`] has the object before and after, decoded once. The relay does what follows from the change of any object: it sends the message
-//! of the next action when that is new or has moved, and writes the recorded events with their deliveries. What follows from the change of
+//! of the next action when that is new or has moved, and writes the recorded events and has them delivered. What follows from the change of
 //! one kind of object stands in the folder of its subject, as [`OnChange::on_change`].
 
 use std::future::Future;
@@ -19,7 +19,7 @@ use table::row::{Record, decode, written};
 
 use super::actions;
 use super::record::read;
-use crate::webhooks::plan::deliveries_of;
+use crate::webhooks::plan::{send_first, subscribed};
 
 /// An object before and after a write.
 pub struct Change<T: Record> {
@@ -132,7 +132,7 @@ async fn schedule<T: OnChange>(app: &App, change: &Change<T>) -> Result<()> {
     }
 }
 
-/// Writes the events that the write has recorded, each with the deliveries it needs.
+/// Writes the events that the write has recorded, and sends the messages for their deliveries.
 async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> Result<()> {
     let Change {
         tenant,
@@ -165,13 +165,12 @@ async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> 
             previous.as_ref(),
             &cause,
         );
-        let deliveries = deliveries_of(app, tenant, &event).await?;
+        let endpoints = subscribed(app, tenant, &event).await?;
         let origin = Origin::background(tenant.clone(), app.now());
-        let internal = EventInternal::planned(deliveries.keys().cloned().collect());
+        let internal = EventInternal::planned(endpoints.clone());
         let mut event = Stored::with_internal(event, internal);
-        app.store
-            .add_event(&origin, &mut event, &deliveries)
-            .await?;
+        app.store.add_event(&origin, &mut event).await?;
+        send_first(app, tenant, &event.object.id, &endpoints).await?;
         app.settings.metrics.happened(origin.now, tenant, kind);
     }
     Ok(())

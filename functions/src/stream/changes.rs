@@ -3,9 +3,9 @@
 //! Terms. A *change* is an object before and after a write (`super::change`), from a record of the stream (`super::record`). An item carries the
 //! types of the events that its last write has recorded (`events`).
 //!
-//! Life cycle of a change. The relay writes each recorded event together with a delivery for every subscribed endpoint. An
-//! event's own item comes back over the stream, and the relay sends a message for each delivery that waits. For an object with a
-//! next action it sends a message for that moment, on a queue or by EventBridge Scheduler.
+//! Life cycle of a change. The relay writes each recorded event, and sends a message for every subscribed endpoint. A delivery that waits for
+//! another attempt comes back over the stream, and so does an event that was written with its object: the relay sends their messages. For
+//! an object with a next action it sends a message for that moment, on a queue or by EventBridge Scheduler.
 //!
 //! Invariants. The id of an event follows from its object and the version of the item, so that a change which is relayed twice
 //! writes one event. Every message can be sent twice: its worker checks what is left to do.
@@ -22,7 +22,7 @@ use models::action::Action;
 use models::charge_card::ChargeCard;
 use models::charging_session::ChargingSession;
 use models::driver::Driver;
-use models::event::{Delivery, Event};
+use models::event::Event;
 use models::fleet::Fleet;
 use models::invoice::Invoice;
 use models::policy::Policy;
@@ -101,7 +101,7 @@ async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
     let (before, after) = (record.old.as_ref(), record.new.as_ref());
     if let Some((tenant, id)) = keys::parse_object(pk).or_else(|| keys::parse_event(pk, sk)) {
         if id.is(Kind::Event) {
-            return plan::on_change(app, &tenant, &id, record).await;
+            return plan::on_event(app, &tenant, &id, record).await;
         }
         let Some(followers) = id.kind().and_then(followers) else {
             return Ok(());
@@ -114,6 +114,9 @@ async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
     }
     if after.is_none() {
         return Ok(());
+    }
+    if let Some((tenant, endpoint, _)) = keys::parse_delivery(pk, sk) {
+        return plan::on_delivery(app, &tenant, &endpoint, record).await;
     }
     if let Some((mode, station)) = keys::parse_station(pk) {
         return charging_stations::rematch::on_change(app, mode, &station, record).await;
@@ -133,7 +136,7 @@ pub enum Repetition {
     /// At the moment of the action, which has passed unless all messages are lost.
     Send(Timestamp, Message),
     /// The deliveries of an event are planned by the relay itself.
-    Plan(Id, Box<Event>),
+    Plan(Id, Box<Stored<Event>>),
 }
 
 impl Repetition {
@@ -168,20 +171,19 @@ pub async fn repetition(app: &App, waiting: &Waiting) -> Result<Option<Repetitio
         endpoint,
         due,
     } = waiting;
-    if !id.is(Kind::Event) {
-        let next = current_message(app, tenant, id, *due).await?;
-        return Ok(next.map(|(at, message)| Repetition::Send(at, message)));
+    if id.is(Kind::Event) {
+        let event = app.store.find::<Event>(tenant, id).await?;
+        let unplanned = event.filter(|event| event.internal.unplanned_since.is_some());
+        return Ok(unplanned.map(|event| Repetition::Plan(id.clone(), Box::new(event))));
     }
     let Some(endpoint) = endpoint else {
-        let event = app.store.find::<Event>(tenant, id).await?;
-        let unplanned = event.filter(|event| event.internal.endpoints.is_none());
-        let plan = |event: Stored<Event>| Repetition::Plan(id.clone(), Box::new(event.object));
-        return Ok(unplanned.map(plan));
+        let next = current_message(app, tenant, id, *due).await?;
+        return Ok(next.map(|(at, message)| Repetition::Send(at, message)));
     };
-    let delivery = app.store.delivery(tenant, id, endpoint).await?;
-    match delivery.filter(Delivery::is_open) {
-        Some(delivery) => {
-            let message = plan::next_attempt(tenant, id, endpoint, &delivery).message()?;
+    let delivery = app.store.delivery(tenant, endpoint, id).await?;
+    match delivery.filter(|(_, delivery)| delivery.is_open()) {
+        Some((event, delivery)) => {
+            let message = plan::next_attempt(tenant, &event, endpoint, &delivery).message()?;
             Ok(Some(Repetition::Send(delivery.next_at, message)))
         }
         None => Ok(None),

@@ -15,9 +15,12 @@ pub struct StreamRecord {
 }
 
 /// The items that stand for something that happens later have one of these attributes, by name and type of DynamoDB: objects and stations a
-/// version; deliveries, commands to networks and tokens a state; objects of networks the text as it was received. Idempotency records and request
+/// version; commands to networks and tokens a state; objects of networks the text as it was received. Idempotency records and request
 /// rates have none.
 const RELAYED: [(&str, &str); 3] = [("version", "N"), ("state", "S"), ("raw", "S")];
+
+/// Of the deliveries of events, those that wait for another attempt: the attribute and its value.
+const WAITING: (&str, &str) = ("delivery", "waiting");
 
 /// Something follows from the removal of an object alone.
 const REMOVED: (&str, &str) = RELAYED[0];
@@ -30,7 +33,10 @@ pub fn filters() -> Vec<Value> {
     let changed = |attribute| json!({"dynamodb": {"NewImage": exists(attribute)}});
     let removed = json!({"eventName": ["REMOVE"], "dynamodb": {"OldImage": exists(REMOVED)},
         "userIdentity": {"type": [{"exists": false}]}});
-    RELAYED.into_iter().map(changed).chain([removed]).collect()
+    let (attribute, state) = WAITING;
+    let waiting = json!({"dynamodb": {"NewImage": {attribute: {"S": [state]}}}});
+    let all = RELAYED.into_iter().map(changed);
+    all.chain([waiting, removed]).collect()
 }
 
 impl StreamRecord {
@@ -42,7 +48,10 @@ impl StreamRecord {
             _ => false,
         };
         match (&self.new, &self.old) {
-            (Some(new), _) => RELAYED.into_iter().any(|one| has(new, one)),
+            (Some(new), _) => {
+                RELAYED.into_iter().any(|one| has(new, one))
+                    || text(new, WAITING.0) == Some(WAITING.1)
+            }
             (None, Some(old)) => !self.is_expired && has(old, REMOVED),
             (None, None) => false,
         }

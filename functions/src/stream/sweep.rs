@@ -25,6 +25,7 @@ use super::changes::{self, Repetition};
 use super::overdue::Repeats;
 use crate::function::{Function, Trigger};
 use crate::job::Job;
+use crate::webhooks::plan;
 
 /// The name of the function.
 pub const NAME: &str = "sweep";
@@ -64,12 +65,14 @@ pub async fn handle(app: &App) -> Result<usize, Error> {
     Ok(sent)
 }
 
-/// Sends again everything that is due before a moment, because all messages are lost. Otherwise as [`handle`].
+/// Sends again everything that is due before a moment, and all first attempts to deliver events, because all messages are lost. It reads the
+/// whole table. Otherwise as [`handle`].
 ///
 /// # Errors
 /// As [`handle`].
 pub async fn before(app: &App, moment: Timestamp) -> Result<usize, Error> {
-    sweep(app, |partition| Repeats::everything(partition, moment)).await
+    let repeated = sweep(app, |partition| Repeats::everything(partition, moment)).await?;
+    Ok(repeated + plan::resend_lost(app).await?)
 }
 
 async fn sweep(app: &App, of_partition: impl Fn(u8) -> Repeats) -> Result<usize, Error> {

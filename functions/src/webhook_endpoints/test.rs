@@ -5,7 +5,7 @@ use axum::extract::State;
 use kernel::Reply;
 use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
-use models::event::{Cause, Delivery, Event, EventInternal, EventType};
+use models::event::{Cause, Event, EventInternal, EventType};
 use models::stored::Stored;
 use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use serde_json::json;
@@ -53,8 +53,7 @@ pub async fn handle(
     event.pending_webhooks = 1;
     let response = context.respond(&event)?;
     let mut tx = app.store.begin(origin);
-    tx.put_delivery(&event.id, &id, &Delivery::waiting(0, now))?;
-    let internal = EventInternal::planned(vec![id]);
+    let internal = EventInternal::unplanned_for(vec![id], now);
     tx.create(&mut Stored::with_internal(event, internal))?;
     tx.commit(response).await
 }

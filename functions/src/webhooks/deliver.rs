@@ -5,7 +5,7 @@ use kernel::origin::{Origin, Tenant};
 use kernel::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
 use kernel::{Error, Id, Kind};
 use models::event::{DeliveryState, Event};
-use models::ports::{JobSubject, delivery_schedule};
+use models::ports::JobSubject;
 use models::stored::Stored;
 use models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
@@ -13,10 +13,14 @@ use models::webhooks::attempt::{self, DeliveryOutcome};
 use models::webhooks::signature;
 use serde::{Deserialize, Serialize};
 use table::access::Rows;
+use table::deliveries::Claim;
 use web::deployment::{Deployment, Need};
 
-use crate::function::Function;
+use crate::function::{Function, Trigger};
 use crate::job::Job;
+
+/// How often a message is received: for ten hours while the table cannot be reached. Nothing but its message stands for a first attempt.
+const RECEIVES: u32 = 100;
 
 /// How long a claimed attempt may take before it counts as lost.
 const CLAIM: SignedDuration = MINUTE;
@@ -50,25 +54,32 @@ pub struct DeliverWebhook {
 
 impl Job for DeliverWebhook {
     const NAME: &'static str = "deliver-webhook";
-    const FUNCTION: Function = Function::worker(
-        Self::NAME,
-        Deployment::in_background()
-            .writing(&[Rows::Of(Kind::Event), Rows::Of(Kind::WebhookEndpoint)])
-            .needing(&[Need::EncryptionKeys]),
-    );
+    const FUNCTION: Function = Function {
+        trigger: Trigger::Queue {
+            batch: 10,
+            receives: RECEIVES,
+        },
+        ..Function::worker(
+            Self::NAME,
+            Deployment::in_background()
+                .writing(&[Rows::Of(Kind::WebhookEndpoint)])
+                .needing(&[Need::EncryptionKeys, Need::Messages]),
+        )
+    };
 
     fn subject(&self) -> JobSubject {
         JobSubject::of(&self.tenant, &self.event).waiting_for(&self.endpoint)
     }
 
     fn schedule_name(&self) -> String {
-        delivery_schedule(&self.event, &self.endpoint)
+        WebhookDelivery::first_id(&self.event, &self.endpoint).to_string()
     }
 
-    /// Makes one attempt, unless it was claimed before or the delivery is closed.
+    /// Makes one attempt, unless it was made before or the delivery is closed. While another worker has the attempt, this message waits for the
+    /// end of its claim: if that worker has died, the next attempt is made then.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached: the message is then delivered again.
+    /// `Unavailable` if DynamoDB or SQS cannot be reached: the message is then delivered again.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self {
             tenant,
@@ -84,8 +95,10 @@ impl Job for DeliverWebhook {
             .store
             .claim_attempt(&origin, event, endpoint, attempt, now.plus(CLAIM))
             .await?;
-        let Some(event) = claimed else {
-            return Ok(());
+        let (event, is_new) = match claimed {
+            Claim::Granted { event, is_new } => (event, is_new),
+            Claim::Held { until } => return self.next().send_at(app, until).await,
+            Claim::Closed => return Ok(()),
         };
         let enabled = receiver
             .as_ref()
@@ -130,8 +143,20 @@ impl Job for DeliverWebhook {
             record_outcome(app, &origin, receiver, &outcome, concluded).await?;
         }
         app.store
-            .conclude_attempt(&origin, &event, endpoint, &delivery, &log)
+            .conclude_attempt(&origin, is_new, &delivery, log)
             .await
+    }
+}
+
+impl DeliverWebhook {
+    /// The attempt after this one.
+    fn next(&self) -> Self {
+        Self {
+            tenant: self.tenant.clone(),
+            event: self.event.clone(),
+            endpoint: self.endpoint.clone(),
+            attempt: self.attempt + 1,
+        }
     }
 }
 

@@ -1,98 +1,125 @@
 //! The deliveries of events: which endpoints an event is delivered to, and the messages for the attempts.
+//!
+//! An event that the relay writes is delivered by messages that it sends after the write; if it fails in between, the change comes again. An
+//! event that was written with the change of its object, or for one endpoint, waits for the relay as `unplanned`: that sends the messages, and
+//! then notes that it has. So no message is lost, and one may be sent twice: the delivery is claimed once.
 
 use crate::App;
+use futures::future::try_join_all;
 use kernel::error::Result;
 use kernel::origin::{Origin, Tenant};
-use kernel::{Id, Kind};
+use kernel::{Id, Timestamp};
 use models::event::{Delivery, DeliveryState, Event};
+use models::stored::Stored;
 use serde_dynamo::Item;
-use table::deliveries::{Deliveries, delivery_of};
+use table::deliveries::delivery_of;
 use table::row::decode;
+use table::scan::Pass;
 
 use super::deliver::DeliverWebhook;
 use crate::job::Job as _;
 use crate::stream::record::StreamRecord;
 
-/// Does what follows from a change of an event, or of one of its deliveries.
+/// Does what follows from a change of an event.
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB, SQS or EventBridge Scheduler cannot be reached.
-pub async fn on_change(
-    app: &App,
-    tenant: &Tenant,
-    event: &Id,
-    record: &StreamRecord,
-) -> Result<()> {
-    let endpoint = Id::from(record.key().1);
-    match &record.new {
-        Some(_) if endpoint.is(Kind::WebhookEndpoint) => {
-            on_delivery(app, tenant, event, &endpoint, record).await
-        }
-        Some(item) => on_event(app, tenant, event, item).await,
-        None => Ok(()),
-    }
+/// `Unavailable` if DynamoDB or SQS cannot be reached.
+pub async fn on_event(app: &App, tenant: &Tenant, id: &Id, record: &StreamRecord) -> Result<()> {
+    let Some(item) = &record.new else {
+        return Ok(());
+    };
+    let event = decode::<Event>(item.clone())?;
+    plan(app, tenant, id, &event).await
 }
 
-/// A delivery for each endpoint that is subscribed to the event.
+/// The endpoints that are subscribed to an event.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn deliveries_of(app: &App, tenant: &Tenant, event: &Event) -> Result<Deliveries> {
+pub async fn subscribed(app: &App, tenant: &Tenant, event: &Event) -> Result<Vec<Id>> {
     let endpoints = app.store.webhook_endpoints(tenant).await?;
-    let first = Delivery::waiting(0, event.created);
     let subscribed = endpoints
         .into_iter()
         .filter(|endpoint| endpoint.subscribes_to(event.kind));
-    Ok(subscribed
-        .map(|endpoint| (endpoint.id, first.clone()))
-        .collect())
+    Ok(subscribed.map(|endpoint| endpoint.id).collect())
 }
 
-/// Plans the deliveries of an event that was written in the transaction of its cause.
-async fn on_event(app: &App, tenant: &Tenant, id: &Id, item: &Item) -> Result<()> {
-    let event = decode::<Event>(item.clone())?;
-    if event.internal.endpoints.is_some() {
-        return Ok(());
-    }
-    plan(app, tenant, id, &event.object).await
-}
-
-/// Writes the deliveries of an event.
+/// Sends the messages for the first attempts of an unplanned event, and notes that they were sent.
 ///
 /// # Errors
-/// `Unavailable` if DynamoDB cannot be reached.
-pub async fn plan(app: &App, tenant: &Tenant, id: &Id, event: &Event) -> Result<()> {
-    let deliveries = deliveries_of(app, tenant, event).await?;
+/// `Unavailable` if DynamoDB or SQS cannot be reached.
+pub async fn plan(app: &App, tenant: &Tenant, id: &Id, event: &Stored<Event>) -> Result<()> {
+    if event.internal.unplanned_since.is_none() {
+        return Ok(());
+    }
+    let endpoints = match &event.internal.endpoints {
+        Some(endpoints) => endpoints.clone(),
+        None => subscribed(app, tenant, &event.object).await?,
+    };
+    send_first(app, tenant, id, &endpoints).await?;
     let origin = Origin::background(tenant.clone(), app.now());
-    let version = app
-        .edge
-        .keys
-        .version(&app.store, tenant, origin.now)
-        .await?;
-    app.store
-        .plan_deliveries(&origin, id, &deliveries, &version)
-        .await
+    let keys = &app.edge.keys;
+    let version = keys.version(&app.store, tenant, origin.now).await?;
+    let noted = app.store.note_planned(&origin, id, &endpoints, &version);
+    noted.await
 }
 
-/// Sends a delivery that newly waits for an attempt.
-async fn on_delivery(
+/// Sends the messages for the first attempts to deliver an event to these endpoints.
+///
+/// # Errors
+/// `Unavailable` if SQS cannot be reached.
+pub async fn send_first(app: &App, tenant: &Tenant, event: &Id, endpoints: &[Id]) -> Result<()> {
+    let first = Delivery::waiting(0, Timestamp::EPOCH);
+    let sent = endpoints.iter().map(async |endpoint| {
+        let attempt = next_attempt(tenant, event, endpoint, &first);
+        attempt.send(app).await
+    });
+    try_join_all(sent).await.map(drop)
+}
+
+/// Sends the messages again of all deliveries that only a message stands for, because all messages are lost. Returns how many.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB or SQS cannot be reached.
+pub async fn resend_lost(app: &App) -> Result<usize> {
+    let (mut pass, mut sent) = (Pass::default(), 0);
+    while !pass.is_finished() {
+        let (lost, next) = app.store.unindexed_deliveries(&pass).await?;
+        for delivery in lost {
+            let attempt = DeliverWebhook {
+                tenant: delivery.tenant,
+                event: delivery.event,
+                endpoint: delivery.endpoint,
+                attempt: delivery.attempts + 1,
+            };
+            attempt.send(app).await?;
+            sent += 1;
+        }
+        pass = next;
+    }
+    Ok(sent)
+}
+
+/// Sends a message for a delivery that newly waits for an attempt.
+///
+/// # Errors
+/// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
+pub async fn on_delivery(
     app: &App,
     tenant: &Tenant,
-    event: &Id,
     endpoint: &Id,
     record: &StreamRecord,
 ) -> Result<()> {
     let delivery = |item: &Option<Item>| item.clone().map(delivery_of).transpose();
-    let (before, after) = (delivery(&record.old)?, delivery(&record.new)?);
-    match after {
-        Some(delivery)
-            if delivery.state == DeliveryState::Waiting && before.as_ref() != Some(&delivery) =>
-        {
-            let attempt = next_attempt(tenant, event, endpoint, &delivery);
-            attempt.send_at(app, delivery.next_at).await
-        }
-        _ => Ok(()),
+    let Some((event, after)) = delivery(&record.new)?.flatten() else {
+        return Ok(());
+    };
+    let before = delivery(&record.old)?.flatten().map(|(_, before)| before);
+    if after.state != DeliveryState::Waiting || before.as_ref() == Some(&after) {
+        return Ok(());
     }
+    let attempt = next_attempt(tenant, &event, endpoint, &after);
+    attempt.send_at(app, after.next_at).await
 }
 
 /// The next attempt of a delivery.

@@ -32,9 +32,10 @@ const WHOLE: &str = "
 A reservation without an idempotency key is created, confirmed and charged; its session is paid by card and is one of ten on an
 invoice; six events are delivered to one endpoint. Reads include those of the key and its account before each request, since more
 than a minute passes in between. Dollars are per million reservations in us-east-1 at list prices: 0.625 for a million write units and
-0.125 for read units, HTTP API 1.00, Lambda on arm64 0.20 and 13.33 per million GB-s, SQS 0.40 for each of the three calls of a
-message, Scheduler 1.00 for a schedule that fires (one that is deleted before its moment costs nothing), logs 0.50 per GB. An invocation counts
-as 10 ms of 256 MB, one that delivers as 200 ms; an invocation of the relay takes ten changes of the table. Logs are what the functions wrote, and
+0.125 for read units, HTTP API 1.00, Lambda on arm64 0.20 and 13.33 per million GB-s, SQS 0.40 for a call: a message is sent, received and
+deleted, Scheduler 1.00 for a schedule that fires (one that is deleted before its moment costs nothing), logs 0.50 per GB. An invocation counts
+as 10 ms of 256 MB, one that delivers as 200 ms; an invocation of the relay takes ten changes of the table, and one of a worker as many
+messages as its batch may have, which are received and deleted together. Logs are what the functions wrote, and
 for each request a line of 190 bytes in the access log of API Gateway.
 
 | Function | Runs | Calls | RCU | WCU | Messages | Schedules | Bytes of logs | Dollars |

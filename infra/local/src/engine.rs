@@ -27,9 +27,8 @@ const REST: Duration = Duration::from_millis(200);
 const SWEEP: Duration = Duration::from_secs(60);
 /// How many messages other than webhook deliveries and pulls from charging networks are worked on at a time.
 const WORKERS: u32 = 16;
-/// When a message that failed is delivered again, and how often.
+/// When a message that failed is delivered again.
 const REDELIVERY: SignedDuration = seconds(5);
-const MAX_TRIES: u32 = 5;
 /// After how many messages Lambda ends a chain, unless the function says that a loop is meant.
 const MAX_HOPS: u32 = 16;
 /// How often a change is tried that cannot be relayed, unless the table cannot be reached or written: then until it can.
@@ -348,7 +347,7 @@ impl Engine {
     }
 }
 
-/// Works on a message; one that fails comes again, a few times.
+/// Works on a message; one that fails comes again, as often as on AWS.
 async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
     let message = &parcel.message;
     if message.hops >= MAX_HOPS && !jobs::is_loop(message.function) {
@@ -360,7 +359,7 @@ async fn work(app: &App, timeline: &Timeline, parcel: Parcel) {
         return;
     };
     let tries = parcel.tries + 1;
-    if tries >= MAX_TRIES {
+    if tries >= jobs::receives(message.function) {
         return tracing::error!(%error, message = ?parcel.message, "a message was given up");
     }
     tracing::warn!(%error, message = ?parcel.message, "a message failed; it comes again");

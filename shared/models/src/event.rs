@@ -48,13 +48,8 @@ impl Object for Event {
     }
 
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
-        let EventInternal {
-            endpoints,
-            unplanned_since,
-            ..
-        } = &stored.internal;
-        let at = unplanned_since.filter(|_| endpoints.is_none());
-        at.map(|at| (at, Action::PlanDeliveries))
+        let unplanned_since = stored.internal.unplanned_since;
+        unplanned_since.map(|since| (since, Action::PlanDeliveries))
     }
 }
 
@@ -79,7 +74,7 @@ pub struct EventRequest {
 pub struct EventInternal {
     /// The webhook endpoints that it is delivered to; none until the relay has found the subscribed endpoints.
     pub endpoints: Option<Vec<Id>>,
-    /// When an event was written that still waits for the relay to plan its deliveries.
+    /// When an event was written that still waits for the relay to send the messages for its deliveries.
     pub unplanned_since: Option<Timestamp>,
     /// The version in whose shapes the snapshot is stored.
     pub shape: String,
@@ -134,7 +129,15 @@ impl EventInternal {
         }
     }
 
-    /// One whose endpoints are known.
+    /// One that waits for the relay to send the messages for these endpoints.
+    pub fn unplanned_for(endpoints: Vec<Id>, since: Timestamp) -> Self {
+        Self {
+            endpoints: Some(endpoints),
+            ..Self::unplanned(since)
+        }
+    }
+
+    /// One whose messages the relay itself sends after it has written the event.
     pub fn planned(endpoints: Vec<Id>) -> Self {
         Self {
             endpoints: Some(endpoints),

@@ -53,4 +53,10 @@ impl WebhookDelivery {
         let seed = format!("{event} {endpoint} {attempt}");
         Id::derived(Kind::WebhookDelivery, at, &seed)
     }
+
+    /// The id of the delivery of an event to an endpoint: that of the first attempt, if it is made at the moment of the event.
+    pub fn first_id(event: &Id, endpoint: &Id) -> Id {
+        let at = event.time(Kind::Event).unwrap_or(Timestamp::EPOCH);
+        Self::id_of(event, endpoint, 1, at)
+    }
 }

@@ -33,11 +33,7 @@ impl Rows {
             Self::Of(Kind::ApiKey) => vec!["KEY#*".into()],
             Self::Of(Kind::ChargingStation) => vec!["live#chst_*".into(), "test#chst_*".into()],
             Self::Of(Kind::Network) => vec!["live#net_*".into(), "test#net_*".into()],
-            // Its deliveries lie beside it.
-            Self::Of(Kind::Event) => vec![
-                format!("acct_*#{}#*", Kind::Event.name()),
-                format!("acct_*#{}*", Kind::Event.prefix()),
-            ],
+            Self::Of(Kind::Event) => vec![format!("acct_*#{}#*", Kind::Event.name())],
             Self::Of(kind) => vec![format!("acct_*#{}*", kind.prefix())],
             Self::OfAccounts => vec!["acct_*".into()],
             Self::Idempotency => vec!["acct_*#IDEM#*".into()],

@@ -1,23 +1,28 @@
 //! Deliveries of events.
 //!
-//! An event is written once. How far its delivery to an endpoint has come is a row of its own, so
-//! that endpoints do not contend for one row. The relay creates these rows; each is `Waiting` for its next attempt until a worker
-//! claims the attempt by a conditional write, and `Delivered` or `GivenUp` in the end. A claim holds until a moment in the row:
-//! when the worker dies, the attempt may be claimed again after it. `next_at`, by which the sweeper finds the row, is not moved by a
-//! claim, so that a claim writes no index.
+//! An event is written once. Its delivery to an endpoint is an item of its own, the line of the first attempt in the log of the endpoint, so
+//! that endpoints do not contend for one item. The worker of the first attempt creates it, which claims the attempt, and adds the outcome:
+//! two writes if the attempt succeeds. Until then the message of the queue is all that stands for the delivery: it comes again until
+//! the attempt has an outcome. Further attempts, and those of events that are delivered once more, have lines of their own.
 //!
-//! An attempt is written to the log of the endpoint before its outcome is written to the delivery: after a crash in between, the
-//! attempt is made again, and both are in the log.
+//! A delivery is `Waiting` for its next attempt until a worker claims that by a conditional write, and `Delivered` or `GivenUp` in the end.
+//! A claim holds until a moment in the item: when the worker dies, the attempt may be made again after it, under the next number. Only while
+//! another attempt is due has the item `next_at`, by which the sweeper finds it; a claim does not move it, so that it writes no index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{AttributeValue, Update};
-use futures::future::{try_join, try_join_all};
+use futures::future::try_join_all;
 
 use super::keys::{self, Key, Partition};
 use super::list::{Cursor, Page, PageRequest};
 use super::row;
+use super::scan::{Filter, Pass};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use kernel::error::{Error, Result};
@@ -58,10 +63,10 @@ impl Store {
         endpoint: &Id,
         page_request: &PageRequest,
     ) -> Result<Page<Stored<WebhookDelivery>>> {
-        let partitions = 0..keys::ATTEMPT_SHARDS;
+        let partitions = 0..keys::DELIVERY_SHARDS;
         let reads = partitions.map(|number| {
-            let pk = keys::attempts_partition(tenant, endpoint, number);
-            self.collection(pk, Kind::WebhookDelivery, page_request)
+            let pk = keys::deliveries_partition(tenant, endpoint, number);
+            self.collection(pk, Kind::WebhookDelivery, page_request, has_outcome)
         });
         let mut items: Vec<Item> = try_join_all(reads).await?.into_iter().flatten().collect();
         items.sort_by(|a, b| string(a, "sk").cmp(string(b, "sk")));
@@ -91,144 +96,156 @@ impl Store {
         tenant: &Tenant,
         id: &Id,
     ) -> Result<(Stored<Event>, Deliveries)> {
-        try_join(
-            self.load::<Event>(tenant, id),
-            self.deliveries_of(tenant, id),
-        )
-        .await
+        let event = self.load::<Event>(tenant, id).await?;
+        let endpoints = event.internal.endpoints.iter().flatten();
+        let pairs: Vec<_> = endpoints.map(|endpoint| (id, endpoint)).collect();
+        let deliveries = self.deliveries_of(tenant, &pairs, true).await?;
+        let of_event = deliveries.into_iter();
+        let by_endpoint = of_event.map(|((_, endpoint), delivery)| (endpoint, delivery));
+        Ok((event, by_endpoint.collect()))
     }
 
-    async fn deliveries_of(&self, tenant: &Tenant, event: &Id) -> Result<Deliveries> {
-        let pages = self.client.query().table_name(&self.table);
-        let items: Vec<Item> = pages
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(keys::deliveries_partition(tenant, event)))
-            .consistent_read(true)
-            .into_paginator()
-            .items()
-            .send()
-            .try_collect()
-            .await
-            .map_err(client::failure)?;
-        let deliveries = items.iter();
-        deliveries
-            .map(|item| Ok((Id::from(string(item, "sk")), read_delivery(item)?)))
-            .collect()
+    /// The deliveries of these events to these endpoints that a worker has begun with, by event and endpoint.
+    async fn deliveries_of(
+        &self,
+        tenant: &Tenant,
+        pairs: &[(&Id, &Id)],
+        consistent: bool,
+    ) -> Result<BTreeMap<(Id, Id), Delivery>> {
+        let key = |event: &Id, endpoint: &Id| {
+            let delivery = &WebhookDelivery::first_id(event, endpoint);
+            key_item(Key::Delivery {
+                tenant,
+                endpoint,
+                delivery,
+            })
+        };
+        let keys = pairs.iter().map(|(event, endpoint)| key(event, endpoint));
+        let items = self.items(keys.collect(), None, consistent).await?;
+        let mut deliveries = BTreeMap::new();
+        for item in &items {
+            let key = keys::parse_delivery(string(item, "pk"), string(item, "sk"));
+            if let Some((_, endpoint, _)) = key {
+                let event = Id::from(string(item, "event"));
+                deliveries.insert((event, endpoint), read_delivery(item)?);
+            }
+        }
+        Ok(deliveries)
     }
 
-    /// Counts the open deliveries of events that were read without them.
+    /// Counts the open deliveries of events that were read without them: those that no worker has begun with are open.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn count_pending(&self, tenant: &Tenant, events: &mut [Stored<Event>]) -> Result<()> {
-        let keys = events.iter().flat_map(|row| {
-            let endpoints = row.internal.endpoints.iter().flatten();
-            endpoints.map(|endpoint| {
-                key_item(Key::Delivery {
-                    tenant,
-                    event: &row.object.id,
-                    endpoint,
-                })
+        let pairs: Vec<(&Id, &Id)> = events
+            .iter()
+            .flat_map(|event| {
+                let endpoints = event.internal.endpoints.iter().flatten();
+                endpoints.map(|endpoint| (&event.object.id, endpoint))
             })
-        });
-        let items = self.items(keys.collect(), None, false).await?;
-        let mut deliveries: BTreeMap<(String, String), Delivery> = BTreeMap::new();
-        for item in &items {
-            let key = (string(item, "pk").to_owned(), string(item, "sk").to_owned());
-            deliveries.insert(key, read_delivery(item)?);
-        }
-        for row in events {
-            let event = row.object.id.clone();
-            row.object.pending_webhooks = pending(row, |endpoint| {
-                let key = Key::Delivery {
-                    tenant,
-                    event: &event,
-                    endpoint,
-                };
-                deliveries.get(&key.pair()).is_none_or(Delivery::is_open)
-            });
+            .collect();
+        let deliveries = self.deliveries_of(tenant, &pairs, false).await?;
+        for event in events {
+            let delivery =
+                |endpoint: &Id| deliveries.get(&(event.object.id.clone(), endpoint.clone()));
+            let endpoints = event.internal.endpoints.iter().flatten();
+            let open = endpoints.filter(|one| delivery(one).is_none_or(Delivery::is_open));
+            event.object.pending_webhooks = u32::try_from(open.count()).unwrap_or(u32::MAX);
         }
         Ok(())
     }
 
-    /// How far a delivery has come; none if there is no such delivery.
+    /// The next deliveries, in no order, that only a message stands for, each with its event, its endpoint and the attempts so far, and the pass
+    /// after them: those that no worker has begun with, and those whose first attempt has no outcome.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn unindexed_deliveries(&self, pass: &Pass) -> Result<(Vec<Unindexed>, Pass)> {
+        let filter = Filter {
+            expression: "begins_with(sk, :events)",
+            values: HashMap::from([(":events".to_owned(), s(Kind::Event.prefix()))]),
+        };
+        let (items, next) = self.next_rows(pass, Some(&filter), None, true).await?;
+        let mut unindexed = Vec::new();
+        for item in items {
+            let key = keys::parse_event(string(&item, "pk"), string(&item, "sk"));
+            let Some((tenant, id)) = key else { continue };
+            let event: Stored<Event> = row::from_item(item)?;
+            let endpoints = event.internal.endpoints.unwrap_or_default();
+            let pairs: Vec<_> = endpoints.iter().map(|endpoint| (&id, endpoint)).collect();
+            let begun = self.deliveries_of(&tenant, &pairs, true).await?;
+            for endpoint in endpoints {
+                let delivery = begun.get(&(id.clone(), endpoint.clone()));
+                if delivery.is_none_or(|one| one.state == DeliveryState::Claimed) {
+                    unindexed.push(Unindexed {
+                        tenant: tenant.clone(),
+                        event: id.clone(),
+                        endpoint,
+                        attempts: delivery.map_or(0, |one| one.attempts),
+                    });
+                }
+            }
+        }
+        Ok((unindexed, next))
+    }
+
+    /// The event of a delivery that a worker has begun with, and how far it has come; none if there is no such delivery.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn delivery(
         &self,
         tenant: &Tenant,
-        event: &Id,
         endpoint: &Id,
-    ) -> Result<Option<Delivery>> {
+        delivery: &Id,
+    ) -> Result<Option<(Id, Delivery)>> {
         let key = Key::Delivery {
             tenant,
-            event,
             endpoint,
+            delivery,
         };
         let item = self.item(key, true).await?;
-        item.map(|item| read_delivery(&item)).transpose()
+        let read = |item: Item| Ok((Id::from(string(&item, "event")), read_delivery(&item)?));
+        item.map(read).transpose()
     }
 
-    /// Creates an event that the relay made from a change of the table, and its deliveries. What exists already stays as it is, so
-    /// that an interrupted call can be repeated.
+    /// Creates an event that the relay made from a change of the table. One that exists already stays as it is, so that an interrupted call
+    /// can be repeated.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn add_event(
-        &self,
-        origin: &Origin,
-        event: &mut Stored<Event>,
-        deliveries: &Deliveries,
-    ) -> Result<()> {
+    pub async fn add_event(&self, origin: &Origin, event: &mut Stored<Event>) -> Result<()> {
         let mut tx = self.begin(origin);
         tx.create(event)?;
-        tx.write(None).await?;
-        self.add_deliveries(origin, &event.object.id, deliveries)
-            .await
+        tx.write(None).await.map(drop)
     }
 
-    /// Creates those of these deliveries that do not exist yet.
-    async fn add_deliveries(
-        &self,
-        origin: &Origin,
-        event: &Id,
-        deliveries: &Deliveries,
-    ) -> Result<()> {
-        let puts = deliveries.iter().map(async |(endpoint, delivery)| {
-            let mut tx = self.begin(origin);
-            tx.put_delivery(event, endpoint, delivery)?;
-            tx.write(None).await.map(drop)
-        });
-        try_join_all(puts).await.map(drop)
-    }
-
-    /// Creates the deliveries of an event that was written without them, and gives it the version of its account, once.
+    /// Records to which endpoints an event is delivered whose messages were sent, and gives it the version of its account, once.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn plan_deliveries(
+    pub async fn note_planned(
         &self,
         origin: &Origin,
         event: &Id,
-        deliveries: &Deliveries,
+        endpoints: &[Id],
         version: &str,
     ) -> Result<()> {
-        self.add_deliveries(origin, event, deliveries).await?;
         let key = key_item(Key::Event {
             tenant: &origin.tenant,
             id: event,
         });
-        let endpoints: Vec<&Id> = deliveries.keys().collect();
         let call = self
             .client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(key))
             .update_expression(
-                "SET #internal.endpoints = :endpoints, #object.api_version = :version REMOVE next_pk, next_at",
+                "SET #internal.endpoints = :endpoints, #object.api_version = :version \
+                 REMOVE #internal.unplanned_since, next_pk, next_at",
             )
-            .condition_expression("attribute_not_exists(#internal.endpoints)")
+            .condition_expression("attribute_exists(#internal.unplanned_since)")
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_names("#object", "object")
             .expression_attribute_values(
@@ -247,8 +264,7 @@ impl Store {
         }
     }
 
-    /// Claims the next attempt of a delivery for this worker until `until`, and reads the event. None when the attempt
-    /// is claimed, done or given up already, or not due.
+    /// Claims an attempt of a delivery for this worker until `until`, and reads the event.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -259,130 +275,248 @@ impl Store {
         endpoint: &Id,
         number: u32,
         until: Timestamp,
-    ) -> Result<Option<Stored<Event>>> {
-        let tenant = &origin.tenant;
-        let key = Key::Delivery {
-            tenant,
-            event,
-            endpoint,
+    ) -> Result<Claim> {
+        let mut claimed = Err(None);
+        if number == 1 {
+            claimed = self.create_claimed(origin, event, endpoint, until).await?;
+        }
+        let is_new = claimed.is_ok();
+        if !is_new {
+            claimed = self
+                .claim_waiting(origin, event, endpoint, number, until)
+                .await?;
+        }
+        match claimed {
+            // None if the event has expired.
+            Ok(()) => Ok(match self.find(&origin.tenant, event).await? {
+                Some(event) => Claim::Granted { event, is_new },
+                None => Claim::Closed,
+            }),
+            Err(Some(other))
+                if other.state == DeliveryState::Claimed && other.attempts == number =>
+            {
+                Ok(Claim::Held {
+                    until: other.next_at,
+                })
+            }
+            Err(_) => Ok(Claim::Closed),
+        }
+    }
+
+    /// Creates a delivery whose first attempt is claimed. If there is one already, it is returned in the error.
+    async fn create_claimed(
+        &self,
+        origin: &Origin,
+        event: &Id,
+        endpoint: &Id,
+        until: Timestamp,
+    ) -> Result<Claimed> {
+        let claimed = Delivery {
+            attempts: 1,
+            state: DeliveryState::Claimed,
+            next_at: until,
         };
-        let call = self
+        let put = self
             .client
-            .update_item()
+            .put_item()
             .table_name(&self.table)
-            .set_key(Some(key_item(key)))
+            .set_item(Some(delivery_item(origin, event, endpoint, &claimed)?))
+            .condition_expression("attribute_not_exists(pk)")
+            .return_values_on_condition_check_failure(AllOld);
+        refused(put.send().await, |error| match error {
+            PutItemError::ConditionalCheckFailedException(refused) => Some(refused.item()),
+            _ => None,
+        })
+    }
+
+    /// Claims the next attempt of a delivery that is due, or whose last claim is over. Otherwise the delivery is returned in the error.
+    async fn claim_waiting(
+        &self,
+        origin: &Origin,
+        event: &Id,
+        endpoint: &Id,
+        number: u32,
+        until: Timestamp,
+    ) -> Result<Claimed> {
+        let call = self
+            .update_delivery(origin, event, endpoint)
             .update_expression(
-                "SET attempts = :attempts, #state = :claimed, claimed_until = :until",
+                "SET attempts = :attempts, delivery = :claimed, claimed_until = :until",
             )
             .condition_expression(
-                "attempts = :before AND ((#state = :waiting AND next_at <= :now) \
-                 OR (#state = :claimed AND claimed_until <= :now))",
+                "attempts = :before AND ((delivery = :waiting AND next_at <= :now) \
+                 OR (delivery = :claimed AND claimed_until <= :now))",
             )
-            .expression_attribute_names("#state", "state")
             .expression_attribute_values(":attempts", n(number))
             .expression_attribute_values(":before", n(number - 1))
             .expression_attribute_values(":now", s(origin.now.to_string()))
             .expression_attribute_values(":until", s(until.to_string()))
             .expression_attribute_values(":waiting", state(DeliveryState::Waiting)?)
-            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?);
-        match call.send().await {
-            Ok(_) => {}
-            Err(SdkError::ServiceError(failure))
-                if failure.err().is_conditional_check_failed_exception() =>
-            {
-                return Ok(None);
-            }
-            Err(error) => return Err(client::failure(error)),
-        }
-        // None if the event has expired.
-        self.find(tenant, event).await
+            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?)
+            .return_values_on_condition_check_failure(AllOld);
+        refused(call.send().await, by_update)
     }
 
-    /// Records the outcome of a claimed attempt. A delivery that another instance has taken over stays as it is.
+    fn update_delivery(
+        &self,
+        origin: &Origin,
+        event: &Id,
+        endpoint: &Id,
+    ) -> UpdateItemFluentBuilder {
+        let key = Key::Delivery {
+            tenant: &origin.tenant,
+            endpoint,
+            delivery: &WebhookDelivery::first_id(event, endpoint),
+        };
+        let call = self.client.update_item().table_name(&self.table);
+        call.set_key(Some(key_item(key)))
+    }
+
+    /// Records the outcome of a claimed attempt: in the delivery itself if the attempt has created it, otherwise as a line of its own. A delivery
+    /// that another instance has taken over stays as it is, besides that line.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn conclude_attempt(
         &self,
         origin: &Origin,
-        event: &Stored<Event>,
-        endpoint: &Id,
+        is_new: bool,
         delivery: &Delivery,
-        log: &WebhookDelivery,
+        log: WebhookDelivery,
     ) -> Result<()> {
-        let mut tx = self.begin(origin);
-        tx.create(&mut Stored::new(log.clone()))?;
-        tx.write(None).await?;
-        let key = Key::Delivery {
-            tenant: &origin.tenant,
-            event: &event.object.id,
-            endpoint,
+        if !is_new {
+            self.add_line(origin, &log).await?;
+        }
+        let (event, endpoint) = (&log.event, &log.webhook_endpoint);
+        let first = WebhookDelivery {
+            id: WebhookDelivery::first_id(event, endpoint),
+            ..log.clone()
         };
-        let call = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(key_item(key)))
-            .condition_expression("attempts = :attempts AND #state = :claimed")
-            .expression_attribute_names("#state", "state")
+        let mut item = row::to_item(&Stored::new(first), origin)?;
+        let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
+        let mut set = vec!["delivery = :state"];
+        let mut removed = vec!["claimed_until"];
+        let mut call = self
+            .update_delivery(origin, event, endpoint)
+            .condition_expression("attempts = :attempts AND delivery = :claimed")
             .expression_attribute_values(":state", state(delivery.state)?)
             .expression_attribute_values(":attempts", n(log.attempt))
-            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?);
-        let call = match delivery.is_open() {
-            true => call
-                .update_expression("SET #state = :state, next_at = :next_at REMOVE claimed_until")
-                .expression_attribute_values(":next_at", s(delivery.next_at.to_string())),
-            false => {
-                call.update_expression("SET #state = :state REMOVE claimed_until, next_pk, next_at")
-            }
-        };
-        match call.send().await {
-            Ok(_) => Ok(()),
-            Err(SdkError::ServiceError(failure))
-                if failure.err().is_conditional_check_failed_exception() =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(client::failure(error)),
+            .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?)
+            .return_values_on_condition_check_failure(AllOld);
+        if delivery.is_open() {
+            set.extend(["next_pk = :next_pk", "next_at = :next_at"]);
+            call = call
+                .expression_attribute_values(":next_pk", s(partition))
+                .expression_attribute_values(":next_at", s(delivery.next_at.to_string()));
+        } else {
+            removed.extend(["next_pk", "next_at"]);
+        }
+        if let Some(AttributeValue::M(mut members)) = item.remove("object").filter(|_| is_new) {
+            // The item names its event already.
+            members.remove("event");
+            let object = AttributeValue::M(members);
+            set.push("#object = :object");
+            call = call
+                .expression_attribute_names("#object", "object")
+                .expression_attribute_values(":object", object);
+        }
+        let (set, removed) = (set.join(", "), removed.join(", "));
+        let call = call.update_expression(format!("SET {set} REMOVE {removed}"));
+        match refused(call.send().await, by_update)? {
+            Err(_) if is_new => self.add_line(origin, &log).await,
+            _ => Ok(()),
         }
     }
+
+    /// Adds a line to the log of an endpoint, once.
+    async fn add_line(&self, origin: &Origin, line: &WebhookDelivery) -> Result<()> {
+        let mut tx = self.begin(origin);
+        tx.create(&mut Stored::new(line.clone()))?;
+        tx.write(None).await.map(drop)
+    }
 }
 
-/// How many of an event's deliveries are open.
-fn pending(event: &Stored<Event>, is_open: impl Fn(&Id) -> bool) -> u32 {
-    let endpoints = event.internal.endpoints.iter().flatten();
-    let open = endpoints.filter(|endpoint| is_open(endpoint));
-    u32::try_from(open.count()).unwrap_or(u32::MAX)
+/// A delivery that only a message stands for.
+#[derive(Debug)]
+pub struct Unindexed {
+    pub tenant: Tenant,
+    pub event: Id,
+    pub endpoint: Id,
+    /// Attempts claimed so far.
+    pub attempts: u32,
 }
 
-/// The row of a delivery.
-fn delivery_item(
-    tenant: &Tenant,
-    event: &Id,
-    endpoint: &Id,
-    delivery: &Delivery,
-    expires: Timestamp,
-) -> Result<Item> {
+/// Whether an attempt may be made.
+#[derive(Debug)]
+pub enum Claim {
+    /// By this worker. `is_new` says that it is the first attempt of all to deliver the event to the endpoint.
+    Granted { event: Stored<Event>, is_new: bool },
+    /// Another worker makes this very attempt, or has died with it, until a moment.
+    Held { until: Timestamp },
+    /// Not at all: it was made, is not due, or nothing is left to deliver.
+    Closed,
+}
+
+/// The end of a conditional write, with the delivery that has refused it, if there is one.
+type Claimed = std::result::Result<(), Option<Delivery>>;
+
+/// The end of a conditional write. `refusal` is the item that has refused it.
+fn refused<T, E>(
+    sent: std::result::Result<T, SdkError<E>>,
+    refusal: impl Fn(&E) -> Option<Option<&Item>>,
+) -> Result<Claimed>
+where
+    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+{
+    let refusal = match &sent {
+        Err(SdkError::ServiceError(failure)) => refusal(failure.err()),
+        _ => None,
+    };
+    match refusal {
+        Some(item) => Ok(Err(item.map(read_delivery).transpose()?)),
+        None => sent.map(|_| Ok(())).map_err(client::failure),
+    }
+}
+
+fn by_update(error: &UpdateItemError) -> Option<Option<&Item>> {
+    match error {
+        UpdateItemError::ConditionalCheckFailedException(refused) => Some(refused.item()),
+        _ => None,
+    }
+}
+
+/// Whether an item of a log is an attempt that has an outcome.
+fn has_outcome(item: &Item) -> bool {
+    item.contains_key("object")
+}
+
+/// The item of a delivery without an outcome.
+fn delivery_item(origin: &Origin, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<Item> {
     let mut item = new_item(Key::Delivery {
-        tenant,
-        event,
+        tenant: &origin.tenant,
         endpoint,
+        delivery: &WebhookDelivery::first_id(event, endpoint),
     });
     let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
+    item.insert("event".into(), s(event.as_str()));
     item.insert("attempts".into(), n(delivery.attempts));
-    item.insert("state".into(), state(delivery.state)?);
-    if delivery.is_open() {
+    item.insert("delivery".into(), state(delivery.state)?);
+    let moment = s(delivery.next_at.to_string());
+    if delivery.state == DeliveryState::Claimed {
+        item.insert("claimed_until".into(), moment);
+    } else {
         item.insert("next_pk".into(), s(partition));
-        item.insert("next_at".into(), s(delivery.next_at.to_string()));
+        item.insert("next_at".into(), moment);
     }
+    let expires = origin.now.plus(event::KEPT);
     item.insert("ttl".into(), n(expires.unix_seconds()));
     Ok(item)
 }
 
 /// # Errors
-/// A permanent `Internal` if the item is not the row of a delivery.
+/// A permanent `Internal` if the item is not that of a delivery.
 fn read_delivery(item: &Item) -> Result<Delivery> {
-    let state = item.get("state").cloned();
+    let state = item.get("delivery").cloned();
     let state = state.ok_or_else(|| Error::permanent("a delivery without a state"))?;
     let state = serde_dynamo::from_attribute_value(state).map_err(Error::permanent)?;
     let moment = match state {
@@ -454,13 +588,9 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Creates a delivery. The row must not exist.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn put_delivery(&mut self, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
-        let expires = self.origin.now.plus(event::KEPT);
-        let item = delivery_item(&self.origin.tenant, event, endpoint, delivery, expires)?;
+    /// Creates a delivery that waits. It must not exist.
+    fn put_delivery(&mut self, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
+        let item = delivery_item(self.origin, event, endpoint, delivery)?;
         let put = self
             .store
             .put(item)
@@ -504,7 +634,9 @@ impl UnitOfWork<'_> {
                 tenant: &self.origin.tenant,
                 id: event.object.id(),
             })))
-            .update_expression("SET #internal.endpoints = :endpoints REMOVE next_pk, next_at")
+            .update_expression(
+                "SET #internal.endpoints = :endpoints REMOVE #internal.unplanned_since, next_pk, next_at",
+            )
             .expression_attribute_names("#internal", "internal")
             .expression_attribute_values(":endpoints", list(endpoints)?);
         let update = match &event.internal.endpoints {
@@ -530,18 +662,17 @@ impl UnitOfWork<'_> {
     ) -> Result<()> {
         let key = key_item(Key::Delivery {
             tenant: &self.origin.tenant,
-            event,
             endpoint,
+            delivery: &WebhookDelivery::first_id(event, endpoint),
         });
         let partition = keys::next_action_partition(string(&key, "pk"), string(&key, "sk"));
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key))
             .update_expression(
-                "SET #state = :state, next_pk = :next_pk, next_at = :next_at REMOVE claimed_until",
+                "SET delivery = :state, next_pk = :next_pk, next_at = :next_at REMOVE claimed_until",
             )
-            .condition_expression("attempts = :attempts AND #state = :read")
-            .expression_attribute_names("#state", "state")
+            .condition_expression("attempts = :attempts AND delivery = :read")
             .expression_attribute_values(":attempts", n(before.attempts))
             .expression_attribute_values(":read", state(before.state)?)
             .expression_attribute_values(":state", state(delivery.state)?)
@@ -555,12 +686,17 @@ impl UnitOfWork<'_> {
     }
 }
 
-/// How far a delivery has come, by the item of its row as the stream has it.
+/// The event of a delivery and how far it has come, by its item as the stream has it; none for the line of a further attempt.
 ///
 /// # Errors
-/// A permanent `Internal` if the item is not the row of a delivery.
-pub fn delivery_of(item: serde_dynamo::Item) -> Result<Delivery> {
-    read_delivery(&item.into())
+/// A permanent `Internal` if the item is not that of a delivery.
+pub fn delivery_of(item: serde_dynamo::Item) -> Result<Option<(Id, Delivery)>> {
+    let item: Item = item.into();
+    if !item.contains_key("delivery") {
+        return Ok(None);
+    }
+    let event = Id::from(string(&item, "event"));
+    Ok(Some((event, read_delivery(&item)?)))
 }
 
 fn state(state: DeliveryState) -> Result<AttributeValue> {

@@ -63,14 +63,12 @@ impl Traces {
     /// The names of the schedules that rows may have.
     pub fn schedules(&self) -> Vec<String> {
         let names = self.rows.iter().flat_map(|item| {
-            let object = keys::parse_object(string(item, "pk"));
+            let (pk, sk) = (string(item, "pk"), string(item, "sk"));
+            let object = keys::parse_object(pk).map(|(_, id)| id);
+            let object = object.or_else(|| keys::id_of(pk, sk));
             let at = Timestamp::parse(string(item, "next_at")).ok();
-            let Some(((_, id), at)) = object.zip(at) else {
-                return Vec::new();
-            };
-            let endpoint = Id::from(string(item, "sk"));
-            let endpoint = Some(&endpoint).filter(|id| id.is(Kind::WebhookEndpoint));
-            schedule_names(&id, endpoint, at)
+            let object = object.zip(at);
+            object.map_or_else(Vec::new, |(id, at)| schedule_names(&id, at))
         });
         names.collect()
     }

@@ -12,8 +12,8 @@
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#event#<0 to 3>` | `<evt>` | `next_action` until its deliveries are planned; `ttl` 30 days |
-//! | delivery of an event to an endpoint | `<acct>#<mode>#<evt>` | `<wh>` | `next_action` while it is open; `ttl` 30 days |
-//! | delivery attempt | `<acct>#<mode>#<wh>#<0 to 3>` | `<dlv>` | `ttl` 30 days |
+//! | delivery of an event to an endpoint, with the log line of the first attempt | `<acct>#<mode>#<wh>#<0 to 3>` | `<dlv>` | `next_action` while another attempt is due; `ttl` 30 days |
+//! | further attempt of a delivery | the same | `<dlv>` | `ttl` 30 days |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
@@ -44,7 +44,7 @@
 //! tenant.
 //!
 //! A partition key takes 1,000 write units a second. What one account writes faster is spread over several partitions by id, and
-//! their entries are merged when they are read: events, and the attempts to deliver to an endpoint. Rows that wait for something
+//! their entries are merged when they are read: events, and the deliveries to an endpoint. Rows that wait for something
 //! carry `next_pk` and `next_at`, the keys of the index `next_action` that the sweeper reads. They are spread by their keys and not by the
 //! moment: at 08:00 everything is due at once.
 
@@ -80,16 +80,11 @@ pub enum Key<'a> {
         tenant: &'a Tenant,
         key: &'a str,
     },
-    Attempt {
+    /// A line of the log of a webhook endpoint. That of the first attempt says how far the delivery has come.
+    Delivery {
         tenant: &'a Tenant,
         endpoint: &'a Id,
         delivery: &'a Id,
-    },
-    /// How far the delivery of an event to an endpoint has come.
-    Delivery {
-        tenant: &'a Tenant,
-        event: &'a Id,
-        endpoint: &'a Id,
     },
     EndpointCount {
         tenant: &'a Tenant,
@@ -224,19 +219,14 @@ impl Key<'_> {
             Self::Idempotency { tenant, key } => {
                 (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into())
             }
-            Self::Attempt {
+            Self::Delivery {
                 tenant,
                 endpoint,
                 delivery,
             } => (
-                attempts_partition(tenant, endpoint, shard(delivery.as_str(), ATTEMPT_SHARDS)),
+                deliveries_partition(tenant, endpoint, shard(delivery.as_str(), DELIVERY_SHARDS)),
                 delivery.to_string(),
             ),
-            Self::Delivery {
-                tenant,
-                event,
-                endpoint,
-            } => (deliveries_partition(tenant, event), endpoint.to_string()),
             Self::EndpointCount { tenant } => (of_tenant(tenant, "ENDPOINTS"), ALONE.into()),
             Self::DriverOfFleet {
                 tenant,
@@ -439,8 +429,8 @@ const EVENT_SHARDS: u8 = 4;
 /// each.
 const PAYMENT_SHARDS: u8 = 4;
 
-/// Over how many partitions the attempts to deliver to an endpoint are spread.
-pub const ATTEMPT_SHARDS: u8 = 4;
+/// Over how many partitions the deliveries to an endpoint are spread.
+pub const DELIVERY_SHARDS: u8 = 4;
 
 /// The index of the list of all objects of a kind, and its hash key. Objects that change often are in one that holds keys alone.
 fn list_of(kind: Kind) -> (&'static str, &'static str) {
@@ -485,13 +475,8 @@ fn numbered(value: &str, number: u8) -> String {
     format!("{value}#{number}")
 }
 
-/// The partition of the table with the deliveries of an event.
-pub fn deliveries_partition(tenant: &Tenant, event: &Id) -> String {
-    of_tenant(tenant, event.as_str())
-}
-
-/// One of the partitions of the table with the attempts to deliver to an endpoint.
-pub fn attempts_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> String {
+/// One of the partitions of the table with the deliveries to an endpoint.
+pub fn deliveries_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> String {
     numbered(&of_tenant(tenant, endpoint.as_str()), number)
 }
 
@@ -535,6 +520,14 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
 pub fn parse_event(pk: &str, sk: &str) -> Option<(Tenant, Id)> {
     let (tenant, id) = (tenant_of(pk)?, Id::from(sk));
     id.is(Kind::Event).then_some((tenant, id))
+}
+
+/// The tenant, the webhook endpoint and the id of the key of a delivery.
+pub fn parse_delivery(pk: &str, sk: &str) -> Option<(Tenant, Id, Id)> {
+    let (tenant, rest) = parse_tenant(pk)?;
+    let endpoint = Id::from(rest.split_once('#')?.0);
+    let delivery = Some(Id::from(sk)).filter(|id| id.is(Kind::WebhookDelivery))?;
+    Some((tenant, endpoint, delivery))
 }
 
 /// The id that the key of an object's item ends with: its sort key, or the last part of the partition key where it is alone.
@@ -702,15 +695,10 @@ mod tests {
                 tenant: &tenant,
                 key: "k#1",
             },
-            Key::Attempt {
+            Key::Delivery {
                 tenant: &tenant,
                 endpoint: &id,
                 delivery: &other,
-            },
-            Key::Delivery {
-                tenant: &tenant,
-                event: &other,
-                endpoint: &id,
             },
             Key::DriverOfFleet {
                 tenant: &tenant,

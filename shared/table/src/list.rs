@@ -656,7 +656,7 @@ impl Store {
         kind: Kind,
         page_request: &PageRequest,
     ) -> Result<Page<Item>> {
-        let items = self.collection(pk, kind, page_request).await?;
+        let items = self.collection(pk, kind, page_request, |_| true).await?;
         Ok(Page::from_rows(items, page_request))
     }
 
@@ -667,22 +667,30 @@ impl Store {
         pk: String,
         kind: Kind,
         page_request: &PageRequest,
+        is_shown: fn(&Item) -> bool,
     ) -> Result<Vec<Item>> {
         let Some((low, high)) = page_request.bounds(kind) else {
             return Ok(Vec::new());
         };
+        let most = page_request.limit + 1;
         let query = self.client.query().table_name(&self.table);
-        let page = query
+        let mut items = query
             .key_condition_expression("pk = :pk AND sk BETWEEN :low AND :high")
             .expression_attribute_values(":pk", s(pk))
             .expression_attribute_values(":low", s(low.as_str()))
             .expression_attribute_values(":high", s(high.as_str()))
             .scan_index_forward(matches!(page_request.from, Cursor::Before(_)))
-            .set_limit(i32::try_from(page_request.limit + 1).ok())
-            .send()
-            .await
-            .map_err(client::failure)?;
-        Ok(page.items.unwrap_or_default())
+            .set_limit(i32::try_from(most).ok())
+            .into_paginator()
+            .items()
+            .send();
+        let mut shown = Vec::new();
+        while shown.len() < most
+            && let Some(item) = items.try_next().await.map_err(client::failure)?
+        {
+            shown.extend(Some(item).filter(is_shown));
+        }
+        Ok(shown)
     }
 }
 

@@ -281,10 +281,19 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
 }
 
 /// The members of the object that other attributes of its item may have.
-const REPEATED: [&str; 6] = ["account", "driver", "id", "livemode", "object", "vehicle"];
+const REPEATED: [&str; 8] = [
+    "account",
+    "driver",
+    "event",
+    "id",
+    "livemode",
+    "object",
+    "vehicle",
+    "webhook_endpoint",
+];
 
-/// The value of a member of the object, if other attributes of its item have it: the id and with it the kind, the account and the mode are in
-/// the key, and the keys of indexes name driver and vehicle.
+/// The value of a member of the object, if other attributes of its item have it: the id and with it the kind, the account, the mode and the
+/// endpoint of a delivery are in the key, the keys of indexes name driver and vehicle, and a delivery names its event.
 fn repeated(member: &str, item: &Item) -> Option<AttributeValue> {
     let (pk, sk) = (string(item, "pk"), string(item, "sk"));
     match member {
@@ -293,7 +302,9 @@ fn repeated(member: &str, item: &Item) -> Option<AttributeValue> {
         "account" => Some(s(keys::tenant_of(pk)?.account.as_str())),
         "livemode" => Some(AttributeValue::Bool(keys::tenant_of(pk)?.mode.is_live())),
         "driver" => item.get("driver_pk").cloned(),
+        "event" => item.get("event").cloned(),
         "vehicle" => item.get("vehicle_pk").cloned(),
+        "webhook_endpoint" => Some(s(keys::parse_delivery(pk, sk)?.1.as_str())),
         _ => None,
     }
 }
@@ -687,7 +698,7 @@ records! {
 
     WebhookDelivery {
         fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
-            Key::Attempt {
+            Key::Delivery {
                 tenant,
                 endpoint: &self.webhook_endpoint,
                 delivery: &self.id,

@@ -5,7 +5,7 @@
 
 use super::{Item, Store, client, keys, networks, s, string};
 use kernel::error::Result;
-use kernel::id::{Id, Kind};
+use kernel::id::Id;
 use kernel::origin::Tenant;
 use kernel::time::Timestamp;
 use models::ports::DueCursor;
@@ -15,7 +15,7 @@ use models::ports::DueCursor;
 pub struct Waiting {
     pub tenant: Tenant,
     pub id: Id,
-    /// The webhook endpoint, if it is a delivery of the event `id` that waits.
+    /// The webhook endpoint, if it is a delivery that waits.
     pub endpoint: Option<Id>,
     pub due: Timestamp,
 }
@@ -80,19 +80,24 @@ impl Store {
 
 /// What an entry of the index `next_action` says.
 fn waiting(item: &Item) -> Option<Waiting> {
-    let pk = string(item, "pk");
+    let (pk, sk) = (string(item, "pk"), string(item, "sk"));
     let of_network = || {
         let (mode, id) = keys::parse_network(pk)?;
         Some((networks::operators(mode), id))
     };
-    let (tenant, id) = keys::parse_object(pk)
-        .or_else(|| keys::parse_event(pk, string(item, "sk")))
-        .or_else(of_network)?;
-    let endpoint = Id::from(string(item, "sk"));
+    let of_delivery = || {
+        let (tenant, endpoint, id) = keys::parse_delivery(pk, sk)?;
+        Some((tenant, id, Some(endpoint)))
+    };
+    let object = keys::parse_object(pk)
+        .or_else(|| keys::parse_event(pk, sk))
+        .or_else(of_network)
+        .map(|(tenant, id)| (tenant, id, None));
+    let (tenant, id, endpoint) = object.or_else(of_delivery)?;
     Some(Waiting {
         tenant,
         id,
-        endpoint: Some(endpoint).filter(|id| id.is(Kind::WebhookEndpoint)),
+        endpoint,
         due: Timestamp::parse(string(item, "next_at")).ok()?,
     })
 }

@@ -105,7 +105,7 @@ fn variables(one: &Function) -> String {
 /// What starts the function, unless it is a request.
 fn event(one: &Function) -> String {
     match one.trigger() {
-        Some(Trigger::Queue { batch }) => format!(
+        Some(Trigger::Queue { batch, .. }) => format!(
             "Messages:
   Type: SQS
   Properties:

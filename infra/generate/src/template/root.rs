@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use functions::jobs;
 use table::schema::INDEXES;
 
 use super::{Function, Stack, alarms, indented, parameters, pascal};
@@ -141,7 +142,7 @@ fn queue(worker: &Function) -> String {
       # Six times the function's time-out, as Lambda recommends for event source mappings.
       VisibilityTimeout: {}
       MessageRetentionPeriod: 1209600
-      RedrivePolicy: {{ deadLetterTargetArn: !GetAtt {id}DeadLetters.Arn, maxReceiveCount: 5 }}
+      RedrivePolicy: {{ deadLetterTargetArn: !GetAtt {id}DeadLetters.Arn, maxReceiveCount: {} }}
 {encryption}  {id}DeadLetters:
     Type: AWS::SQS::Queue
     DeletionPolicy: Delete
@@ -149,7 +150,8 @@ fn queue(worker: &Function) -> String {
     Properties:
       MessageRetentionPeriod: 1209600
 {encryption}",
-        6 * worker.deployment().timeout
+        6 * worker.deployment().timeout,
+        jobs::receives(worker.name()),
     )
 }
 

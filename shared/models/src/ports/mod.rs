@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::action::Action;
 use kernel::error::Result;
-use kernel::id::Id;
+use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use kernel::time::{SignedDuration, Timestamp, millis, minutes};
 
@@ -135,11 +135,10 @@ impl JobSubject {
     }
 }
 
-/// The names of the schedules that an item may have whose next action is at that moment: those of the actions of an object, or that of a
-/// delivery of the event to the endpoint.
-pub fn schedule_names(id: &Id, endpoint: Option<&Id>, at: Timestamp) -> Vec<String> {
-    if let Some(endpoint) = endpoint {
-        return vec![schedule_name(&delivery_schedule(id, endpoint), at)];
+/// The names of the schedules that an object may have whose next action is at that moment.
+pub fn schedule_names(id: &Id, at: Timestamp) -> Vec<String> {
+    if id.is(Kind::WebhookDelivery) {
+        return vec![schedule_name(id.as_str(), at)];
     }
     let actions = id.kind().map_or(&[][..], Action::of).iter();
     actions
@@ -159,11 +158,6 @@ pub fn schedule_name(purpose: &str, at: Timestamp) -> String {
 /// The purpose of the schedule of the next action of an object.
 pub fn action_schedule(id: &Id, action: Action) -> String {
     format!("{id}-{}", action.as_str())
-}
-
-/// The purpose of the schedule of a delivery.
-pub fn delivery_schedule(event: &Id, endpoint: &Id) -> String {
-    digest_of("deliver", &format!("{event} {endpoint}"))
 }
 
 /// The purpose of a schedule that belongs to no single object.
@@ -241,7 +235,7 @@ mod tests {
     fn names_of_schedules_have_purpose_and_minute_and_fit() {
         let at = Timestamp::parse("2026-11-21T09:07:59.999Z").unwrap();
         let id = Id::from_number(Kind::Reservation, 5);
-        let names = schedule_names(&id, None, at);
+        let names = schedule_names(&id, at);
         assert_eq!(names[3], format!("{id}-charge-fee-20261121T0907"));
         for kind in [
             Kind::Reservation,
@@ -249,15 +243,14 @@ mod tests {
             Kind::Transaction,
             Kind::Network,
         ] {
-            for name in schedule_names(&Id::from_number(kind, u128::MAX), None, at) {
+            for name in schedule_names(&Id::from_number(kind, u128::MAX), at) {
                 assert!(name.len() <= 64, "{name}");
             }
         }
-        let (event, endpoint) = (Kind::Event, Kind::WebhookEndpoint);
-        let [event, endpoint] = [event, endpoint].map(|kind| Id::from_number(kind, 1));
-        let names = schedule_names(&event, Some(&endpoint), at);
-        assert!(names.len() == 1 && names[0].len() <= 64, "{names:?}");
-        assert!(schedule_names(&event, None, at).is_empty());
+        let names = |kind| schedule_names(&Id::from_number(kind, u128::MAX), at);
+        let of_delivery = names(Kind::WebhookDelivery);
+        assert!(of_delivery.len() == 1 && of_delivery[0].len() <= 64);
+        assert!(names(Kind::Event).is_empty());
     }
 
     #[tokio::test]
