@@ -303,6 +303,11 @@ impl Engine {
             .is_some_and(|at| at <= self.clock.now())
     }
 
+    /// Whether there are messages that were due when they were sent. Others fall due by themselves, however slow a machine is.
+    pub fn has_undelivered(&self) -> bool {
+        self.timeline.has_undelivered()
+    }
+
     /// Removes what is left of erased accounts: messages about them, stream records, and what the table has deleted but not
     /// overwritten.
     ///

@@ -534,6 +534,11 @@ impl Running {
         self.engine.has_due_work()
     }
 
+    /// Whether messages that were due when they were sent have not been processed.
+    pub fn has_undelivered(&self) -> bool {
+        self.engine.has_undelivered()
+    }
+
     /// Makes another account, with a key of that mode.
     ///
     /// # Errors

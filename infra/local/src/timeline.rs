@@ -25,9 +25,25 @@ pub struct Parcel {
     pub tries: u32,
 }
 
+/// A message on its way.
+#[derive(Debug)]
+struct Sent {
+    parcel: Parcel,
+    /// The name of its schedule, if it has one.
+    schedule: Option<String>,
+    /// Whether it was not due yet when it was sent.
+    is_delayed: bool,
+}
+
+impl Sent {
+    fn is_named(&self, name: &str) -> bool {
+        self.schedule.as_deref() == Some(name)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Contents {
-    due: BTreeMap<(Timestamp, u64), (Option<String>, Parcel)>,
+    due: BTreeMap<(Timestamp, u64), Sent>,
     sent: u64,
     /// Schedules whose moment has come, by their names, and until when their deletion is pending.
     deleting: BTreeMap<String, Timestamp>,
@@ -65,15 +81,16 @@ impl Timeline {
             if deleting.is_some_and(|until| *until > self.clock.now()) {
                 return tracing::error!(name, "the schedule is deleted with the one before it");
             }
-            contents
-                .due
-                .retain(|_, (known, _)| known.as_deref() != Some(name));
+            contents.due.retain(|_, sent| !sent.is_named(name));
         }
         contents.sent += 1;
         let place = (at, contents.sent);
-        contents
-            .due
-            .insert(place, (name.map(str::to_owned), parcel));
+        let sent = Sent {
+            parcel,
+            schedule: name.map(str::to_owned),
+            is_delayed: at > self.clock.now(),
+        };
+        contents.due.insert(place, sent);
         drop(contents);
         self.arrived.notify_one();
     }
@@ -85,11 +102,11 @@ impl Timeline {
         let due = std::mem::replace(&mut contents.due, later);
         contents.deleting.retain(|_, until| *until > now);
         let mut parcels = Vec::new();
-        for (name, parcel) in due.into_values() {
-            if let Some(name) = name {
+        for sent in due.into_values() {
+            if let Some(name) = sent.schedule {
                 contents.deleting.insert(name, now.plus(DELETION));
             }
-            parcels.push(parcel);
+            parcels.push(sent.parcel);
         }
         parcels
     }
@@ -99,11 +116,16 @@ impl Timeline {
         self.lock().due.keys().next().map(|(at, _)| *at)
     }
 
+    /// Whether there are messages that were due when they were sent.
+    pub fn has_undelivered(&self) -> bool {
+        self.lock().due.values().any(|sent| !sent.is_delayed)
+    }
+
     /// How many messages there are, and the first of them with the moments at which they fall due.
     pub fn first(&self, limit: usize) -> (usize, Vec<(Timestamp, Message)>) {
         let contents = self.lock();
         let first = contents.due.iter().take(limit);
-        let first = first.map(|((at, _), (_, parcel))| (*at, parcel.message.clone()));
+        let first = first.map(|((at, _), sent)| (*at, sent.parcel.message.clone()));
         (contents.due.len(), first.collect())
     }
 
@@ -116,7 +138,7 @@ impl Timeline {
         let mut contents = self.lock();
         contents
             .due
-            .retain(|_, (_, parcel)| !is_about(&parcel.message));
+            .retain(|_, sent| !is_about(&sent.parcel.message));
     }
 
     pub fn forget(&self) {
@@ -157,7 +179,7 @@ impl Queue for Timeline {
         let now = self.clock.now();
         let contents = self.lock();
         let due = contents.due.iter().take_while(|((at, _), _)| *at <= now);
-        let waiting = due.filter(|(_, (_, parcel))| parcel.message.function == function);
+        let waiting = due.filter(|(_, sent)| sent.parcel.message.function == function);
         let depth = QueueDepth {
             waiting: waiting.count() as u64,
             in_flight: 0,
@@ -193,9 +215,7 @@ impl Schedules for Timeline {
 
     fn remove<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
         let mut contents = self.lock();
-        contents
-            .due
-            .retain(|_, (known, _)| known.as_deref() != Some(name));
+        contents.due.retain(|_, sent| !sent.is_named(name));
         drop(contents);
         Box::pin(async { Ok(()) })
     }
