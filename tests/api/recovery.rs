@@ -108,12 +108,13 @@ async fn a_worker_that_dies_with_the_first_attempt_is_followed_by_the_second() {
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
     let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let endpoint = Id::from(endpoint);
     let path = format!("/v1/webhook_endpoints/{endpoint}");
     let ping = app.alice.post(&format!("{path}/test"), json!({})).await;
     let (event, ping) = (Id::from(ping.id()), format!("/v1/events/{}", ping.id()));
     let origin = kernel::Origin::background(app.alice.tenant(), app.now());
     let (store, until) = (&app.app().store, app.now().plus(MINUTE));
-    let claimed = store.claim_attempt(&origin, &event, &endpoint.as_str().into(), 1, until);
+    let claimed = store.claim_attempt(&origin, &event, &endpoint, 1, until);
     let claimed = claimed.await.expect("a claim");
     assert!(
         matches!(claimed, Claim::Granted { is_new: true, .. }),
