@@ -43,7 +43,7 @@ async fn every_route_stays_within_its_budget_unless_a_reason_is_listed() {
 }
 
 #[tokio::test]
-async fn a_delivery_takes_at_most_six_write_units() {
+async fn a_delivery_takes_at_most_two_write_units() {
     let table = TestApp::start().await;
     let (url, recorder) = Recorder::start(&table.running().store_url).await;
     let app = TestApp::start_with(|options| options.store = Some(url)).await;
@@ -68,7 +68,7 @@ async fn a_delivery_takes_at_most_six_write_units() {
         panic!("two measurements: {units:?}");
     };
     assert!(
-        with - without <= 6.0,
+        with - without <= 2.0,
         "{with} with a delivery, {without} without"
     );
 }

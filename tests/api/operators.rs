@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use functions::App;
 use functions::accounts::{erase, export};
+use functions::job::Job as _;
+use functions::jobs;
 use functions::secrets::reencrypt;
+use functions::webhooks::deliver::DeliverWebhook;
 use kernel::Id;
 use kernel::encryption::EncryptionKeys;
 use kernel::origin::Mode;
@@ -184,10 +187,10 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
     let receiver = Receiver::start().await;
     let child = app.child_of(&app.alice).await;
     let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    child.post("/v1/webhook_endpoints", hook).await.expect(200);
+    let endpoint = child.post("/v1/webhook_endpoints", hook).await.id();
     child.post("/v1/fleets", fleet()).await.expect(200);
     app.drain().await;
-    assert_eq!(receiver.received().len(), 1);
+    let event = receiver.received().remove(0).event["id"].clone();
     let id = account_of(&child);
     app.set_account_status(&id, "closed").await;
     app.advance(CLOSED_FOR).await;
@@ -196,6 +199,17 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
         .expect("it is erased");
     let account = BTreeSet::from([id.to_string()]);
     assert_eq!(rows_with(&app, &account).await, Vec::<String>::new());
+    // A message that comes again writes nothing.
+    let delivery = DeliverWebhook {
+        tenant: child.tenant(),
+        event: Id::from(event.as_str().expect("an id")),
+        endpoint: Id::from(endpoint),
+        attempt: 1,
+    };
+    let message = delivery.message().expect("a message");
+    jobs::work(app.app(), &message).await.expect("no effect");
+    assert_eq!(rows_with(&app, &account).await, Vec::<String>::new());
+    assert_eq!(receiver.received().len(), 1);
 }
 
 #[tokio::test]

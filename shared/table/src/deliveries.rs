@@ -264,7 +264,7 @@ impl Store {
         }
     }
 
-    /// Claims an attempt of a delivery for this worker until `until`, and reads the event.
+    /// Reads an event, and claims an attempt to deliver it for this worker until `until`.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -276,22 +276,23 @@ impl Store {
         number: u32,
         until: Timestamp,
     ) -> Result<Claim> {
+        // Nothing is created for an event that has expired or was erased.
+        let Some(event) = self.find::<Event>(&origin.tenant, event).await? else {
+            return Ok(Claim::Closed);
+        };
+        let id = &event.object.id;
         let mut claimed = Err(None);
         if number == 1 {
-            claimed = self.create_claimed(origin, event, endpoint, until).await?;
+            claimed = self.create_claimed(origin, id, endpoint, until).await?;
         }
         let is_new = claimed.is_ok();
         if !is_new {
             claimed = self
-                .claim_waiting(origin, event, endpoint, number, until)
+                .claim_waiting(origin, id, endpoint, number, until)
                 .await?;
         }
         match claimed {
-            // None if the event has expired.
-            Ok(()) => Ok(match self.find(&origin.tenant, event).await? {
-                Some(event) => Claim::Granted { event, is_new },
-                None => Claim::Closed,
-            }),
+            Ok(()) => Ok(Claim::Granted { event, is_new }),
             Err(Some(other))
                 if other.state == DeliveryState::Claimed && other.attempts == number =>
             {
