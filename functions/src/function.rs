@@ -22,7 +22,7 @@ pub enum Trigger {
     Otherwise,
     /// Requests of charging networks, at these paths of API Gateway and with any method, so that the function refuses a wrong one. A network authenticates with a token of OCPI.
     Ocpi(&'static [&'static str]),
-    /// Messages of the function's queue, at most `batch` at a time. One that fails comes again until it was received so many times.
+    /// Messages of the function's queue, at most `batch` at a time. One that was received `receives` times goes to the dead letters.
     Queue { batch: u32, receives: u32 },
     /// Changes of the table.
     Stream,

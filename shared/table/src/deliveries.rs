@@ -292,7 +292,10 @@ impl Store {
                 .await?;
         }
         match claimed {
-            Ok(()) => Ok(Claim::Granted { event, is_new }),
+            Ok(()) => Ok(Claim::Granted {
+                event: Box::new(event),
+                is_new,
+            }),
             Err(Some(other))
                 if other.state == DeliveryState::Claimed && other.attempts == number =>
             {
@@ -451,7 +454,10 @@ pub struct Unindexed {
 #[derive(Debug)]
 pub enum Claim {
     /// By this worker. `is_new` says that it is the first attempt of all to deliver the event to the endpoint.
-    Granted { event: Stored<Event>, is_new: bool },
+    Granted {
+        event: Box<Stored<Event>>,
+        is_new: bool,
+    },
     /// Another worker makes this very attempt, or has died with it, until a moment.
     Held { until: Timestamp },
     /// Not at all: it was made, is not due, or nothing is left to deliver.
