@@ -36,12 +36,8 @@ def pascal(name: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
-def is_error(name: str) -> bool:
-    return bool(SCHEMAS[name].get("properties", {}).get("object", {}).get("const") == "error")
-
-
 def is_hidden(name: str) -> bool:
-    return is_error(name) or name.startswith("Expandable") or name.endswith("Page") or name == "EmptyBody"
+    return name.startswith(("Error", "Expandable")) or name.endswith("Page") or name == "EmptyBody"
 
 
 def reachable(names: list[str]) -> set[str]:
@@ -233,13 +229,9 @@ def models() -> str:
 
 
 def errors() -> str:
-    codes: dict[str, int] = {}
-    for name in SCHEMAS:
-        if is_error(name):
-            properties = SCHEMAS[name]["properties"]
-            for code in properties["code"].get("enum", []):
-                if code is not None:
-                    codes[code] = properties["status"]["const"]
+    responses = DOCUMENT["components"]["responses"].values()
+    examples = [one["value"] for response in responses for one in response["content"]["application/json"]["examples"].values()]
+    codes: dict[str, int] = {error["code"]: error["status"] for error in examples if error["code"]}
     bases = sorted({STATUS_ERRORS[status] for code, status in codes.items() if code != "rate_limit_exceeded"})
     text = HEADER + "from typing import Literal\n\n"
     text += f"from .._errors import ApiError, {', '.join(sorted({*bases, 'RateLimitError'}))}\n\n"

@@ -14,8 +14,7 @@ const target = (schema) => schema?.$ref?.split("/").at(-1);
 const comment = (text, indent = "") =>
   `${indent}/** ${text.replaceAll("*/", "*\\/").split("\n").join(`\n${indent} * `)} */\n`;
 
-const isError = (name) => schemas[name].properties?.object?.const === "error";
-const isHidden = (name) => isError(name) || name.startsWith("Expandable") || /(Page|^EmptyBody)$/.test(name);
+const isHidden = (name) => /^Error(Type)?$/.test(name) || name.startsWith("Expandable") || /(Page|^EmptyBody)$/.test(name);
 
 /** The paths that `expand` of a response takes. */
 function expandable(name) {
@@ -48,15 +47,13 @@ for (const [name, schema] of Object.entries(schemas)) {
       ? `export type ${name} = Schemas["${name}"];\n\n`
       : `export type ${name}<Expand extends string = never> = Expanded<Schemas["${name}"], Expand>;\n\n`;
 }
-const codes = new Set(Object.keys(schemas).filter(isError).flatMap((name) => schemas[name].properties.code.enum ?? []));
-codes.delete(null);
-models += comment("The specific condition behind an error.");
-models += `export type ErrorCode =\n${[...codes].sort().map((code) => `  | "${code}"`).join("\n")};\n`;
 writeFileSync(new URL("src/generated/models.ts", root), models);
 
 // The resources.
 
-const tags = new Map(document.tags.map((tag) => [tag.name, { description: tag.description, methods: [], params: [] }]));
+const operations = Object.values(document.paths).flatMap(Object.values);
+const resources = document.tags.filter((tag) => operations.some((operation) => operation.tags.includes(tag.name)));
+const tags = new Map(resources.map((tag) => [tag.name, { description: tag.description, methods: [], params: [] }]));
 const used = new Set();
 const use = (name) => {
   used.add(name);

@@ -55,8 +55,7 @@ pub struct Filters {
     /// `lat,lng`: one end of a route; both or neither.
     #[schema(value_type = Option<String>)]
     destination: Option<RouteEnd>,
-    /// Metres to either side of the route.
-    #[schema(default = 5000)]
+    /// With `origin` and `destination`: metres to either side of the route, 5,000 when left out.
     buffer: Option<Whole<1, 100_000>>,
     /// Has one of these plugs.
     #[serde(
@@ -84,7 +83,9 @@ pub struct Filters {
     from: Option<Timestamp>,
     /// With `from`: has a connector that is free for the whole time.
     until: Option<Timestamp>,
+    /// Is among the preferred charging stations of this driver.
     driver: Option<Id>,
+    /// Has a plug of this vehicle. Prices are those of charging it.
     vehicle: Option<Id>,
 }
 

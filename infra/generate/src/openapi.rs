@@ -60,13 +60,17 @@ fn document() -> Value {
         .iter()
         .map(|kind| (kind.as_str().to_owned(), webhook(*kind, &mut components)))
         .collect();
+    for (name, schema) in errors::schemas() {
+        components.write(&name, schema);
+    }
     let errors = std::mem::take(&mut components.errors);
     let examples = std::mem::take(&mut components.examples);
     let schemas = components.finish();
     let tags: BTreeSet<_> = endpoints.iter().map(|one| tag(&one.route)).collect();
     let tags = tags
         .into_iter()
-        .map(|tag| json!({"name": tag, "description": about(tag)}));
+        .map(|tag| json!({"name": tag, "description": about(tag)}))
+        .chain([json!({"name": WEBHOOKS, "description": "Requests that the service sends to webhook endpoints."})]);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -130,6 +134,10 @@ answer, with the header `Idempotent-Replayed: true`. An API key that lacks a sco
 
 **Webhooks** are signed: `Service-Signature: t=<time>,v1=<hex>` is the HMAC-SHA256 of `<time>.<raw body>` under the \
 endpoint's whole secret; the headers of Standard Webhooks come along.";
+
+/// The tag of what is sent to webhook endpoints. It is no resource: a generator that makes a file of each tag would otherwise
+/// write this one over that of the events.
+const WEBHOOKS: &str = "webhooks";
 
 fn tag(route: &Route) -> &'static str {
     route.path.split('/').nth(2).expect("a resource")
@@ -216,7 +224,7 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     });
     let mut responses = Map::from_iter([("200".to_owned(), success(route, components))]);
     for (status, codes) in errors::refusals(endpoint) {
-        let error = errors::response(route, status, &codes, components);
+        let error = errors::response(status, &codes, components);
         responses.insert(status.to_string(), error);
     }
     operation["responses"] = Value::Object(responses);
@@ -385,7 +393,7 @@ fn webhook(kind: EventType, components: &mut Components) -> Value {
         "operationId": format!("on{}", pascal(kind_name)),
         "summary": kind_name,
         "description": format!("Sent to the endpoints that subscribed to {}. Answer 200, 201, 202 or 204; any other status is retried.", quoted(kind_name)),
-        "tags": ["events"],
+        "tags": [WEBHOOKS],
         "security": [],
         "requestBody": {"required": true, "content": {"application/json": {
             "schema": reference(&events::name(kind)), "example": examples::event(kind)}}},

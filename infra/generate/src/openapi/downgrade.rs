@@ -1,12 +1,10 @@
-//! The document in OpenAPI 3.0: schemas as JSON Schema draft 5 writes them, without webhooks, and with one schema for all
-//! errors, because generators such as progenitor allow an operation only one.
+//! The document in OpenAPI 3.0: schemas as JSON Schema draft 5 writes them, without webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::errors;
-use super::parts::{reachable, reference};
+use super::parts::reachable;
 
 /// Turns a document of OpenAPI 3.1 into one of 3.0.
 pub fn document(mut document: Value) -> Value {
@@ -15,16 +13,11 @@ pub fn document(mut document: Value) -> Value {
     members.remove("webhooks");
     let info = members["info"].as_object_mut().expect("members");
     info.remove("summary");
-    let responses = &mut document["components"]["responses"];
-    for response in responses.as_object_mut().expect("responses").values_mut() {
-        response["content"]["application/json"]["schema"] = reference("Error");
-    }
     let all = document["components"]["schemas"].take();
     let Value::Object(all) = all else {
         panic!("no schemas");
     };
     let mut all: BTreeMap<String, Value> = all.into_iter().collect();
-    all.extend(errors::of_any_error());
     let mut used = BTreeSet::new();
     schemas_of_operations(&mut document, &mut |value| {
         let name = value["$ref"]

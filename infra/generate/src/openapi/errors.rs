@@ -6,11 +6,10 @@ use functions::Endpoint;
 use kernel::Kind;
 use kernel::error::Code;
 use serde_json::{Map, Value, json};
-use table::shown::Shows;
-use web::{Route, expand};
+use web::expand;
 
 use super::examples;
-use super::names::{self, pascal};
+use super::names::pascal;
 use super::parts::{header, headers_of_every_response, quoted, reference};
 use super::schemas::Components;
 
@@ -63,22 +62,13 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
 }
 
 /// A reference to the response of an operation that refuses with one of these codes. Operations with the same codes share it.
-pub fn response(route: &Route, status: u16, codes: &Codes, components: &mut Components) -> Value {
-    let name = match (route.shows, status) {
-        // The codes alone would name it as the response of the operations that also take `expand[]`.
-        (Shows::Candidates, 400) => {
-            let (word, _) = meaning(status);
-            format!("{}{word}Error", names::of_operation(route))
-        }
-        _ => name(status, codes),
-    };
-    let shared = json!({"$ref": format!("#/components/responses/{name}")});
-    let schema = components.write(&name, schema(status, codes));
-    let response = render(status, codes, schema);
-    if let Some(other) = components.errors.insert(name.clone(), response.clone()) {
-        assert_eq!(other, response, "two different errors are called {name}");
-    }
-    shared
+pub fn response(status: u16, codes: &Codes, components: &mut Components) -> Value {
+    let name = name(status, codes);
+    components
+        .errors
+        .entry(name.clone())
+        .or_insert_with(|| render(status, codes));
+    json!({"$ref": format!("#/components/responses/{name}")})
 }
 
 /// What the client did wrong, or what failed, in one word for the names of schemas and in a sentence.
@@ -155,67 +145,9 @@ fn name(status: u16, codes: &Codes) -> String {
     }
 }
 
-/// The schema of an error with this status and these codes.
-fn schema(status: u16, codes: &Codes) -> Value {
-    let blocked = codes.contains(&Some(Code::PolicyBlocked.as_str()));
-    let types: &[&str] = match status {
-        400 => &["invalid_request_error", "idempotency_error"],
-        401 => &["authentication_error"],
-        403 if blocked => &["authentication_error", "invalid_request_error"],
-        403 => &["authentication_error"],
-        409 => &["idempotency_error", "invalid_request_error"],
-        429 => &["rate_limit_error"],
-        500 | 503 => &["api_error"],
-        _ => &["invalid_request_error"],
-    };
-    let named: Vec<_> = codes.iter().flatten().collect();
-    let code = match (&named[..], codes.contains(&None)) {
-        ([], _) => json!({"type": "null"}),
-        (named, false) => json!({"type": "string", "enum": named}),
-        (named, true) => {
-            let words = named.iter().map(|code| json!(code)).chain([Value::Null]);
-            json!({"type": ["string", "null"], "enum": words.collect::<Vec<_>>()})
-        }
-    };
-    let mut schema = members(json!({"type": "string", "enum": types}), code);
-    schema["description"] = json!(description(status, codes));
-    let properties = &mut schema["properties"];
-    properties["status"] = json!({"type": "integer", "const": status});
-    if [402, 409, 500, 503].contains(&status) {
-        properties["transaction"] = json!({"type": "string",
-            "description": "In the response to a request that charges: the transaction that shows whether it did."});
-    }
-    if status == 402 {
-        properties["decline_code"] =
-            json!({"type": "string", "description": "The payment provider's reason."});
-    }
-    if blocked {
-        properties["policy"] = json!({"type": "string", "description": "With `policy_blocked`: the id of the policy."});
-        properties["rule"] = json!({"type": "string", "description": "With `policy_blocked`: the rule of the policy."});
-    }
-    schema
-}
-
-/// The members that every error has.
-fn members(kind: Value, code: Value) -> Value {
-    json!({
-        "type": "object",
-        "required": ["object", "type", "code", "message", "param", "request", "status", "doc_url"],
-        "properties": {
-            "object": {"type": "string", "const": "error"},
-            "type": kind,
-            "code": code,
-            "message": {"type": "string", "description": "For a human reader."},
-            "param": {"type": ["string", "null"], "description": "The parameter at fault, as a path: `location.radius`."},
-            "request": {"type": "string", "description": "The id of the request, for support."},
-            "status": {"type": "integer", "description": "The HTTP status."},
-            "doc_url": {"type": ["string", "null"], "description": "Where the code is explained."},
-        },
-    })
-}
-
-/// The schemas that stand for any error: `Error`, with `ErrorType` and `ErrorCode`.
-pub fn of_any_error() -> [(String, Value); 3] {
+/// The schemas of every error: `Error`, with `ErrorType` and `ErrorCode`. There is one for all statuses and operations, because
+/// generators make a type of each, and many of them allow an operation only one; the responses say which codes they have.
+pub fn schemas() -> [(String, Value); 3] {
     let types = [
         "invalid_request_error",
         "authentication_error",
@@ -224,10 +156,22 @@ pub fn of_any_error() -> [(String, Value); 3] {
         "idempotency_error",
     ];
     let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
-    let nullable = json!({"oneOf": [reference("ErrorCode"), {"type": "null"}]});
-    let mut any = members(reference("ErrorType"), nullable);
-    any["description"] = json!("Any error: why a request failed.");
-    let properties = &mut any["properties"];
+    let mut error = json!({
+        "type": "object",
+        "description": "Why a request failed.",
+        "required": ["object", "type", "code", "message", "param", "request", "status", "doc_url"],
+        "properties": {
+            "object": {"type": "string", "const": "error"},
+            "type": reference("ErrorType"),
+            "code": {"oneOf": [reference("ErrorCode"), {"type": "null"}]},
+            "message": {"type": "string", "description": "For a human reader."},
+            "param": {"type": ["string", "null"], "description": "The parameter at fault, as a path: `location.radius`."},
+            "request": {"type": "string", "description": "The id of the request, for support."},
+            "status": {"type": "integer", "description": "The HTTP status."},
+            "doc_url": {"type": ["string", "null"], "description": "Where the code is explained."},
+        },
+    });
+    let properties = &mut error["properties"];
     for (name, description) in [
         (
             "decline_code",
@@ -245,7 +189,7 @@ pub fn of_any_error() -> [(String, Value); 3] {
     let code = json!({"type": "string", "enum": codes,
         "description": "The specific condition of an error."});
     [
-        ("Error".to_owned(), any),
+        ("Error".to_owned(), error),
         ("ErrorCode".to_owned(), code),
         (
             "ErrorType".to_owned(),
@@ -263,7 +207,7 @@ fn description(status: u16, codes: &Codes) -> String {
     }
 }
 
-fn render(status: u16, codes: &Codes, schema: Value) -> Value {
+fn render(status: u16, codes: &Codes) -> Value {
     let examples: Map<String, Value> = codes
         .iter()
         .map(|code| {
@@ -278,7 +222,7 @@ fn render(status: u16, codes: &Codes, schema: Value) -> Value {
         _ => {}
     }
     json!({"description": description(status, codes), "headers": headers,
-        "content": {"application/json": {"schema": schema, "examples": examples}}})
+        "content": {"application/json": {"schema": reference("Error"), "examples": examples}}})
 }
 
 fn example(status: u16, code: Option<&str>) -> Value {

@@ -30,11 +30,20 @@ pub fn schemas(event: &Value, data: &Value) -> BTreeMap<String, Value> {
         })
         .collect();
     let options: Vec<Value> = types.keys().map(|name| reference(name)).collect();
-    let mut schemas = BTreeMap::from([(
-        "Event".to_owned(),
-        json!({"type": "object", "description": "What happened to an object. `type` decides what `data.object` is.",
-            "oneOf": options, "discriminator": {"propertyName": "type", "mapping": mapping}}),
-    )]);
+    // Not the union `Event` within another union: openapi-generator writes TypeScript for that which does not compile.
+    let id = [json!({"type": "string"})];
+    let id_or_event: Vec<Value> = id.into_iter().chain(options.iter().cloned()).collect();
+    let mut schemas = BTreeMap::from([
+        (
+            "Event".to_owned(),
+            json!({"type": "object", "description": "What happened to an object. `type` decides what `data.object` is.",
+                "oneOf": options, "discriminator": {"propertyName": "type", "mapping": mapping}}),
+        ),
+        (
+            "ExpandableEvent".to_owned(),
+            json!({"description": "The id, or the whole event where `expand[]` names the member.", "oneOf": id_or_event}),
+        ),
+    ]);
     for (name, types) in types {
         let object = match types[0] {
             EventType::Ping => {
