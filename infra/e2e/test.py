@@ -503,6 +503,8 @@ def check_edges(api):
     document = nobody.get("/v1/openapi.json")
     assert document["openapi"] == "3.1.0"
     assert b"<html" in nobody.get("/docs")
+    assert b"<html" in nobody.get("/docs/quickstart")
+    assert b"/docs/quickstart.md" in nobody.get("/llms.txt")
 
 
 def check_objects(api):

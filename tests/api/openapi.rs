@@ -34,7 +34,7 @@ async fn the_document_and_its_pages_are_for_everybody() {
         shown.body["servers"][0]["url"],
         json!(app.running().base_url)
     );
-    let page = app.anon.get("/docs").await.expect(200);
+    let page = app.anon.get("/docs/reference").await.expect(200);
     assert!(page.text.contains("/docs/redoc.js"), "{}", page.text);
     assert!(page.header("content-type").starts_with("text/html"));
     let script = app.anon.get("/docs/redoc.js").await.expect(200);
@@ -55,11 +55,61 @@ async fn the_document_and_its_pages_are_for_everybody() {
 }
 
 #[tokio::test]
+async fn every_guide_is_a_page_and_a_text_and_its_links_lead_somewhere() {
+    let app = TestApp::start().await;
+    let base = &app.running().base_url;
+    let listed = app.anon.get("/llms.txt").await.expect(200).text;
+    let whole = app.anon.get("/llms-full.txt").await.expect(200).text;
+    let targets = listed.split("](").skip(1);
+    let targets: Vec<_> = targets.filter_map(|rest| rest.split(')').next()).collect();
+    let files = std::fs::read_dir("../docs").expect("the guides").count();
+    // The index is not in its own list; the reference and the errors are no files.
+    assert_eq!(targets.len(), files - 1 + 2, "{listed}");
+    for target in targets {
+        let path = target
+            .strip_prefix(base.as_str())
+            .expect("a link to this service");
+        let text = app.anon.get(path).await.expect(200);
+        let Some(page) = path.strip_suffix(".md") else {
+            continue;
+        };
+        assert!(text.header("content-type").starts_with("text/markdown"));
+        assert!(whole.contains(&text.text), "{path} is not in llms-full.txt");
+        let page = app.anon.get(page).await.expect(200).text;
+        assert!(page.contains("<h1 id="), "{page}");
+        for link in page.split("href=\"").skip(1) {
+            let link = link.split('"').next().expect("the end of a link");
+            let (there, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let there = match there {
+                "" => page.clone(),
+                there => app.anon.get(there).await.expect(200).text,
+            };
+            assert!(
+                anchor.is_empty() || there.contains(&format!("id=\"{anchor}\"")),
+                "{link}"
+            );
+        }
+    }
+    let catalog = app.anon.get("/.well-known/api-catalog").await.expect(200);
+    let described = &catalog.body["linkset"][0]["service-desc"][0]["href"];
+    assert_eq!(described, &json!(format!("{base}/v1/openapi.json")));
+}
+
+#[tokio::test]
 async fn the_pages_load_nothing_from_outside() {
     let app = TestApp::start().await;
-    for path in ["/docs", "/docs/errors"] {
+    for path in [
+        "/docs",
+        "/docs/quickstart",
+        "/docs/reference",
+        "/docs/errors",
+    ] {
         let page = app.anon.get(path).await.expect(200);
-        assert!(!page.text.contains("://"), "{path} names another host");
+        for attribute in ["src=\"", "href=\""] {
+            for target in page.text.split(attribute).skip(1) {
+                assert!(target.starts_with(['/', '#']), "{path} names another host");
+            }
+        }
         let policy = page.header("content-security-policy");
         assert!(policy.starts_with("default-src 'none'; "), "{policy}");
         let sources = policy.split([' ', ';']).filter(|word| !word.is_empty());

@@ -139,6 +139,7 @@ async fn a_page_of_the_services_own_origin_can_use_it() {
         let headers = [("host", host.as_str()), ("origin", origin.as_str())];
         for path in [
             "/docs",
+            "/docs/reference",
             "/docs/errors",
             "/docs/redoc.js",
             "/v1/openapi.json",

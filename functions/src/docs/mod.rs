@@ -1,9 +1,10 @@
-//! `show-docs`: the interface's document, a page that shows it, and what every error code means. For everybody: no key.
+//! `show-docs`: the guides, the interface's document, a page that shows it, and what every error code means. For everybody: no key.
 
 use std::sync::LazyLock;
 
 use crate::App;
 use axum::Router;
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{Html, IntoResponse};
@@ -11,6 +12,7 @@ use axum::routing::get;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kernel::error::Code;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use web::deployment::Deployment;
 use web::edge::base_url;
@@ -23,18 +25,30 @@ pub const NAME: &str = "show-docs";
 
 pub const FUNCTION: Function = Function {
     name: NAME,
-    description: "The interface's document, and pages that show it",
+    description: "The guides, the interface's document, and pages that show it",
     trigger: Trigger::Pages,
     deployment: Deployment::of_request(),
 };
 
 /// The pages, each with the name of its event in the deployment's template. They need no key and are not in the list of routes.
-pub const PAGES: [(&str, &str); 4] = [
+pub const PAGES: [(&str, &str); 6] = [
     ("Document", "/v1/openapi.json"),
-    ("Page", "/docs"),
-    ("Errors", "/docs/errors"),
-    ("Renderer", "/docs/redoc.js"),
+    ("Guides", "/docs"),
+    ("Page", "/docs/{page}"),
+    ("Catalog", "/.well-known/api-catalog"),
+    ("Llms", "/llms.txt"),
+    ("LlmsFull", "/llms-full.txt"),
 ];
+
+/// A guide: a file of `docs`, and the page that the build makes of it.
+struct Guide {
+    /// Of the file, without its ending; empty for the index.
+    name: &'static str,
+    markdown: &'static str,
+    page: &'static str,
+}
+
+static GUIDES: &[Guide] = include!(concat!(env!("OUT_DIR"), "/guides.rs"));
 
 /// The OpenAPI document, which `cargo run -p generate` writes.
 pub const DOCUMENT: &str = include_str!("../../../api/openapi.json");
@@ -50,10 +64,26 @@ const PAGE: &str = include_str!("page.html");
 
 /// A router of the pages.
 pub fn router(app: App) -> Router {
-    Router::new()
+    let mut router = Router::new();
+    for guide in GUIDES {
+        let page = move |state, headers| show_guide(guide, state, headers);
+        let path = match guide.name {
+            "" => "/docs".to_owned(),
+            name => format!("/docs/{name}"),
+        };
+        router = router.route(&path, get(page));
+        if !guide.name.is_empty() {
+            let markdown = move |state, headers| show_markdown(guide.markdown, state, headers);
+            router = router.route(&format!("{path}.md"), get(markdown));
+        }
+    }
+    router
         .route("/v1/openapi.json", get(document))
-        .route("/docs", get(page))
+        .route("/docs/reference", get(reference))
         .route("/docs/errors", get(errors))
+        .route("/.well-known/api-catalog", get(catalog))
+        .route("/llms.txt", get(llms))
+        .route("/llms-full.txt", get(llms_full))
         .route("/docs/redoc.js", get(redoc))
         .with_state(app)
 }
@@ -70,20 +100,82 @@ async fn document(State(app): State<App>, headers: HeaderMap) -> impl IntoRespon
     )
 }
 
-/// `GET /docs`
-async fn page() -> impl IntoResponse {
+/// `GET /docs`, `GET /docs/{guide}`
+async fn show_guide(
+    guide: &'static Guide,
+    State(app): State<App>,
+    headers: HeaderMap,
+) -> impl IntoResponse {
+    // The script is the same on each.
+    static POLICY: LazyLock<String> = LazyLock::new(|| content_security_policy(GUIDES[0].page));
+    let page = guide
+        .page
+        .replace(PLACEHOLDER, &base_url(&app.settings, &headers));
+    guarded(page, &POLICY)
+}
+
+/// `GET /docs/{guide}.md`: the guide as it was written, for programs.
+async fn show_markdown(
+    markdown: &'static str,
+    State(app): State<App>,
+    headers: HeaderMap,
+) -> impl IntoResponse {
+    text(markdown.replace(PLACEHOLDER, &base_url(&app.settings, &headers)))
+}
+
+fn text(markdown: String) -> impl IntoResponse {
+    let kind = [(header::CONTENT_TYPE, "text/markdown; charset=utf-8")];
+    (kind, markdown)
+}
+
+/// `GET /llms.txt`: what there is to read, as [llmstxt.org](https://llmstxt.org) describes it for language models.
+async fn llms(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
+    let base = base_url(&app.settings, &headers);
+    let index = GUIDES[0]
+        .markdown
+        .replacen("# Guides", "# Fleet Charging Service", 1);
+    let mut shown = index.replace("(reference)", &format!("({base}/v1/openapi.json)"));
+    shown = shown.replace("(errors)", &format!("({base}/docs/errors)"));
+    for guide in &GUIDES[1..] {
+        let link = format!("({}.md)", guide.name);
+        shown = shown.replace(&link, &format!("({base}/docs/{}.md)", guide.name));
+    }
+    text(shown)
+}
+
+/// `GET /llms-full.txt`: all guides in one.
+async fn llms_full(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
+    let guides: Vec<_> = GUIDES.iter().map(|guide| guide.markdown).collect();
+    let base = base_url(&app.settings, &headers);
+    text(guides.join("\n").replace(PLACEHOLDER, &base))
+}
+
+/// `GET /.well-known/api-catalog`: where the interface is described, as RFC 9727 has programs look for it.
+async fn catalog(State(app): State<App>, headers: HeaderMap) -> impl IntoResponse {
+    let base = base_url(&app.settings, &headers);
+    let links = json!({"linkset": [{
+        "anchor": format!("{base}/v1"),
+        "service-desc": [{"href": format!("{base}/v1/openapi.json"), "type": "application/vnd.oai.openapi+json;version=3.1"}],
+        "service-doc": [{"href": format!("{base}/docs"), "type": "text/html"}],
+    }]});
+    let kind = "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
+    ([(header::CONTENT_TYPE, kind)], links.to_string())
+}
+
+/// `GET /docs/reference`
+async fn reference() -> impl IntoResponse {
     static POLICY: LazyLock<String> = LazyLock::new(|| content_security_policy(PAGE));
     guarded(PAGE, &POLICY)
 }
 
 /// A page under a policy that keeps the browser from loading anything from another origin.
-fn guarded(page: &'static str, policy: &'static str) -> impl IntoResponse {
+fn guarded(page: impl Into<Body>, policy: &'static str) -> impl IntoResponse {
     let headers = [
         (header::CONTENT_SECURITY_POLICY, policy),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
-    (headers, Html(page))
+    (headers, Html(page.into()))
 }
 
 /// What a page may load: from the service itself, and what stands in the page. Redoc sets styles from its script, shows
@@ -120,7 +212,7 @@ async fn errors() -> impl IntoResponse {
         let policy = content_security_policy(&page);
         (page, policy)
     });
-    guarded(&SHOWN.0, &SHOWN.1)
+    guarded(SHOWN.0.as_str(), &SHOWN.1)
 }
 
 fn row(code: Code) -> String {

@@ -78,7 +78,7 @@ fn introduce(running: &Running, json: bool) -> std::io::Result<()> {
   account  {account}
   table    {table} at {store}
 
-Open the first address in a browser: it signs the browser in. {url}/docs is the reference. Try:
+Open the first address in a browser: it signs the browser in. {url}/docs has the guides and the reference. Try:
 
 curl -s '{url}/v1/charging_stations?limit=2' -H 'Authorization: Bearer {key}'
 curl -s '{url}/v1/fleets' -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"name":"Night shift","email":"ops@fleet.example","address":{{"line1":"1 Bow Road","city":"London","postal_code":"E3 4LH","country":"GB"}}}}'

@@ -1531,12 +1531,9 @@ fn assert_every_line_is_correlated(log: &str) {
     }
 }
 
-/// The commands of the README from a reservation to its bill, with the URL, key and token of this process.
-fn commands(process: &Process) -> String {
-    let readme = include_str!("../../../README.md");
-    let (_, walk) = readme
-        .split_once("## A reservation, with curl")
-        .expect("a heading");
+/// The commands below a heading of a page, from a reservation to its bill, with the URL, key and token of this process.
+fn commands(process: &Process, page: &str, heading: &str) -> String {
+    let (_, walk) = page.split_once(heading).expect("a heading");
     let (walk, _) = walk.split_once("\n## ").expect("another heading");
     let blocks = walk.split("```sh\n").skip(1);
     let blocks: Vec<_> = blocks
@@ -1554,9 +1551,9 @@ fn commands(process: &Process) -> String {
     )
 }
 
-/// Runs the README's commands against a process. What they print.
-async fn walk(process: &Process) -> String {
-    let commands = commands(process);
+/// Runs the commands below a heading of a page against a process. What they print.
+async fn walk(process: &Process, page: &str, heading: &str) -> String {
+    let commands = commands(process, page, heading);
     let ran = tokio::task::spawn_blocking(move || {
         Command::new("bash").args(["-eu", "-c", &commands]).output()
     });
@@ -1573,7 +1570,7 @@ async fn walk(process: &Process) -> String {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_walk_of_the_readme_can_be_repeated() {
+async fn the_walks_of_the_readme_and_the_quickstart_can_be_repeated() {
     let there = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
     if !there("bash") || !there("curl") {
         // Not captured, unlike what a test prints.
@@ -1585,8 +1582,9 @@ async fn the_walk_of_the_readme_can_be_repeated() {
     }
     let folder = Folder::new("readme");
     let mut process = Process::start(&folder);
+    let readme = include_str!("../../../README.md");
     for run in 1..=3 {
-        let out = walk(&process).await;
+        let out = walk(&process, readme, "## A reservation, with curl").await;
         for part in [
             r#""status":"confirmed""#,
             "service-signature",
@@ -1600,6 +1598,11 @@ async fn the_walk_of_the_readme_can_be_repeated() {
             process.kill();
             process = Process::start(&folder);
         }
+    }
+    let quickstart = include_str!("../../../docs/quickstart.md");
+    let out = walk(&process, quickstart, "## With curl").await;
+    for part in [r#""status":"confirmed""#, r#""status":"paid""#] {
+        assert!(out.contains(part), "{part}: {out}");
     }
     process.kill();
 }
