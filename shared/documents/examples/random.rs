@@ -1,4 +1,4 @@
-//! Writes random documents for the judges of `tests/documents`: `random NUMBER FOLDER`.
+//! Writes documents for the judges of `tests/documents`: `random NUMBER FOLDER` writes that many random ones, and a few to look at.
 #![allow(clippy::print_stdout)]
 
 mod samples;
@@ -6,21 +6,29 @@ mod samples;
 use std::error::Error;
 use std::path::PathBuf;
 
-use documents::{Document, Totals, cii, ubl};
+use documents::{Document, Totals, cii, pdf, ubl};
 use serde_json::json;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let number: u64 = arguments.next().ok_or("the number of documents")?.parse()?;
     let folder = PathBuf::from(arguments.next().ok_or("the folder to write to")?);
-    for seed in 0..number {
-        let document = samples::random(seed);
-        let path = |extension: &str| folder.join(format!("{seed:04}.{extension}"));
-        std::fs::write(path("ubl.xml"), ubl(&document)?)?;
-        std::fs::write(path("cii.xml"), cii(&document)?)?;
+    let random = (0..number).map(|seed| (format!("random-{seed:04}"), samples::random(seed)));
+    let named = samples::named()
+        .into_iter()
+        .map(|(name, document)| (name.to_owned(), document));
+    for (name, document) in random.chain(named) {
+        let path = |extension: &str| folder.join(format!("{name}.{extension}"));
+        match (ubl(&document), cii(&document)) {
+            (Ok(ubl), Ok(cii)) => {
+                std::fs::write(path("ubl.xml"), ubl)?;
+                std::fs::write(path("cii.xml"), cii)?;
+            }
+            (Err(error), _) | (_, Err(error)) => println!("{name}: {error}"),
+        }
+        std::fs::write(path("pdf"), pdf(&document)?)?;
         std::fs::write(path("json"), input(&document)?.to_string())?;
     }
-    println!("{number} documents in {}", folder.display());
     Ok(())
 }
 
@@ -34,28 +42,15 @@ fn input(document: &Document) -> Result<serde_json::Value, Box<dyn Error>> {
             "category": line.tax_category.code(),
         })
     });
-    let by_rate = totals.by_rate.iter().map(|rate| {
-        json!({
-            "category": rate.category.code(),
-            "percent": rate.percent.to_string(),
-            "net": rate.net,
-            "tax": rate.tax,
-        })
-    });
     Ok(json!({
         "number": document.number,
+        "language": document.language.code(),
         "decimals": document.currency.decimals,
         "seller": document.seller.party.legal_name,
         "buyer": document.buyer.party.legal_name,
         "prepaid": document.prepaid,
         "rounding": document.rounding,
         "lines": lines.collect::<Vec<_>>(),
-        "totals": {
-            "net": totals.net,
-            "tax": totals.tax,
-            "gross": totals.gross,
-            "due": totals.due(document.prepaid, document.rounding)?,
-            "by_rate": by_rate.collect::<Vec<_>>(),
-        },
+        "gross": totals.gross,
     }))
 }

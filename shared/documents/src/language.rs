@@ -21,16 +21,23 @@ impl Language {
     pub(crate) fn title(self, kind: DocumentKind) -> &'static str {
         match kind {
             DocumentKind::Invoice => self.pick("Invoice", "Rechnung"),
-            DocumentKind::CreditNote => self.pick("Credit note", "Gutschrift"),
+            // In German tax law, a Gutschrift is an invoice that the buyer writes.
+            DocumentKind::CreditNote => self.pick("Credit note", "Rechnungskorrektur"),
         }
     }
 
-    pub(crate) fn unit(self, unit: Unit) -> &'static str {
-        match unit {
-            Unit::KilowattHour => "kWh",
+    /// A quantity with its unit. Energy has three decimals at least.
+    pub(crate) fn quantity(self, quantity: Decimal, unit: Unit) -> String {
+        let mut quantity = quantity.normalize();
+        let unit = match unit {
+            Unit::KilowattHour => {
+                quantity.rescale(quantity.scale().max(3));
+                "kWh"
+            }
             Unit::Minute => self.pick("min", "Min."),
             Unit::Piece => self.pick("pcs", "Stk."),
-        }
+        };
+        format!("{}\u{a0}{unit}", self.number(quantity))
     }
 
     /// What a document says about a category in which the seller owes no tax. `None` for taxed lines.
@@ -119,16 +126,23 @@ impl Language {
         ];
         let (day, month, year) = (date.day(), date.month(), date.year());
         match self {
-            Self::En => format!("{day} {} {year}", MONTHS[month.unsigned_abs() as usize - 1]),
+            Self::En => {
+                let month = MONTHS[month.unsigned_abs() as usize - 1];
+                format!("{day}\u{a0}{month}\u{a0}{year}")
+            }
             Self::De => format!("{day:02}.{month:02}.{year}"),
         }
     }
 
     pub(crate) fn days(self, period: Period<Date>) -> String {
-        if period.start == period.end {
-            return self.date(period.start);
+        let (start, end) = (period.start, period.end);
+        if start == end {
+            return self.date(start);
         }
-        format!("{} – {}", self.date(period.start), self.date(period.end))
+        if self == Self::En && (start.year(), start.month()) == (end.year(), end.month()) {
+            return format!("{}–{}", start.day(), self.date(end));
+        }
+        format!("{} – {}", self.date(start), self.date(end))
     }
 
     pub(crate) fn times(self, period: Period<DateTime>) -> String {
@@ -147,12 +161,11 @@ impl Language {
     }
 }
 
-/// What is known about a line besides its amounts, each with its label.
+/// What is known about a line besides its amounts, each with its label. Energy is left out where the quantity is the energy.
 pub(crate) fn details(language: Language, line: &Line) -> Vec<(&'static str, String)> {
-    let energy = line.energy_wh.map(|energy| {
-        let kilowatt_hours = Decimal::new(energy, 3).normalize();
-        format!("{}\u{a0}kWh", language.number(kilowatt_hours))
-    });
+    let energy = (line.energy_wh)
+        .filter(|_| line.unit != Unit::KilowattHour)
+        .map(|energy| language.quantity(Decimal::new(energy, 3), Unit::KilowattHour));
     [
         (language.pick("Station", "Station"), &line.station),
         (language.pick("Energy", "Energie"), &energy),

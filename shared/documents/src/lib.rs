@@ -11,6 +11,7 @@
 
 mod document;
 mod language;
+mod pdf;
 mod semantic;
 mod totals;
 
@@ -18,6 +19,7 @@ pub use document::{
     Address, Buyer, Currency, Document, DocumentKind, ElectronicAddress, Language, Line, Party,
     Period, PrecedingInvoice, Seller, TaxCategory, Unit,
 };
+pub use pdf::{PdfError, pdf};
 pub use semantic::{Unwritable, cii, missing_fields, ubl};
 pub use totals::{RateTotal, TooLarge, Totals};
 

@@ -377,11 +377,12 @@ fn cleaned(value: Option<&String>) -> Option<String> {
 
 /// A text without characters that XML cannot contain, and with single spaces.
 pub(crate) fn clean(text: &str) -> String {
-    let visible = text.replace(
-        |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}'),
-        " ",
-    );
-    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+    let is_forbidden =
+        |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
+    let words = text
+        .split(|letter: char| is_forbidden(letter) || letter.is_whitespace() && letter != '\u{a0}');
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ").trim().to_owned()
 }
 
 #[cfg(test)]

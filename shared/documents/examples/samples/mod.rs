@@ -159,6 +159,47 @@ pub fn credit_note(language: Language) -> Document {
     }
 }
 
+/// Documents that show what pages look like, by name.
+pub fn named() -> Vec<(&'static str, Document)> {
+    let long = |text: &str| Some(format!("{text} ").repeat(18));
+    let mut names = invoice(Language::En, 3);
+    names.seller.party.legal_name = long("Rheinstrom Flotte");
+    names.buyer.party.legal_name = Some("Donaudampfschifffahrt".repeat(12));
+    for party in [&mut names.seller.party, &mut names.buyer.party] {
+        if let Some(address) = &mut party.address {
+            address.line1 = "Korenmarkt 16, Hof 7, ".repeat(11);
+            address.line2 = long("Building");
+        }
+    }
+    names.lines[1].description = "Adjustment of an earlier invoice ".repeat(200);
+    let mut dinars = invoice(Language::En, 2);
+    dinars.currency = Currency {
+        code: "KWD".to_owned(),
+        decimals: 3,
+    };
+    let mut empty = invoice(Language::De, 0);
+    empty.seller.party = Party::default();
+    empty.buyer.party.address = None;
+    let mut settled = invoice(Language::De, 4);
+    settled.prepaid = Totals::of(&settled.lines).map_or(0, |totals| totals.gross);
+    settled
+        .lines
+        .push(fee("Gutschrift eines Betreibers", -1_250, 19));
+    settled.lines.push(Line {
+        tax_category: TaxCategory::Exempt,
+        ..fee("Reservierungsgebühr", 500, 0)
+    });
+    vec![
+        ("three-lines", invoice(Language::En, 3)),
+        ("120-lines", invoice(Language::De, 120)),
+        ("credit-note", credit_note(Language::En)),
+        ("settled", settled),
+        ("long-names", names),
+        ("dinars", dinars),
+        ("empty", empty),
+    ]
+}
+
 /// A random document: any mix of sessions with one or several rates, free sessions, fees and adjustments, in any currency with
 /// at most two decimals, taxed, exempt, at a rate of zero, with reverse charge or out of scope.
 pub fn random(seed: u64) -> Document {
