@@ -1,4 +1,5 @@
-//! Writes documents for the judges of `tests/documents`: `random NUMBER FOLDER` writes that many random ones, and a few to look at.
+//! Writes documents for the judges of `tests/documents`: `random NUMBER FOLDER [PDFS]` writes that many random ones, all or `PDFS` of
+//! them also as PDF, and a few to look at.
 #![allow(clippy::print_stdout)]
 
 mod samples;
@@ -13,20 +14,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let number: u64 = arguments.next().ok_or("the number of documents")?.parse()?;
     let folder = PathBuf::from(arguments.next().ok_or("the folder to write to")?);
-    let random = (0..number).map(|seed| (format!("random-{seed:04}"), samples::random(seed)));
+    let pdfs = arguments.next().map_or(Ok(number), |pdfs| pdfs.parse())?;
+    let random = (0..number).map(|seed| {
+        (
+            format!("random-{seed:04}"),
+            samples::random(seed),
+            seed < pdfs,
+        )
+    });
     let named = samples::named()
         .into_iter()
-        .map(|(name, document)| (name.to_owned(), document));
-    for (name, document) in random.chain(named) {
+        .map(|(name, document)| (name.to_owned(), document, true));
+    for (name, document, has_pdf) in random.chain(named) {
         let path = |extension: &str| folder.join(format!("{name}.{extension}"));
         match (ubl(&document), cii(&document)) {
             (Ok(ubl), Ok(cii)) => {
                 std::fs::write(path("ubl.xml"), ubl)?;
                 std::fs::write(path("cii.xml"), cii)?;
             }
-            (Err(error), _) | (_, Err(error)) => println!("{name}: {error}"),
+            (Err(error), _) | (_, Err(error)) => println!("{name} has a PDF only: {error}"),
         }
-        std::fs::write(path("pdf"), pdf(&document)?)?;
+        if has_pdf {
+            std::fs::write(path("pdf"), pdf(&document)?)?;
+        }
         std::fs::write(path("json"), input(&document)?.to_string())?;
     }
     Ok(())

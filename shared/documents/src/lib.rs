@@ -11,16 +11,19 @@
 
 mod document;
 mod language;
+mod missing;
 mod pdf;
 mod semantic;
+mod text;
 mod totals;
 
 pub use document::{
     Address, Buyer, Currency, Document, DocumentKind, ElectronicAddress, Language, Line, Party,
     Period, PrecedingInvoice, Seller, TaxCategory, Unit,
 };
+pub use missing::missing_fields;
 pub use pdf::{PdfError, pdf};
-pub use semantic::{Unwritable, cii, missing_fields, ubl};
+pub use semantic::{Unwritable, cii, ubl};
 pub use totals::{RateTotal, TooLarge, Totals};
 
 #[cfg(test)]

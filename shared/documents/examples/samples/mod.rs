@@ -169,8 +169,10 @@ pub fn named() -> Vec<(&'static str, Document)> {
         if let Some(address) = &mut party.address {
             address.line1 = "Korenmarkt 16, Hof 7, ".repeat(11);
             address.line2 = long("Building");
+            address.city = "Sint-Katelijne-Waver ".repeat(12);
         }
     }
+    names.buyer.reference = Some("FLEET7731".repeat(28));
     names.lines[1].description = "Adjustment of an earlier invoice ".repeat(200);
     let mut dinars = invoice(Language::En, 2);
     dinars.currency = Currency {
@@ -257,6 +259,9 @@ pub fn random(seed: u64) -> Document {
     }
     if random.one_in(4) {
         document.seller.iban = None;
+    }
+    if random.one_in(4) {
+        document.seller.party.legal_name = Some("Strom & Söhne <\u{fffe}GmbH>".to_owned());
     }
     if random.one_in(4) {
         document.buyer.party.legal_name =

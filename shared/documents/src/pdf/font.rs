@@ -4,8 +4,8 @@ use krilla::text::{Font, GlyphId, KrillaGlyph};
 use skrifa::instance::{LocationRef, Size};
 use skrifa::{FontRef, MetadataProvider, charmap::Charmap, metrics::GlyphMetrics};
 
-use super::PdfError;
-use crate::semantic::clean;
+use super::error::PdfError;
+use crate::text::clean;
 
 const REGULAR: &[u8] = include_bytes!("../../fonts/NotoSans-Regular.ttf");
 const SEMIBOLD: &[u8] = include_bytes!("../../fonts/NotoSans-SemiBold.ttf");

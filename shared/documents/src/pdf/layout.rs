@@ -1,7 +1,8 @@
 //! Places text on pages, and builds the structure that makes a PDF accessible: each text belongs to an element such as a cell of a table,
 //! or is an artifact, which screen readers skip.
 
-use super::font::{Fonts, Style};
+use super::font::Fonts;
+pub use super::font::Style;
 
 /// A4, in points.
 pub const WIDTH: f32 = 595.28;
@@ -11,6 +12,16 @@ pub const RIGHT: f32 = WIDTH - 54.0;
 /// Where the text of the first page begins, and of the others, which have a running head.
 const TOP: f32 = 54.0;
 const TOP_OF_NEXT: f32 = 84.0;
+
+pub const TITLE: Style = Style::new(20.0).bold();
+pub const HEADING: Style = Style::new(10.5).bold();
+pub const TEXT: Style = Style::new(9.0);
+pub const SMALL: Style = Style::new(7.5).gray();
+
+/// The left edge of what stands in the right half.
+pub const MIDDLE: f32 = 318.0;
+pub const WHOLE: Column = Column::left(LEFT, RIGHT);
+pub const LEFT_HALF: Column = Column::left(LEFT, MIDDLE - 24.0);
 
 /// The kinds of elements of the structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,11 @@
 //! pay. A Factur-X file contains the CII, too.
 
 mod content;
+mod error;
 mod font;
 mod layout;
+mod sums;
+mod table;
 mod write;
 
 use std::time::{Duration, SystemTime};
@@ -13,21 +16,11 @@ use en16931_formats::zugferd::{self, EmbedOptions, Metadata};
 use jiff::civil::{Date, date};
 
 use crate::document::Document;
-use crate::semantic::{clean, validated};
-use crate::totals::TooLarge;
+use crate::semantic::validated;
+use crate::text::clean;
+pub use error::PdfError;
 use font::Fonts;
 use write::About;
-
-/// A PDF cannot be written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the PDF cannot be written: {0}")]
-pub struct PdfError(pub(crate) String);
-
-impl From<TooLarge> for PdfError {
-    fn from(error: TooLarge) -> Self {
-        Self(error.to_string())
-    }
-}
 
 /// The document as a PDF/A-3. It contains the CII as `factur-x.xml` if [`cii`](crate::cii) can write it.
 ///

@@ -14,7 +14,7 @@ use krilla::tagging::{
 };
 use krilla::{Document, SerializeSettings};
 
-use super::PdfError;
+use super::error::PdfError;
 use super::font::Fonts;
 use super::layout::{Element, HEIGHT, Layout, Mark, Role, WIDTH};
 
