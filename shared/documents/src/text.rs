@@ -1,0 +1,18 @@
+//! Texts as documents can contain them.
+
+/// A text after [`clean`], if anything remains of it.
+pub(crate) fn cleaned(value: Option<&String>) -> Option<String> {
+    value
+        .map(|value| clean(value))
+        .filter(|value| !value.is_empty())
+}
+
+/// A text without characters that XML cannot contain, and with single spaces.
+pub(crate) fn clean(text: &str) -> String {
+    let is_forbidden =
+        |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
+    let words = text
+        .split(|letter: char| is_forbidden(letter) || letter.is_whitespace() && letter != '\u{a0}');
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ").trim().to_owned()
+}
