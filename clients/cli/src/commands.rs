@@ -55,6 +55,7 @@ pub fn tree() -> Command {
         root = root.subcommand(group(resource));
     }
     root.subcommand(listen())
+        .subcommand(mcp())
         .subcommand(trigger_command())
         .subcommand(logs())
         .subcommand(clock())
@@ -493,6 +494,16 @@ fn import_stations() -> Command {
                 .help("OCPI Tariff objects, which give the connectors their prices"),
         )
         .after_help("Example:\n  fleet stations import locations.json --tariffs tariffs.json")
+}
+
+fn mcp() -> Command {
+    Command::new("mcp")
+        .about("Serve the API as tools for assistants, over standard input and output")
+        .long_about(
+            "Serve the API as tools for assistants, over standard input and output, as the Model Context Protocol describes it.\n\nAn assistant \
+             starts this command itself: enter `fleet mcp` where it asks for the command of a server. It acts with the API key of the profile, \
+             so a restricted key restricts it. Tools that spend money or take something away do nothing until they are called with `confirm`.",
+        )
 }
 
 fn listen() -> Command {

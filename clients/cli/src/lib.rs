@@ -15,6 +15,7 @@ pub mod failure;
 pub mod import;
 pub mod listen;
 pub mod local;
+pub mod mcp;
 pub mod operation;
 pub mod output;
 pub mod profile;

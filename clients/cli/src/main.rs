@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use fleet::commands::{self, CATALOG};
 use fleet::context::Context;
 use fleet::failure::{EXIT_CODES, Failure};
-use fleet::{completion, doctor, import, listen, local, operation, output, profiles, trigger};
+use fleet::{completion, doctor, import, listen, local, mcp, operation, output, profiles, trigger};
 
 /// The exit code of a command that was interrupted.
 const INTERRUPTED: u8 = 130;
@@ -65,6 +65,7 @@ async fn run(matches: &ArgMatches, tree: &mut clap::Command) -> Result<(), Failu
     }
     let context = Context::read(matches)?;
     match (name, matches.subcommand()) {
+        ("mcp", _) => mcp::run(context).await,
         ("listen", _) => listen::run(&context, matches).await,
         ("trigger", _) => trigger::run(&context, matches).await,
         ("logs", Some(("tail", matches))) => local::tail(&context, matches).await,

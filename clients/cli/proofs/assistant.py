@@ -1,0 +1,52 @@
+"""An assistant's session with `fleet mcp`, by the official Python client of the protocol: a vehicle is found, reserved for and cancelled.
+
+assistant.py FLEET PLATE EMAIL: the executable, which has a profile, the plate of a vehicle, and the e-mail address of a driver of its fleet.
+"""
+
+import asyncio
+import datetime
+import json
+import os
+import sys
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+
+async def main(executable: str, plate: str, email: str) -> None:
+    async with stdio_client(StdioServerParameters(command=executable, args=["mcp"], env=dict(os.environ))) as streams:
+        async with ClientSession(*streams) as session:
+            started = await session.initialize()
+            assert started.server_info.name == "fleet", started
+            tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+            assert tools["find_vehicle"].annotations.read_only_hint and tools["cancel_reservation"].annotations.destructive_hint
+
+            async def call(name: str, fails: bool = False, **arguments: object) -> dict:
+                result = await session.call_tool(name, arguments)
+                assert result.is_error == fails, result
+                return result.structured_content or json.loads(result.content[0].text)
+
+            now = datetime.datetime.fromisoformat((await call("now"))["now"])
+            found = (await call("find_vehicle", query=plate.lower().replace(" ", "-")))["found"]
+            vehicle = found[0]
+            drivers = (await call("find_driver", query=email))["found"]
+            driver = next(one for one in drivers if vehicle["fleet"] in one["fleets"])
+            reserved = await call(
+                "reserve",
+                driver=driver["id"],
+                vehicle=vehicle["id"],
+                ideal_start=(now + datetime.timedelta(hours=5)).isoformat(),
+                ideal_end=(now + datetime.timedelta(hours=6)).isoformat(),
+                connector_type=[vehicle["charging_standard"]],
+                location={"latitude": 51.507, "longitude": -0.128, "radius": 5000},
+            )
+            assert reserved["status"] == "pending", reserved
+            only_shown = await call("cancel_reservation", id=reserved["id"])
+            assert only_shown["done"] is False and only_shown["now"]["status"] == "pending", only_shown
+            assert (await call("cancel_reservation", id=reserved["id"], confirm=True))["status"] == "cancelled"
+            refused = await call("cancel_reservation", fails=True, id=reserved["id"], confirm=True)
+            assert refused["code"] == "reservation_cancel_invalid_state", refused
+    print(f"{len(tools)} tools; a reservation was made and cancelled")
+
+
+asyncio.run(main(*sys.argv[1:]))
