@@ -542,7 +542,7 @@ pub fn driver() -> Value {
 
 pub fn vehicle(fleet: &str) -> Value {
     json!({"fleet": fleet, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001", "battery_capacity": 60000,
-        "charging_standard": "Type2"})
+        "charging_standard": "Type2", "max_ac_power": 22080})
 }
 
 /// Three Type2 connectors, two of which are cables of one EVSE.

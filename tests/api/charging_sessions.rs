@@ -198,18 +198,18 @@ async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_st
     let hooked = app.alice.post("/v1/webhook_endpoints", hook).await;
     hooked.expect(200);
     let session = start(&app, &crew, &station).await;
-    // Half an hour for the rest of 60 kWh at 22 kW, and four and a half hours after that.
+    // Half an hour for the rest of 60 kWh at 22 kW, and four and a half hours after that: 11.01 kWh, of which 90 % arrive in the battery.
     app.advance(5 * 3600).await;
     let parked = app.alice.get(&path(&session)).await.expect(200).body;
     assert_eq!(
         (&parked["status"], &parked["energy_consumed"]),
-        (&json!("active"), &json!(11_010))
+        (&json!("active"), &json!(12_234))
     );
     let moment = |object: &Value, name: &str| {
         kernel::Timestamp::parse(object[name].as_str().expect("a time")).expect("a time")
     };
     let charged = moment(&parked, "charging_ended").since(moment(&session, "session_started"));
-    assert_eq!(charged, millis(11_010 * 3600 / 22 + 1));
+    assert_eq!(charged, millis(12_234 * 3600 / 22 + 1));
     let (occupied, free) = connector(&app, &station).await;
     assert_eq!((occupied, free), (json!("occupied"), json!(1)));
     let stop = format!("{}/stop", path(&session));
@@ -217,9 +217,9 @@ async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_st
     assert_eq!(stopped["charging_ended"], parked["charging_ended"]);
     let parking = moment(&stopped, "session_ended").since(moment(&stopped, "charging_ended"));
     assert!(parking > hours(4), "{stopped}");
-    // 11.01 kWh at 45 pence, and a tenth of a penny for each second that has begun.
+    // 12.234 kWh at 45 pence, and a tenth of a penny for each second that has begun.
     let seconds = (parking + millis(999)).as_secs();
-    let gross = [11_010 * 45, seconds * 100].map(|thousandths| (thousandths + 500) / 1000);
+    let gross = [12_234 * 45, seconds * 100].map(|thousandths| (thousandths + 500) / 1000);
     let lines = stopped["cost_breakdown"].as_array().expect("lines");
     let shown: Vec<_> = lines
         .iter()

@@ -11,13 +11,13 @@ async fn an_estimation_has_the_duration_and_the_cost() {
     let app = TestApp::start().await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
-        "battery_target_level": 75});
+        "battery_target_level": 69.5});
     let made = app.alice.post(PATH, body).await.expect(200);
     let created = kernel::Timestamp::parse(made.body["created"].as_str().expect("a time"));
     let until = created.map(|at| at.plus(HOUR).to_string());
-    // 33 kWh at 22 kW.
+    // 29.7 kWh in the battery are 33 kWh at the meter, at 22 kW.
     let want = json!({
-        "id": made.id(), "object": "estimation", "battery_level": 20, "battery_target_level": 75,
+        "id": made.id(), "object": "estimation", "battery_level": 20, "battery_target_level": 69.5,
         "charging_station": station, "connector": "1", "created": made.body["created"], "currency": "gbp",
         "start": made.body["created"],
         "cost_breakdown": [{"type": "ENERGY", "description": "Energy", "quantity": 33, "unit": "kWh", "unit_price": 45,
@@ -38,7 +38,7 @@ async fn what_is_wrong_with_a_body_is_named() {
     let app = TestApp::start().await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     let good = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
-        "battery_target_level": 75});
+        "battery_target_level": 69.5});
     for (change, param) in [
         (json!({"connector": "9"}), "connector"),
         (json!({"start": app.in_minutes(-1)}), "start"),
@@ -102,7 +102,7 @@ async fn an_estimation_says_whether_policies_allow_it() {
         .await
         .expect(200);
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
-        "battery_target_level": 75});
+        "battery_target_level": 69.5});
     let made = app.alice.post(PATH, body).await.expect(200);
     let verdict = json!({"allowed": false, "policy": policy, "rule": "denied_operators"});
     assert_eq!(made.body["policy"], verdict);
@@ -126,7 +126,7 @@ async fn an_estimation_is_for_the_connector_and_the_start_that_are_asked_for() {
     let station = json!({"connectors": connectors, "pricing": pricing});
     let station = app.station(station).await;
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
-        "battery_target_level": 75});
+        "battery_target_level": 69.5});
     let estimate = async |change| {
         let made = app.alice.post(PATH, with(body.clone(), change)).await;
         let made = made.expect(200).body;

@@ -34,6 +34,7 @@ mod policies;
 mod recovery;
 mod reports;
 mod reservation_candidates;
+mod reservation_needs;
 mod reservations;
 mod runner;
 mod samples;

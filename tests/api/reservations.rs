@@ -60,10 +60,10 @@ async fn a_new_reservation_has_every_field_of_the_specification() {
     let want = json!({
         "id": made.id(), "object": "reservation",
         "cancellation_policy": {"type": "free_cancellation", "free_until_before": 1800},
-        "charging_session": null, "charging_station": null, "confirmed_at": null, "connector": null, "connector_type": ["Type2"], "created": now, "currency": "usd",
+        "charging_plan": null, "charging_session": null, "charging_station": null, "confirmed_at": null, "connector": null, "connector_type": ["Type2"], "created": now, "currency": "usd",
         "driver": crew.driver, "earliest_start": null, "failed_reason": null, "free_cancellation_until": null, "fee_due": 0, "ideal_end": body["ideal_end"],
         "ideal_start": body["ideal_start"], "latest_end": null, "location": body["location"], "match_summary": null,
-        "metadata": {"shift": "night"}, "payment_method": null, "policy_warnings": [], "reservation_fee": 0, "reserved_end": null,
+        "metadata": {"shift": "night"}, "need": null, "payment_method": null, "policy_warnings": [], "reservation_fee": 0, "reserved_end": null,
         "reserved_start": null, "status": "pending", "updated": now, "vehicle": crew.vehicle,
     });
     assert_eq!(

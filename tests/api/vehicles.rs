@@ -15,9 +15,10 @@ async fn a_new_vehicle_has_every_field_of_the_specification() {
     );
     let made = app.alice.post("/v1/vehicles", body).await.expect(200);
     let now = &made.body["created"];
-    let want = json!({"id": made.id(), "object": "vehicle", "battery_capacity": 60000, "charging_standard": "Type2",
-        "created": now, "drivers": [crew.driver], "fleet": crew.fleet,
-        "information": {"make": "Example", "model": "", "year": ""}, "metadata": {}, "policy_ids": [],
+    let want = json!({"id": made.id(), "object": "vehicle", "battery_capacity": 60000, "charging_curve": null,
+        "charging_standard": "Type2", "created": now, "drivers": [crew.driver], "fleet": crew.fleet,
+        "information": {"make": "Example", "model": "", "year": ""}, "max_ac_power": 22080, "max_dc_power": null,
+        "metadata": {}, "policy_ids": [],
         "registration_plate": "AB12 CDE", "status": "active", "telemetry": made.body["telemetry"], "updated": now,
         "vin": "WVWZZZ1KZAW000001"});
     assert_eq!(made.body, want);
@@ -104,6 +105,13 @@ async fn what_is_missing_or_wrong_is_named() {
         (json!({"battery_capacity": 0}), "battery_capacity"),
         (json!({"battery_capacity": 1.5}), "battery_capacity"),
         (json!({"charging_standard": "Tesla"}), "charging_standard"),
+        (json!({"max_ac_power": 0}), "max_ac_power"),
+        (json!({"max_dc_power": 0}), "max_dc_power"),
+        (json!({"charging_curve": []}), "charging_curve"),
+        (
+            json!({"charging_curve": [{"level": 5, "power_w": 1}, {"level": 5, "power_w": 2}]}),
+            "charging_curve",
+        ),
         (json!({"vin": ""}), "vin"),
         (json!({"drivers": [crew.driver, crew.driver]}), "drivers"),
         (
@@ -292,13 +300,14 @@ async fn an_update_keeps_what_it_leaves_out() {
     );
     let made = app.alice.post("/v1/vehicles", body).await.expect(200);
     let path = format!("/v1/vehicles/{}", made.id());
+    let curve = json!([{"level": 20, "power_w": 90_000}, {"level": 90, "power_w": 30_000}]);
     let change = json!({"registration_plate": "XY34 ZZZ", "battery_capacity": 75000, "charging_standard": "CCS",
-        "metadata": {"a": "", "c": "3"}});
+        "charging_curve": curve, "max_ac_power": null, "max_dc_power": 80_000, "metadata": {"a": "", "c": "3"}});
     let changed = app.alice.post(&path, change).await.expect(200).body;
     let want = with(
         made.body,
         json!({"registration_plate": "XY34 ZZZ", "battery_capacity": 75000, "charging_standard": "CCS",
-            "metadata": {"b": "2", "c": "3"}, "updated": changed["updated"]}),
+            "charging_curve": curve, "max_ac_power": null, "max_dc_power": 80_000, "metadata": {"b": "2", "c": "3"}, "updated": changed["updated"]}),
     );
     assert_eq!(changed, want);
     assert_eq!(app.alice.get(&path).await.body, want);

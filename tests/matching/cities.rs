@@ -172,6 +172,7 @@ impl City {
             now: NOW,
             reservation: &self.reservation,
             vehicle: &self.vehicle,
+            energy: None,
             telemetry: &Value::Null,
             driver: &self.driver,
             policies: &self.policies,

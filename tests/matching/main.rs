@@ -6,6 +6,7 @@
 //! the first world; a seed replays exactly.
 
 mod cities;
+mod needs;
 mod oracle;
 
 use functions::job::Job as _;
@@ -109,9 +110,15 @@ struct City {
 
 impl City {
     async fn build(test: &TestApp, seed: u64) -> Self {
+        let began = |dice: &Dice| BEGAN + dice.below(7 * 24 * 60) as i64 * MINUTE;
+        Self::build_at(test, seed, began).await
+    }
+
+    /// Builds the city of a seed; its clock begins as `began` says.
+    async fn build_at(test: &TestApp, seed: u64, began: impl Fn(&Dice) -> i64) -> Self {
         let client = test.other_account(Mode::Test).await;
         let dice = Dice::new(seed);
-        let began = BEGAN + dice.below(7 * 24 * 60) as i64 * MINUTE;
+        let began = began(&dice);
         let clock = Arc::new(Hand::at(Timestamp::from_unix_millis(began)));
         let app = test.app_with(test.app().store.clone(), clock.clone());
         let mut city = Self {
@@ -199,17 +206,7 @@ impl City {
             let due = millis(&made["ideal_start"]) - 30 * MINUTE;
             self.clock
                 .move_by(SignedDuration::from_millis((due - self.now()).max(0)));
-            let want = matching(&World {
-                now: self.now(),
-                reservation: &made,
-                vehicle: &vehicle,
-                telemetry: &self.telemetry[id(&vehicle)],
-                driver: &self.driver,
-                policies: &self.policies,
-                stations: &self.stations,
-                hours: &self.hours,
-                booked: &self.booked,
-            });
+            let want = matching(&self.world(&made, &vehicle));
             self.attempt(&made).await;
             let path = format!("/v1/reservations/{}", id(&made));
             let got = self.get(&path).await;
@@ -240,6 +237,21 @@ impl City {
                 let path = format!("/v1/reservations/{}/cancel", id(&cancelled));
                 self.post(&path, json!({})).await;
             }
+        }
+    }
+
+    fn world<'a>(&'a self, reservation: &'a Value, vehicle: &'a Value) -> World<'a> {
+        World {
+            now: self.now(),
+            reservation,
+            vehicle,
+            telemetry: &self.telemetry[id(vehicle)],
+            driver: &self.driver,
+            policies: &self.policies,
+            stations: &self.stations,
+            hours: &self.hours,
+            booked: &self.booked,
+            energy: None,
         }
     }
 

@@ -54,6 +54,9 @@ pub(super) async fn book(
         };
         let mut confirmed = row.clone();
         confirmed.confirm(&assignment, summary, late_free, origin.now);
+        if let Some(plan) = matcher.plan(Some(&assignment)) {
+            confirmed.plan_confirmed(plan);
+        }
         let calendars = matcher.calendars();
         let booked = app
             .store

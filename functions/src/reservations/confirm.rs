@@ -5,7 +5,6 @@ use kernel::origin::{Origin, Tenant};
 use kernel::time::SignedDuration;
 use kernel::window::Window;
 use models::action::Action;
-use models::charging::effective_price::ChargingVehicle;
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext};
@@ -29,6 +28,7 @@ use table::calendars::CalendarHold;
 
 use super::book::{Booking, book};
 use super::matcher::{Matcher, first_stations};
+use super::plan::charging_vehicle;
 use crate::function::Function;
 use crate::job::Job;
 use crate::policies;
@@ -249,7 +249,7 @@ async fn attempt(
     let without_policies = MatchRequest {
         reservation: &row.object,
         standard: vehicle.charging_standard,
-        vehicle: ChargingVehicle::new(&vehicle, None, origin.now),
+        vehicle: charging_vehicle(&row.object, &vehicle, None, origin.now),
         preferences: &driver.preferences,
         windows: &windows,
         limits: &Limits::new(&[], &context),
@@ -265,7 +265,7 @@ async fn attempt(
     )?;
     let telemetry = telemetry.map(|row| row.object);
     let request = MatchRequest {
-        vehicle: ChargingVehicle::new(&vehicle, telemetry.as_ref(), origin.now),
+        vehicle: charging_vehicle(&row.object, &vehicle, telemetry.as_ref(), origin.now),
         limits: &Limits::new(&rules, &context),
         ..without_policies
     };

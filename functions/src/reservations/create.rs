@@ -1,4 +1,5 @@
-//! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`.
+//! `POST /v1/reservations`: creates a pending reservation. It is confirmed about 30 minutes before `ideal_start`. With `need` in place of a
+//! window, the cheapest block of time is chosen in which the vehicle gets what it needs; the confirmation chooses again.
 
 use crate::App;
 use axum::extract::State;
@@ -12,9 +13,11 @@ use models::fleet::Fleet;
 use models::payment_method::{Payer, PaymentMethod};
 use models::reservation::{NewReservation, Reservation, Terms};
 use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
 use web::route::CHARGES_IF_NAMED;
 use web::{Body, RequestContext, Route};
 
+use super::plan::PlanInputs;
 use crate::{policies, references};
 
 pub const ROUTE: Route = Route::post(
@@ -29,7 +32,9 @@ pub const ROUTE: Route = Route::post(
     Code::PolicyBlocked,
     Code::PaymentMethodScopeInvalid,
 ])
-.sometimes_requiring(&[CHARGES_IF_NAMED]);
+.sometimes_requiring(&[CHARGES_IF_NAMED])
+.memory(512)
+.reading_side_by_side();
 
 pub async fn handle(
     context: RequestContext,
@@ -79,9 +84,28 @@ pub async fn handle(
         currency,
         zone: &Fleet::zone(fleet.as_ref()),
     };
+    let policy_warnings = policies::check(&rules, &plan)?;
+    if reservation.object.need.is_some() {
+        let area = reservation.object.location.into();
+        let (telemetry, stations) = tokio::try_join!(
+            app.store
+                .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
+            app.store.indexed_stations(tenant, area),
+        )?;
+        let inputs = PlanInputs {
+            driver: &driver,
+            vehicle: &vehicle,
+            fleet: fleet.as_ref(),
+            policies: &rules,
+            telemetry: telemetry.as_ref().map(|row| &row.object),
+            stations: &stations,
+        };
+        let planning = super::plan::plan(&app, tenant, &mut reservation, inputs, context.now());
+        Box::pin(planning).await?;
+    }
     let made = Allowed {
         object: reservation.object.clone(),
-        policy_warnings: policies::check(&rules, &plan)?,
+        policy_warnings,
     };
     let response = context.respond(&made)?;
     let mut tx = app.store.begin(&context.origin);

@@ -12,7 +12,7 @@ use models::charging::candidates::{
     CandidateSearch, ExpectedCharge, NAMED, RefusedStation, ReservationCandidate,
     ReservationCandidates,
 };
-use models::charging::effective_price::{ChargingVehicle, EffectivePrice};
+use models::charging::effective_price::EffectivePrice;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext, PricedStation, judge};
 use models::driver::Driver;
@@ -23,6 +23,7 @@ use models::vehicle_telemetry::VehicleTelemetry;
 use web::{Body, RequestContext, Route};
 
 use super::matcher::Matcher;
+use super::plan::charging_vehicle;
 use crate::{policies, references};
 
 pub const ROUTE: Route = Route::search(
@@ -63,7 +64,6 @@ pub async fn handle(
     )?;
     let fleet = fleet.map(|row| row.object);
     let telemetry = telemetry.map(|row| row.object);
-    let charging = ChargingVehicle::new(&vehicle, telemetry.as_ref(), now);
     let currency = references::currency(&app, tenant, &driver, fleet.as_ref()).await?;
     let terms = Terms {
         currency,
@@ -71,6 +71,7 @@ pub async fn handle(
     };
     let driver = driver.object;
     let reservation = Reservation::new(search.reservation(), &driver, &vehicle, terms, now)?.object;
+    let charging = charging_vehicle(&reservation, &vehicle, telemetry.as_ref(), now);
     let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
     let windows = matching::windows(&reservation, now);
     let zone = Fleet::zone(fleet.as_ref());
@@ -94,11 +95,10 @@ pub async fn handle(
     };
     let limit = search.limit() as usize;
     let mut matcher = Matcher::new(&app, tenant, &request, &stations, limit).keeping_stations();
-    let matches = matcher.matches().await?;
+    let matches = Box::pin(matcher.matches()).await?;
     let charge = ExpectedCharge {
-        vehicle: &vehicle,
-        charging,
-        energy: search.energy,
+        vehicle: charging,
+        energy: search.energy.or(matcher.block_energy()),
     };
     let candidates = matches.iter().filter_map(|best| {
         let station = matcher.station(&best.assignment.station)?;
@@ -121,7 +121,7 @@ pub async fn handle(
         );
         let warnings = verdict.warnings;
         Some(ReservationCandidate::new(
-            best, station, connector, &charge, currency, price, warnings,
+            best, station, connector, charge, currency, price, warnings,
         ))
     });
     let candidates = candidates.collect();
@@ -136,8 +136,10 @@ pub async fn handle(
     let mut refused_stations: Vec<RefusedStation> = refused.collect();
     refused_stations.sort_by_cached_key(|one| (one.distance_meters, one.charging_station.clone()));
     refused_stations.truncate(NAMED);
+    let charging_plan = matcher.plan(matches.first().map(|best| &best.assignment));
     context.respond(&ReservationCandidates {
         candidates,
+        charging_plan,
         match_summary: matcher.summary(),
         policy_warnings,
         refused_stations,

@@ -10,9 +10,11 @@ use kernel::{Error, Id};
 use models::charging::calendar::CalendarOwner;
 use models::charging::matching::MatchRequest;
 use models::charging::matching::best_first::{self, BestFirst, IndexedStation, Match, Step};
+use models::charging::plan::{FoundBlock, charging_plan};
 use models::charging_station::ChargingStation;
 use models::operation::Operation;
-use models::reservation::{MatchFilter, MatchSummary};
+use models::reservation::need::{ChargingPlan, LimitedBy};
+use models::reservation::{Assignment, MatchFilter, MatchSummary};
 use models::stored::Stored;
 use table::calendars::Calendars;
 
@@ -21,6 +23,8 @@ pub struct Matcher<'a> {
     app: &'a App,
     tenant: &'a Tenant,
     request: &'a MatchRequest<'a>,
+    stations: &'a [IndexedStation],
+    wanted: usize,
     search: BestFirst<'a>,
     /// The windows on whose days calendars are read.
     windows: Vec<Window>,
@@ -29,7 +33,16 @@ pub struct Matcher<'a> {
     not_connected: Vec<ChargingStation>,
     /// The stations that were read, if they are kept.
     kept: Option<BTreeMap<Id, ChargingStation>>,
+    /// The ids of the stations that were read or are gone, for a need.
+    asked: Vec<Id>,
+    /// What the blocks of a need charge that the search looks for.
+    energy: u32,
+    /// Why that is less than what is needed.
+    limited_by: Option<LimitedBy>,
 }
+
+/// How exactly the energy of a block is found that cannot charge all that is needed, in Wh.
+const SHORT_PRECISION: u32 = 10;
 
 /// A station that a filter refused.
 pub struct RefusedStation<'a> {
@@ -51,15 +64,23 @@ impl<'a> Matcher<'a> {
         stations: &'a [IndexedStation],
         wanted: usize,
     ) -> Self {
+        let need = request.reservation.need.as_ref();
+        let mut days = request.windows.to_vec();
+        days.extend(need.map(|need| Window::moment(need.ready_by)));
         Self {
             app,
             tenant,
             request,
+            stations,
+            wanted,
             search: BestFirst::new(request, stations, wanted),
-            windows: request.windows.to_vec(),
+            windows: days,
             calendars: Calendars::default(),
             not_connected: Vec::new(),
-            kept: None,
+            kept: need.map(|_| BTreeMap::new()),
+            asked: Vec::new(),
+            energy: request.vehicle.energy().unwrap_or_default(),
+            limited_by: None,
         }
     }
 
@@ -109,6 +130,9 @@ impl<'a> Matcher<'a> {
             let read = operated.iter();
             kept.extend(read.map(|station| (station.id.clone(), station.clone())));
         }
+        if self.request.reservation.need.is_some() {
+            self.asked.extend_from_slice(asked);
+        }
         self.search.add_stations(asked, operated);
         Ok(())
     }
@@ -125,11 +149,84 @@ impl<'a> Matcher<'a> {
             .await
     }
 
-    /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved.
+    /// Reads stations and calendars until the best matches are known, and returns them, the best first. Nothing is reserved. If no block
+    /// charges all that is needed, these are the blocks that charge most.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub async fn matches(&mut self) -> Result<Vec<Match>, Error> {
+        let found = self.search().await?;
+        if !found.is_empty() || self.request.reservation.need.is_none() {
+            return Ok(found);
+        }
+        let is_booked = self.search.has_candidates();
+        let first = self.energy;
+        self.look_for(0);
+        let mut found = self.search().await?;
+        self.limited_by = Some(match (is_booked, self.search.has_candidates()) {
+            (true, _) => LimitedBy::Bookings,
+            (false, true) if found.is_empty() => LimitedBy::Bookings,
+            (false, true) => LimitedBy::Time,
+            (false, false) => LimitedBy::Stations,
+        });
+        if found.is_empty() {
+            return Ok(found);
+        }
+        // What is possible for an energy is possible for less.
+        let (mut possible, mut impossible) = (0, first);
+        while impossible - possible > SHORT_PRECISION {
+            let energy = possible.midpoint(impossible);
+            self.look_for(energy);
+            let matches = self.search().await?;
+            if matches.is_empty() {
+                impossible = energy;
+            } else {
+                (possible, found) = (energy, matches);
+            }
+        }
+        if self.energy != possible {
+            self.look_for(possible);
+            found = self.search().await?;
+        }
+        Ok(found)
+    }
+
+    /// Begins the search for blocks that charge so many Wh, with what was read before.
+    fn look_for(&mut self, energy: u32) {
+        let request = MatchRequest {
+            vehicle: self.request.vehicle.limited_to(energy),
+            ..*self.request
+        };
+        let search = BestFirst::new(&request, self.stations, self.wanted);
+        let calendars = std::mem::replace(&mut self.search, search).into_calendars();
+        let kept = self.kept.iter().flat_map(BTreeMap::values);
+        self.search
+            .add_stations(&self.asked, kept.cloned().collect());
+        for (owner, taken) in calendars {
+            self.search.add_calendar(owner, taken);
+        }
+        self.energy = energy;
+    }
+
+    /// The Wh that the blocks of a need charge. None without a need.
+    pub fn block_energy(&self) -> Option<u32> {
+        let need = self.request.reservation.need.as_ref();
+        need.map(|_| self.energy)
+    }
+
+    /// The plan with one of the matches, or with none. None without a need.
+    pub fn plan(&self, assignment: Option<&Assignment>) -> Option<ChargingPlan> {
+        let found = assignment.and_then(|assignment| {
+            Some(FoundBlock {
+                assignment,
+                station: self.station(&assignment.station)?,
+                energy: self.energy,
+            })
+        });
+        charging_plan(self.request, found, self.limited_by)
+    }
+
+    async fn search(&mut self) -> Result<Vec<Match>, Error> {
         loop {
             match self.search.next() {
                 Step::ReadStations(ids) => {

@@ -1,4 +1,4 @@
-//! Requests for a charging window in an area. A reservation is assigned a station and a connector when it is confirmed.
+//! Requests for a charging window in an area, or for what a vehicle needs by a time. A reservation is assigned a station and a connector when it is confirmed.
 
 mod book;
 pub mod cancel;
@@ -10,6 +10,7 @@ pub mod find;
 pub mod list;
 pub mod matcher;
 pub mod outward;
+mod plan;
 pub mod retrieve;
 pub mod unused;
 pub mod update;

@@ -11,7 +11,7 @@ use super::stored::{Object, Stored};
 use super::{Distinct, check_size, sized};
 use kernel::error::{Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
-use kernel::fields::patch::Change;
+use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Memo, Text};
 use kernel::id::{Id, Kind};
 use kernel::time::{DAY, Timestamp};
@@ -22,11 +22,24 @@ pub struct Vehicle {
     pub object: Kind,
     /// Wh
     pub battery_capacity: u32,
+    /// W of direct current that the battery takes at each level. Null: 2 W per Wh of `battery_capacity` up to 55 %, falling to 0.35 W
+    /// at 80 % and to 0.15 W at 100 %.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<CurvePoint>>, required)]
+    pub charging_curve: Option<ChargingCurve>,
     pub charging_standard: ConnectorType,
     pub created: Timestamp,
     pub drivers: Vec<Id>,
     pub fleet: Id,
     pub information: Information,
+    /// W of alternating current that the vehicle takes. Null: 11,000 W.
+    #[serde(default)]
+    #[schema(value_type = Option<u32>, required)]
+    pub max_ac_power: Option<NonZeroU32>,
+    /// W of direct current that the vehicle takes at most. Null: what `charging_curve` says.
+    #[serde(default)]
+    #[schema(value_type = Option<u32>, required)]
+    pub max_dc_power: Option<NonZeroU32>,
     pub metadata: Metadata,
     pub policy_ids: Vec<Id>,
     pub registration_plate: Text<64>,
@@ -118,6 +131,105 @@ pub struct InformationChange {
     pub year: Change<Memo<16>>,
 }
 
+/// A point of a charging curve.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CurvePoint {
+    /// Percent.
+    #[schema(maximum = 100)]
+    pub level: u8,
+    /// W
+    #[schema(minimum = 1)]
+    pub power_w: u32,
+}
+
+/// The most points that a charging curve has.
+const MAX_CURVE_POINTS: usize = 16;
+
+/// The power that a battery takes at each level: between two points it changes evenly, before the first and after the last one it stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<CurvePoint>", into = "Vec<CurvePoint>")]
+pub struct ChargingCurve {
+    points: [CurvePoint; MAX_CURVE_POINTS],
+    length: usize,
+}
+
+impl ChargingCurve {
+    /// The curve of a battery of which only the capacity in Wh is known: 2 C up to 55 %, 0.35 C at 80 % and 0.15 C at 100 %.
+    pub fn usual(capacity: u32) -> Self {
+        let mut points = [CurvePoint::default(); MAX_CURVE_POINTS];
+        let usual = [(55, 200), (80, 35), (100, 15)];
+        for (point, (level, percent)) in points.iter_mut().zip(usual) {
+            let power = u64::from(capacity) * percent / 100;
+            let power_w = u32::try_from(power).unwrap_or(u32::MAX).max(1);
+            *point = CurvePoint { level, power_w };
+        }
+        Self {
+            points,
+            length: usual.len(),
+        }
+    }
+
+    fn points(&self) -> &[CurvePoint] {
+        &self.points[..self.length]
+    }
+
+    /// The highest power, in W.
+    pub fn highest(&self) -> u32 {
+        let powers = self.points().iter().map(|point| point.power_w);
+        powers.max().unwrap_or_default()
+    }
+
+    /// The power in W in the middle between a whole percent and the next one, rounded down.
+    pub fn within(&self, percent: u32) -> u32 {
+        // In halves of a percent.
+        let at = 2 * i64::from(percent) + 1;
+        let points = self.points();
+        let level = |point: &CurvePoint| 2 * i64::from(point.level);
+        let next = points.partition_point(|point| level(point) < at);
+        let (before, after) = match (next.checked_sub(1), points.get(next)) {
+            (Some(before), Some(after)) => (&points[before], after),
+            (Some(only), None) => return points[only].power_w,
+            (None, only) => return only.map_or(0, |only| only.power_w),
+        };
+        let (low, high) = (i64::from(before.power_w), i64::from(after.power_w));
+        let share = (high - low) * (at - level(before));
+        let power = low + share.div_euclid(level(after) - level(before));
+        u32::try_from(power).unwrap_or_default()
+    }
+}
+
+impl TryFrom<Vec<CurvePoint>> for ChargingCurve {
+    type Error = &'static str;
+
+    fn try_from(given: Vec<CurvePoint>) -> std::result::Result<Self, Self::Error> {
+        if !(1..=MAX_CURVE_POINTS).contains(&given.len()) {
+            return Err("must have 1 to 16 points");
+        }
+        if given
+            .iter()
+            .any(|point| point.level > 100 || point.power_w == 0)
+        {
+            return Err("must have levels of at most 100 and powers of at least 1");
+        }
+        if !given.is_sorted_by(|one, next| one.level < next.level) {
+            return Err("must have each level once, the lowest first");
+        }
+        let mut points = [CurvePoint::default(); MAX_CURVE_POINTS];
+        points[..given.len()].copy_from_slice(&given);
+        Ok(Self {
+            points,
+            length: given.len(),
+        })
+    }
+}
+
+impl From<ChargingCurve> for Vec<CurvePoint> {
+    fn from(curve: ChargingCurve) -> Self {
+        curve.points().to_vec()
+    }
+}
+
 /// How many drivers a vehicle may name: all of them are updated in the one transaction that creates it.
 pub const MAX_DRIVERS: usize = 90;
 
@@ -131,11 +243,24 @@ pub struct NewVehicle {
     /// Wh, at least 1.
     #[schema(value_type = u32, minimum = 1)]
     pub battery_capacity: NonZeroU32,
+    /// W of direct current that the battery takes at each level: 1 to 16 points, the lowest level first. Between two points the power
+    /// changes evenly. Default: 2 W per Wh of `battery_capacity` up to 55 %, falling to 0.35 W at 80 % and to 0.15 W at 100 %.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
+    pub charging_curve: Option<ChargingCurve>,
     pub charging_standard: ConnectorType,
     #[serde(default)]
     pub drivers: Option<Distinct<Id>>,
     #[serde(default)]
     pub information: Option<InformationChange>,
+    /// W of alternating current that the vehicle takes. Default: 11,000 W.
+    #[serde(default)]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    pub max_ac_power: Option<NonZeroU32>,
+    /// W of direct current that the vehicle takes at most. Default: what `charging_curve` says.
+    #[serde(default)]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    pub max_dc_power: Option<NonZeroU32>,
     #[serde(default)]
     pub metadata: MetadataChange,
     #[serde(default)]
@@ -152,9 +277,20 @@ pub struct VehicleChange {
     #[schema(value_type = u32, minimum = 1)]
     pub battery_capacity: Change<NonZeroU32>,
     #[serde(default)]
+    #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
+    pub charging_curve: Patch<ChargingCurve>,
+    #[serde(default)]
     pub charging_standard: Change<ConnectorType>,
     #[serde(default)]
     pub information: Change<InformationChange>,
+    /// W
+    #[serde(default)]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    pub max_ac_power: Patch<NonZeroU32>,
+    /// W
+    #[serde(default)]
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    pub max_dc_power: Patch<NonZeroU32>,
     #[serde(default)]
     pub metadata: MetadataChange,
     #[serde(default)]
@@ -186,11 +322,14 @@ impl Vehicle {
             id: Id::new(Kind::Vehicle, now),
             object: Kind::Vehicle,
             battery_capacity: new.battery_capacity.get(),
+            charging_curve: new.charging_curve,
             charging_standard: new.charging_standard,
             created: now,
             drivers,
             fleet: new.fleet,
             information,
+            max_ac_power: new.max_ac_power,
+            max_dc_power: new.max_dc_power,
             metadata: Metadata::new(new.metadata)?,
             policy_ids: new.policy_ids.unwrap_or_default().into(),
             registration_plate: new.registration_plate,
@@ -221,8 +360,11 @@ impl Stored<Vehicle> {
     pub fn update(&mut self, change: VehicleChange, now: Timestamp) -> Result<()> {
         let VehicleChange {
             battery_capacity,
+            charging_curve,
             charging_standard,
             information,
+            max_ac_power,
+            max_dc_power,
             metadata,
             policy_ids,
             registration_plate,
@@ -231,7 +373,10 @@ impl Stored<Vehicle> {
         if let Change::Set(capacity) = battery_capacity {
             self.object.battery_capacity = capacity.get();
         }
+        charging_curve.apply(&mut self.object.charging_curve);
         charging_standard.apply(&mut self.object.charging_standard);
+        max_ac_power.apply(&mut self.object.max_ac_power);
+        max_dc_power.apply(&mut self.object.max_dc_power);
         if let Change::Set(information) = information {
             self.object.information.change(information);
         }

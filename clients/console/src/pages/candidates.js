@@ -38,7 +38,7 @@ export function energyOf(vehicle, level) {
 /** Why a station is refused, in words. @type {Record<string, string>} */
 export const REASONS = {
   booked: 'booked for the whole time', closed: 'closed at that time', connector_type: 'no plug of the type asked for', not_connected: 'not connected to a network',
-  not_considered: 'not considered: nothing there could be better', not_reservable: 'takes no reservations', out_of_order: 'out of order', policy: 'refused by a policy', price: 'too expensive for the driver',
+  not_considered: 'not considered: nothing there could be better', not_reservable: 'takes no reservations', out_of_order: 'out of order', policy: 'refused by a policy', price: 'too expensive for the driver', too_slow: 'too slow for the need',
 };
 
 /**

@@ -9,11 +9,12 @@ use super::geo::distance_meters;
 use super::matching::best_first::Match;
 use super::matching::score::{CandidatePoints, Merits};
 use super::policies::Breach;
-use super::{simulation, tariff};
+use super::tariff;
 use crate::body::RequestBody;
 use crate::charging_station::{ChargingStation, Connector, Point};
+use crate::reservation::need::{ChargingPlan, Need};
 use crate::reservation::{Area, MatchFilter, MatchSummary, NewReservation};
-use crate::vehicle::{ConnectorType, Vehicle};
+use crate::vehicle::ConnectorType;
 use kernel::error::{Code, Result};
 use kernel::fields::metadata::MetadataChange;
 use kernel::id::Id;
@@ -35,10 +36,12 @@ const MOST_ENERGY: u32 = 10_000_000;
 pub struct CandidateSearch {
     pub driver: Id,
     pub vehicle: Id,
-    /// In the future, at most 90 days ahead.
-    pub ideal_start: Timestamp,
-    /// 15 minutes to 24 hours after `ideal_start`.
-    pub ideal_end: Timestamp,
+    /// In the future, at most 90 days ahead. Required without `need`.
+    #[serde(default)]
+    pub ideal_start: Option<Timestamp>,
+    /// 15 minutes to 24 hours after `ideal_start`. Required without `need`.
+    #[serde(default)]
+    pub ideal_end: Option<Timestamp>,
     pub connector_type: Vec<ConnectorType>,
     pub location: Area,
     /// At or before `ideal_start`.
@@ -52,6 +55,9 @@ pub struct CandidateSearch {
     #[serde(default)]
     #[schema(minimum = 1, maximum = 10_000_000)]
     pub energy: Option<u32>,
+    /// What the vehicle needs, in place of `ideal_start`, `ideal_end`, `earliest_start`, `latest_end` and `energy`.
+    #[serde(default)]
+    pub need: Option<Need>,
     /// How many candidates are shown, at most 50.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 50, default = 10)]
@@ -75,6 +81,9 @@ impl CandidateSearch {
         if !(1..=LIMIT.1).contains(&self.limit()) {
             return invalid("limit", "must be a whole number from 1 to 50");
         }
+        if self.need.is_some() && self.energy.is_some() {
+            return invalid("energy", "must not be given beside need");
+        }
         if self
             .energy
             .is_some_and(|energy| !(1..=MOST_ENERGY).contains(&energy))
@@ -96,6 +105,7 @@ impl CandidateSearch {
             payment_method: None,
             earliest_start: self.earliest_start,
             latest_end: self.latest_end,
+            need: self.need,
             metadata: MetadataChange::default(),
         }
     }
@@ -111,6 +121,9 @@ impl CandidateSearch {
 pub struct ReservationCandidates {
     /// The best candidates, each of another connector, the best first. Empty if nothing can be booked.
     pub candidates: Vec<ReservationCandidate>,
+    /// The block that would be chosen for `need`: that of the first candidate. Null without a need.
+    #[schema(required)]
+    pub charging_plan: Option<ChargingPlan>,
     /// How many stations there are, and how many of them each filter refuses. The search ends when the best candidates are known:
     /// the stations that could not be among them are `not_considered`.
     pub match_summary: MatchSummary,
@@ -155,7 +168,8 @@ pub struct ReservationCandidate {
     /// or the window is over costs, at least 1 kWh, divided by its energy. The start fee and the charging time count, parking
     /// does not. Null if it is unknown.
     pub price_per_kwh: Option<i64>,
-    /// The lower the better; the first candidate has the lowest. It is the sum of `points`.
+    /// The lower the better; the first candidate has the lowest. It is the sum of `points`. The candidates for a need are in the order of
+    /// what the need optimizes instead, and `surcharge` compares the costs of their blocks.
     pub score: i64,
     /// The beginning of the window that would be reserved.
     pub start: Timestamp,
@@ -197,9 +211,8 @@ pub struct RefusedStation {
 
 /// The vehicle of a search for candidates, and what it is to charge.
 #[derive(Debug, Clone, Copy)]
-pub struct ExpectedCharge<'a> {
-    pub vehicle: &'a Vehicle,
-    pub charging: ChargingVehicle,
+pub struct ExpectedCharge {
+    pub vehicle: ChargingVehicle,
     /// The Wh that the search asks for.
     pub energy: Option<u32>,
 }
@@ -224,27 +237,21 @@ impl ReservationCandidate {
         best: &Match,
         station: &ChargingStation,
         connector: &Connector,
-        vehicle: &ExpectedCharge<'_>,
+        expected: ExpectedCharge,
         preferred: Currency,
         price: Option<EffectivePrice>,
         policy_warnings: Vec<Breach>,
     ) -> Self {
         let window = best.assignment.window;
         let length = window.until.since(window.from);
-        let power = simulation::power(connector, vehicle.vehicle);
-        let energy = match vehicle.energy {
-            Some(energy) => energy.min(simulation::energy_within(power, length)),
-            None => vehicle.charging.energy_within(power, length),
+        let charge = expected.vehicle.charge_at(connector);
+        let energy = match expected.energy {
+            Some(energy) => energy.min(charge.energy_within(length)),
+            None => expected.vehicle.energy_within(&charge, length),
         };
         let currency = tariff::currency(&connector.pricing, preferred, window.from);
-        let charge = SimulatedCharge::expected(
-            station,
-            connector,
-            vehicle.vehicle,
-            energy,
-            window.from,
-            currency,
-        );
+        let charge =
+            SimulatedCharge::expected(station, connector, &charge, energy, window.from, currency);
         let is_priced = tariff::is_known(&connector.pricing, currency, window.from);
         Self {
             charging_station: station.id.clone(),

@@ -14,9 +14,11 @@
 use rust_decimal::prelude::ToPrimitive as _;
 use rust_decimal::{Decimal, RoundingStrategy};
 
+use super::battery::{Battery, Charge};
 use super::simulation;
 use super::tariff::{self, Course, MILLIS_PER_HOUR, Usage, WH_PER_KWH};
 use crate::charging_station::{ChargingStation, Connector, Price, PriceType, Restrictions};
+use crate::reservation::need::Need;
 use crate::vehicle::{ConnectorType, Vehicle};
 use crate::vehicle_telemetry::VehicleTelemetry;
 use kernel::money::Currency;
@@ -41,9 +43,10 @@ const ANY_VEHICLE: (u32, u32) = (22_000, 50_000);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChargingVehicle {
     Known {
-        /// Wh
-        capacity: u32,
-        /// The Wh that it charges at most.
+        battery: Battery,
+        /// The state of charge in percent, in hundredths; None if it is unknown.
+        level: Option<u16>,
+        /// The metered Wh that it charges at most.
         energy: u32,
     },
     /// Any vehicle: it takes 22 kW of alternating current or 50 kW of direct current for the whole window.
@@ -58,10 +61,11 @@ impl ChargingVehicle {
         let level = battery
             .filter(|battery| now.since(battery.updated) <= LEVEL_AGE)
             .map(|battery| battery.level);
-        let capacity = vehicle.battery_capacity;
+        let known = Battery::of(vehicle);
         Self::Known {
-            capacity,
-            energy: simulation::energy_between(capacity, level, 100.0),
+            battery: known,
+            level: level.map(|level| (level * 100.0).round() as u16),
+            energy: known.energy_between(level, 100.0),
         }
     }
 
@@ -69,28 +73,70 @@ impl ChargingVehicle {
     #[must_use]
     pub fn limited_to(self, limit: u32) -> Self {
         match self {
-            Self::Known { capacity, energy } => Self::Known {
-                capacity,
+            Self::Known {
+                battery,
+                level,
+                energy,
+            } => Self::Known {
+                battery,
+                level,
                 energy: energy.min(limit),
             },
             Self::Any => Self::Any,
         }
     }
 
-    /// The power in W at a connector that offers so much.
-    fn power(self, offered: u32, plug: Option<ConnectorType>) -> u32 {
-        match (self, plug) {
-            (Self::Known { capacity, .. }, _) => simulation::agreed_power(offered, plug, capacity),
-            (Self::Any, Some(ConnectorType::Ccs | ConnectorType::Chademo)) => {
-                offered.min(ANY_VEHICLE.1)
+    /// The same, charging what a need asks for, as far as its battery has room.
+    #[must_use]
+    pub fn for_need(self, need: &Need) -> Self {
+        match (self, need.target_level) {
+            (
+                Self::Known {
+                    battery,
+                    level: read,
+                    ..
+                },
+                Some(target),
+            ) => {
+                let level = read.map(|level| f64::from(level) / 100.0);
+                let energy = battery.energy_between(level, target);
+                self.limited_to(energy)
             }
-            (Self::Any, _) => offered.min(ANY_VEHICLE.0),
+            _ => need
+                .energy_wh
+                .map_or(self, |energy| self.limited_to(energy)),
         }
     }
 
-    /// The Wh that it charges in so long a window at a power in W.
-    pub fn energy_within(self, power: u32, length: SignedDuration) -> u32 {
-        let energy = simulation::energy_within(power, length);
+    /// The metered Wh that it charges at most; None for any vehicle.
+    pub fn energy(self) -> Option<u32> {
+        match self {
+            Self::Known { energy, .. } => Some(energy),
+            Self::Any => None,
+        }
+    }
+
+    /// Its charge at a connector of that type that offers so much power in W.
+    pub fn charge(self, offered: u32, plug: Option<ConnectorType>) -> Charge {
+        match (self, plug) {
+            (Self::Known { battery, level, .. }, _) => {
+                battery.charge(offered, level.map(|level| f64::from(level) / 100.0))
+            }
+            (Self::Any, Some(ConnectorType::Ccs | ConnectorType::Chademo)) => {
+                Charge::constant(offered.min(ANY_VEHICLE.1))
+            }
+            (Self::Any, _) => Charge::constant(offered.min(ANY_VEHICLE.0)),
+        }
+    }
+
+    /// Its charge at a connector.
+    pub fn charge_at(self, connector: &Connector) -> Charge {
+        self.charge(simulation::offered(connector), connector.connector_type())
+    }
+
+    /// The metered Wh that it charges in so long a window.
+    pub fn energy_within(self, charge: &Charge, length: SignedDuration) -> u32 {
+        let energy = charge.energy_within(length);
         match self {
             Self::Known { energy: most, .. } => energy.min(most),
             Self::Any => energy,
@@ -126,18 +172,18 @@ impl EffectivePrice {
         window: &Window,
         preferred: Currency,
     ) -> Option<Self> {
-        let power = vehicle.power(simulation::offered(connector), connector.connector_type());
-        let energy = vehicle.energy_within(power, window.until.since(window.from));
+        let charge = vehicle.charge_at(connector);
+        let energy = vehicle.energy_within(&charge, window.until.since(window.from));
         let currency = tariff::currency(&connector.pricing, preferred, window.from);
-        Self::of_charge(station, connector, power, energy, window.from, currency)
+        Self::of_charge(station, connector, &charge, energy, window.from, currency)
     }
 
-    /// The price per kWh of charging so many Wh, at least 1 kWh, at a power in W, by the connector's prices in a currency. None if
-    /// the price is unknown.
+    /// The price per kWh of charging so many metered Wh, at least 1 kWh, by the connector's prices in a currency. None if the price is
+    /// unknown.
     pub fn of_charge(
         station: &ChargingStation,
         connector: &Connector,
-        power: u32,
+        charge: &Charge,
         energy: u32,
         start: Timestamp,
         currency: Currency,
@@ -146,7 +192,7 @@ impl EffectivePrice {
             return None;
         }
         let energy = energy.max(LEAST_ENERGY);
-        let duration = simulation::time_until(power, energy)?;
+        let duration = charge.time_until(energy)?;
         let course = Course {
             began: start,
             zone: &station.timezone.rules(),
@@ -175,6 +221,17 @@ impl EffectivePrice {
                 currency,
                 minor_units: per_kwh.to_i64().unwrap_or(i64::MAX),
             },
+        }
+    }
+
+    /// What the charge costs, in whole minor units, half away from zero.
+    pub fn total(&self) -> PricePerKwh {
+        let total = self
+            .cost
+            .round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
+        PricePerKwh {
+            minor_units: total.to_i64().unwrap_or(i64::MAX),
+            ..self.per_kwh
         }
     }
 
@@ -301,16 +358,16 @@ impl CostBound {
 
     /// A lower bound of the effective price of a connector that offers so much power in W, in any window of that length. None if no
     /// power flows: then the price is unknown.
-    pub fn price_per_kwh(
+    pub fn price(
         &self,
         vehicle: ChargingVehicle,
         offered: u32,
         plug: ConnectorType,
         length: SignedDuration,
-    ) -> Option<PricePerKwh> {
-        let power = vehicle.power(offered, Some(plug));
-        let energy = vehicle.energy_within(power, length).max(LEAST_ENERGY);
-        let millis = whole_millis(simulation::time_until(power, energy)?);
+    ) -> Option<EffectivePrice> {
+        let charge = vehicle.charge(offered, Some(plug));
+        let energy = vehicle.energy_within(&charge, length).max(LEAST_ENERGY);
+        let millis = whole_millis(charge.time_until(energy)?);
         let part = |amount: i64, quantity: Decimal, unit: Decimal| {
             let product = Decimal::from(amount).checked_mul(quantity);
             product.unwrap_or(Decimal::MAX) / unit
@@ -326,7 +383,7 @@ impl CostBound {
         let sum = sum.unwrap_or(Decimal::MAX);
         let least = self.most.map_or(sum, |most| sum.min(most.into()));
         let cost = least / Decimal::ONE_THOUSAND;
-        Some(EffectivePrice::new(cost, energy, self.currency).per_kwh)
+        Some(EffectivePrice::new(cost, energy, self.currency))
     }
 }
 
@@ -358,6 +415,24 @@ mod tests {
         }
     }
 
+    /// A vehicle with a battery of that capacity that takes any power at any level.
+    fn known(capacity: u32, level: Option<u16>, energy: u32) -> ChargingVehicle {
+        let curve = json!([{"level": 0, "power_w": 1_000_000}]);
+        ChargingVehicle::Known {
+            battery: Battery::of(&vehicle(capacity, &curve)),
+            level,
+            energy,
+        }
+    }
+
+    fn vehicle(capacity: u32, curve: &Value) -> Vehicle {
+        let now = at("2026-03-02T10:00:00Z");
+        let body = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
+            "battery_capacity": capacity, "charging_curve": curve, "charging_standard": "CCS"});
+        let vehicle = Vehicle::new(serde_json::from_value(body).unwrap(), now);
+        vehicle.unwrap().object
+    }
+
     /// The effective price for a battery of 60 kWh into which so many Wh fit.
     fn effective(
         pricing: &[Price],
@@ -365,10 +440,7 @@ mod tests {
         from: &str,
         until: &str,
     ) -> Option<EffectivePrice> {
-        let vehicle = ChargingVehicle::Known {
-            capacity: 60_000,
-            energy,
-        };
+        let vehicle = known(60_000, None, energy);
         let window = Window {
             from: at(from),
             until: at(until),
@@ -478,10 +550,7 @@ mod tests {
     #[test]
     fn a_battery_level_counts_for_24_hours() {
         let now = at("2026-03-02T10:00:00Z");
-        let body = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
-            "battery_capacity": 60_000, "charging_standard": "CCS"});
-        let vehicle = Vehicle::new(serde_json::from_value(body).unwrap(), now);
-        let vehicle = vehicle.unwrap().object;
+        let vehicle = vehicle(60_000, &json!([{"level": 0, "power_w": 1_000_000}]));
         let read = |updated: Timestamp| {
             let telemetry = json!({"id": vehicle.telemetry, "object": "vehicle_telemetry", "created": now,
                 "battery": {"capacity": 60_000, "level": 50.0, "range": null, "status": "idle", "temperature": null,
@@ -490,14 +559,13 @@ mod tests {
             let telemetry: VehicleTelemetry = serde_json::from_value(telemetry).unwrap();
             ChargingVehicle::new(&vehicle, Some(&telemetry), now)
         };
-        let with = |energy| ChargingVehicle::Known {
-            capacity: 60_000,
-            energy,
-        };
-        assert_eq!(read(now.plus(hours(-24))), with(30_000));
-        assert_eq!(read(now.plus(hours(-24) - minutes(1))), with(48_000));
-        assert_eq!(ChargingVehicle::new(&vehicle, None, now), with(48_000));
-        assert_eq!(with(48_000).limited_to(5_000), with(5_000));
+        // 30 kWh and 48 kWh fill it, of which 94 % of the metered energy.
+        let half = known(60_000, Some(5_000), 31_915);
+        let unknown = |energy| known(60_000, None, energy);
+        assert_eq!(read(now.plus(hours(-24))), half);
+        assert_eq!(read(now.plus(hours(-24) - minutes(1))), unknown(51_064));
+        assert_eq!(ChargingVehicle::new(&vehicle, None, now), unknown(51_064));
+        assert_eq!(unknown(51_064).limited_to(5_000), unknown(5_000));
     }
 
     proptest! {
@@ -527,15 +595,17 @@ mod tests {
             let connector = connector(f64::from(kilowatts) / 10.0, &list.collect::<Vec<_>>());
             let from = at("2026-03-02T00:00:00Z").plus(minutes(15 * quarters));
             let window = Window { from, until: from.plus(minutes(length)) };
-            let vehicle = ChargingVehicle::Known { capacity: 100_000, energy };
+            let curve = json!([{"level": 40, "power_w": 250_000}, {"level": 90, "power_w": 5_000}]);
+            let battery = Battery::of(&vehicle(100_000, &curve));
+            let vehicle = ChargingVehicle::Known { battery, level: Some(3_000), energy };
             let station = crate::fixtures::station();
             let (length, offered) = (minutes(length), simulation::offered(&connector));
             let bounds = CostBound::of(&connector.pricing);
             let real = EffectivePrice::in_window(&station, &connector, vehicle, &window, Currency::USD);
             let found = bounds.iter().any(|bound| match (bound, real) {
                 (Some(bound), Some(real)) => {
-                    let least = bound.price_per_kwh(vehicle, offered, ConnectorType::Ccs, length);
-                    least.is_some_and(|least| least <= real.per_kwh)
+                    let least = bound.price(vehicle, offered, ConnectorType::Ccs, length);
+                    least.is_some_and(|least| least.per_kwh <= real.per_kwh && least.total() <= real.total())
                 }
                 (None, None) => true,
                 _ => false,

@@ -3,6 +3,7 @@
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 
+use super::battery::{Battery, Charge};
 use super::effective_price::EffectivePrice;
 use super::policies::Verdict;
 use super::simulation;
@@ -15,7 +16,7 @@ use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::{Timestamp, millis, whole_millis};
 
-/// A charge at constant power. The vehicle leaves when it is done: parking time is not included.
+/// A charge by the battery model. The vehicle leaves when it is done: parking time is not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimulatedCharge {
     /// How long energy flows, in seconds, rounded up.
@@ -24,17 +25,16 @@ pub struct SimulatedCharge {
 }
 
 impl SimulatedCharge {
-    /// The charge of so many Wh at a connector, from `start` on, at its prices in `currency`. None for a connector without power.
+    /// The charge of so many metered Wh at a connector, from `start` on, at its prices in `currency`. None for a connector without power.
     pub fn expected(
         station: &ChargingStation,
         connector: &Connector,
-        vehicle: &Vehicle,
+        charge: &Charge,
         energy: u32,
         start: Timestamp,
         currency: Currency,
     ) -> Option<Self> {
-        let power = simulation::power(connector, vehicle);
-        let duration = simulation::time_until(power, energy)?;
+        let duration = charge.time_until(energy)?;
         let course = Course {
             began: start,
             zone: &station.timezone.rules(),
@@ -87,17 +87,18 @@ pub fn estimate(
         }
     };
     let (level, target) = (new.battery_level, new.battery_target_level);
-    let energy = simulation::energy_between(vehicle.battery_capacity, Some(level), target);
-    let charge = SimulatedCharge::expected(station, connector, vehicle, energy, start, currency);
-    let SimulatedCharge { seconds, cost } = charge.ok_or_else(|| {
+    let battery = Battery::of(vehicle);
+    let energy = battery.energy_between(Some(level), target);
+    let charge = battery.charge(simulation::offered(connector), Some(level));
+    let expected = SimulatedCharge::expected(station, connector, &charge, energy, start, currency);
+    let SimulatedCharge { seconds, cost } = expected.ok_or_else(|| {
         let param = match &new.connector {
             Some(_) => "connector",
             None => "charging_station",
         };
         invalid(param, "the connector has no power")
     })?;
-    let power = simulation::power(connector, vehicle);
-    let price = EffectivePrice::of_charge(station, connector, power, energy, start, currency);
+    let price = EffectivePrice::of_charge(station, connector, &charge, energy, start, currency);
     Ok(Estimation {
         id: Id::new(Kind::Estimation, now),
         object: Kind::Estimation,
@@ -163,11 +164,10 @@ fn best<'a>(station: &'a ChargingStation, vehicle: &Vehicle) -> Option<&'a Conne
     let connectors = station.connectors.iter().rev();
     let fitting = connectors
         .filter(|connector| connector.connector_type() == Some(vehicle.charging_standard));
+    let battery = Battery::of(vehicle);
     fitting.max_by_key(|connector| {
-        (
-            connector.is_in_order(),
-            simulation::power(connector, vehicle),
-        )
+        let charge = battery.charge(simulation::offered(connector), None);
+        (connector.is_in_order(), charge.power)
     })
 }
 
@@ -207,8 +207,9 @@ mod tests {
         };
         station.set_pricing(vec![energy, time]);
         alter(&mut station);
+        // 60 % are 33,840 Wh in the battery and 36,000 Wh at the meter, 6 % of which are lost.
         let vehicle = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
-            "battery_capacity": 60_000, "charging_standard": "CCS"});
+            "battery_capacity": 56_400, "charging_curve": [{"level": 0, "power_w": 100_000}], "charging_standard": "CCS"});
         let vehicle = Vehicle::new(serde_json::from_value(vehicle).unwrap(), now).unwrap();
         let vehicle = vehicle.object;
         let mut body = json!({"charging_station": station.id, "vehicle": vehicle.id, "battery_level": 20,

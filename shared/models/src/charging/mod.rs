@@ -1,5 +1,6 @@
 //! The domain, pure: geography, opening hours, calendars, matching, charging and what it costs.
 
+pub mod battery;
 pub mod calendar;
 pub mod candidates;
 pub mod card;
@@ -9,6 +10,7 @@ pub mod estimate;
 pub mod geo;
 pub mod matching;
 pub mod opening_hours;
+pub mod plan;
 pub mod policies;
 pub mod search;
 pub mod session;

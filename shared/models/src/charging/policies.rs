@@ -213,8 +213,9 @@ impl<'a> Limits<'a> {
         })
     }
 
+    /// Whether every policy allows a window within the reach of the plan's windows.
     pub fn allow_window(&self, window: &Window) -> bool {
-        self.windows.contains(window)
+        self.times.iter().all(|times| times.allow(window))
     }
 }
 

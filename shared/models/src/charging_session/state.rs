@@ -7,6 +7,7 @@ use super::cost::{PriceCheck, SessionCost};
 use super::network::{AtNetwork, CDR_PATIENCE, LONGEST, START_PATIENCE, Stop, Total};
 use super::review::{PendingReview, Prices};
 use crate::action::Action;
+use crate::charging::battery::Taper;
 use crate::stored::is_default;
 use kernel::time::Timestamp;
 use kernel::window::Window;
@@ -88,6 +89,9 @@ pub struct Simulated {
     pub held_until: Timestamp,
     /// Wh at which the vehicle stops charging: the session's limit or a full battery.
     pub most_energy: u32,
+    /// The battery whose level decides the power, where direct current flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taper: Option<Box<Taper>>,
     /// Whether the vehicle stays plugged in when it has stopped charging; not if it reaches the session's limit.
     pub parks: bool,
     pub ends_by: EndsBy,

@@ -36,6 +36,7 @@ pub enum MatchFilter {
     NotReservable,
     ConnectorType,
     OutOfOrder,
+    TooSlow,
     Price,
     Closed,
     Policy,
@@ -43,7 +44,7 @@ pub enum MatchFilter {
 }
 
 /// How many stations each filter refused. The filters are applied in the order of these members, which is not that of the
-/// JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `price`, `closed`, `policy`, `booked`. Each
+/// JSON: `not_connected`, `not_reservable`, `connector_type`, `out_of_order`, `too_slow`, `price`, `closed`, `policy`, `booked`. Each
 /// station is counted at most once: at the first filter that none of its connectors passes. If the attempt found nothing, it
 /// considered every station, and the counts say why each was refused. If it found a connector, the stations that could not be
 /// better are `not_considered`.
@@ -58,6 +59,9 @@ pub struct MatchRefusals {
     pub connector_type: u32,
     /// Every such connector is `faulted`, `unavailable` or `unknown`.
     pub out_of_order: u32,
+    /// No such connector charges what the reservation's need asks for in the time that is left.
+    #[serde(default)]
+    pub too_slow: u32,
     /// The effective price of every such connector is above the driver's `max_price_per_kwh` in every window, or in another
     /// currency. In live mode also: its price is unknown.
     pub price: u32,

@@ -5,6 +5,8 @@
 //! is assigned another one, or is pending again (*unassigned*).
 
 mod assignment;
+mod limits;
+pub mod need;
 pub mod outward;
 mod outward_transitions;
 mod request;
@@ -19,10 +21,13 @@ use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
 pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
+pub use self::limits::SHORTEST;
+use self::limits::{LATEST, coded, invalid};
+use self::need::{ChargingPlan, Need};
 pub use self::outward::GRACE;
 use self::outward::RefusedEvse;
 pub use self::request::{Area, NewReservation, ReservationChange, ReservationRequest};
-use self::request::{LATEST, check_types, check_window, coded, invalid};
+use self::request::{check_types, check_window};
 pub use self::state::{
     FailedReason, Fee, FeeState, ReservationState, ReservationStatus, Reserved, Step, Unassigned,
 };
@@ -51,6 +56,9 @@ pub struct Reservation {
     pub id: Id,
     #[serde(default, skip_serializing_if = "is_default")]
     pub cancellation_policy: CancellationPolicy,
+    /// The block that is chosen for `need`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charging_plan: Option<Box<ChargingPlan>>,
     pub connector_type: Vec<ConnectorType>,
     pub created: Timestamp,
     pub currency: Currency,
@@ -64,6 +72,9 @@ pub struct Reservation {
     pub match_summary: Option<MatchSummary>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub metadata: Metadata,
+    /// What the vehicle needs, if no window was asked for. Then `ideal_start` and `ideal_end` are the block that is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub need: Option<Box<Need>>,
     pub payment_method: Option<Id>,
     /// Minor units of `currency`, fixed at creation.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -184,24 +195,28 @@ impl Reservation {
                 "the driver is neither one of the vehicle's nor in its fleet",
             ));
         }
+        let ideal = new.ideal_window(now)?;
+        let need = new.need;
         let reservation = Self {
             id: Id::new(Kind::Reservation, now),
             cancellation_policy: CancellationPolicy::default(),
+            charging_plan: None,
             connector_type: new.connector_type,
             created: now,
             currency: terms.currency,
             driver: new.driver,
-            earliest_start: new.earliest_start,
-            ideal_end: new.ideal_end,
-            ideal_start: new.ideal_start,
-            latest_end: new.latest_end,
+            earliest_start: need.map_or(new.earliest_start, |need| need.earliest_start),
+            ideal_end: ideal.until,
+            ideal_start: ideal.from,
+            latest_end: need.map_or(new.latest_end, |need| Some(need.ready_by)),
             location: new.location,
             match_summary: None,
             metadata: Metadata::new(new.metadata)?,
+            need: need.map(Box::new),
             payment_method: new.payment_method,
             reservation_fee: terms.fee,
             state: ReservationState::Pending {
-                next_attempt: first_attempt(new.ideal_start, now),
+                next_attempt: first_attempt(ideal.from, now),
                 unassigned: None,
             },
             updated: now,
@@ -242,6 +257,9 @@ impl Reservation {
     /// The last moment an attempt to confirm makes sense. It lies at most 7 days after `ideal_start`, whatever `latest_end` is
     /// stored: at one attempt every 5 minutes from 30 minutes before `ideal_start` on, that bounds the number of attempts at 2,023.
     fn last_attempt(&self) -> Timestamp {
+        if let Some(need) = &self.need {
+            return need.ready_by.plus(-SHORTEST);
+        }
         let length = self.ideal_end.since(self.ideal_start);
         let latest_start = self.latest_end.map(|end| end.plus(-length));
         self.ideal_start

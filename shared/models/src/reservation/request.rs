@@ -3,21 +3,20 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::limits::{HORIZON, LATEST, LONGEST, SHORTEST, invalid};
+use super::need::Need;
 use crate::body::RequestBody;
 use crate::charging_station::Point;
 use crate::vehicle::ConnectorType;
-use kernel::error::{Code, Error, Result};
+use kernel::error::{Code, Result};
 use kernel::fields::metadata::MetadataChange;
 use kernel::fields::patch::{Change, Patch};
 use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp, days, hours, minutes};
+use kernel::time::{SignedDuration, Timestamp};
+use kernel::window::Window;
 
-/// How far ahead a window may start.
-const HORIZON: SignedDuration = days(90);
-/// How long after `ideal_end` a window may end at the latest.
-pub(super) const LATEST: SignedDuration = days(7);
-const SHORTEST: SignedDuration = minutes(15);
-const LONGEST: SignedDuration = hours(24);
+/// Why a window is refused for a reservation by need.
+pub(super) const WINDOW_BESIDE_NEED: &str = "must not be given beside need";
 
 /// The circle in which a station is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -45,10 +44,12 @@ pub struct ReservationRequest {
 pub struct NewReservation {
     pub driver: Id,
     pub vehicle: Id,
-    /// In the future, at most 90 days ahead.
-    pub ideal_start: Timestamp,
-    /// 15 minutes to 24 hours after `ideal_start`.
-    pub ideal_end: Timestamp,
+    /// In the future, at most 90 days ahead. Required without `need`.
+    #[serde(default)]
+    pub ideal_start: Option<Timestamp>,
+    /// 15 minutes to 24 hours after `ideal_start`. Required without `need`.
+    #[serde(default)]
+    pub ideal_end: Option<Timestamp>,
     pub connector_type: Vec<ConnectorType>,
     pub location: Area,
     #[serde(default)]
@@ -59,6 +60,9 @@ pub struct NewReservation {
     /// At or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Option<Timestamp>,
+    /// What the vehicle needs, in place of `ideal_start`, `ideal_end`, `earliest_start` and `latest_end`.
+    #[serde(default)]
+    pub need: Option<Need>,
     #[serde(default)]
     pub metadata: MetadataChange,
 }
@@ -84,6 +88,9 @@ pub struct ReservationChange {
     /// At or after `ideal_end`, at most 7 days after it.
     #[serde(default)]
     pub latest_end: Patch<Timestamp>,
+    /// Another need, or one in place of the window.
+    #[serde(default)]
+    pub need: Change<Need>,
     #[serde(default)]
     pub metadata: MetadataChange,
 }
@@ -98,15 +105,36 @@ impl NewReservation {
     /// # Errors
     /// `reservation_invalid_input` with the field at fault.
     pub fn check(&self, now: Timestamp) -> Result<()> {
-        check_start(self.ideal_start, now)?;
-        check_window(
-            self.ideal_start,
-            self.ideal_end,
-            self.earliest_start,
-            self.latest_end,
-        )?;
+        if let Some(need) = &self.need {
+            let given = [
+                ("ideal_start", self.ideal_start),
+                ("ideal_end", self.ideal_end),
+                ("earliest_start", self.earliest_start),
+                ("latest_end", self.latest_end),
+            ];
+            if let Some((param, _)) = given.iter().find(|(_, given)| given.is_some()) {
+                return Err(invalid(param, WINDOW_BESIDE_NEED));
+            }
+            need.check(now)?;
+        } else {
+            let Window { from, until } = self.ideal_window(now)?;
+            check_start(from, now)?;
+            check_window(from, until, self.earliest_start, self.latest_end)?;
+        }
         self.location.check()?;
         check_types(&self.connector_type)
+    }
+
+    /// The window that is asked for; for a need the time in which its block is sought.
+    pub(super) fn ideal_window(&self, now: Timestamp) -> Result<Window> {
+        if let Some(need) = &self.need {
+            return Ok(need.sought(now));
+        }
+        let required = |param| invalid(param, "is required without need");
+        Ok(Window {
+            from: self.ideal_start.ok_or_else(|| required("ideal_start"))?,
+            until: self.ideal_end.ok_or_else(|| required("ideal_end"))?,
+        })
     }
 }
 
@@ -195,12 +223,4 @@ pub(super) fn check_types(types: &[ConnectorType]) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-pub(super) fn coded(error: Error) -> Error {
-    error.coded(Some(Code::ReservationInvalidInput))
-}
-
-pub(super) fn invalid(param: &str, message: &'static str) -> Error {
-    Code::ReservationInvalidInput.because(message).at(param)
 }

@@ -1,8 +1,10 @@
 //! The transitions of a reservation. Each checks the state, changes the object and its internal state, and records its event.
 
 use super::assignment::{Assignment, MatchSummary};
+use super::limits::{coded, invalid};
+use super::need::{ChargingPlan, ReplanReason};
 use super::outward::{OutwardReservation, UnusedReservation};
-use super::request::{ReservationChange, ReservationRequest, check_start, coded};
+use super::request::{ReservationChange, ReservationRequest, WINDOW_BESIDE_NEED, check_start};
 use super::{
     FailedReason, Fee, FeeState, RETRY, Reservation, ReservationState, ReservationStatus, Reserved,
     Step, Unassigned, first_attempt,
@@ -14,12 +16,19 @@ use crate::transaction::{
     Movement, PaymentOutcome, Transaction, TransactionStatus, TransactionType,
 };
 use kernel::error::{Code, Result};
+use kernel::fields::patch::{Change, Patch};
 use kernel::id::Id;
 use kernel::money::Money;
 use kernel::time::{SignedDuration, Timestamp};
 use kernel::window::Window;
 
 impl Stored<Reservation> {
+    /// Whether an update changes what the block of a reservation by need is chosen for.
+    pub fn is_planned_again_by(&self, change: &ReservationChange) -> bool {
+        let is_moved = change.location.set().is_some() || change.connector_type.set().is_some();
+        change.need.set().is_some() || (self.object.need.is_some() && is_moved)
+    }
+
     /// Applies an update to a pending reservation; what the body leaves out stays.
     ///
     /// # Errors
@@ -38,8 +47,28 @@ impl Stored<Reservation> {
             location,
             earliest_start,
             latest_end,
+            need,
             metadata,
         } = change;
+        if self.object.need.is_some() || need.set().is_some() {
+            let given = [
+                ("ideal_start", ideal_start != Change::Keep),
+                ("ideal_end", ideal_end != Change::Keep),
+                ("earliest_start", earliest_start != Patch::Keep),
+                ("latest_end", latest_end != Patch::Keep),
+            ];
+            if let Some((param, _)) = given.iter().find(|(_, given)| *given) {
+                return Err(invalid(param, WINDOW_BESIDE_NEED));
+            }
+        }
+        if let Change::Set(need) = need {
+            need.check(now)?;
+            let sought = need.sought(now);
+            (self.object.ideal_start, self.object.ideal_end) = (sought.from, sought.until);
+            self.object.earliest_start = need.earliest_start;
+            self.object.latest_end = Some(need.ready_by);
+            self.object.need = Some(Box::new(need));
+        }
         ideal_start.apply(&mut self.object.ideal_start);
         ideal_end.apply(&mut self.object.ideal_end);
         connector_type.apply(&mut self.object.connector_type);
@@ -47,7 +76,7 @@ impl Stored<Reservation> {
         earliest_start.apply(&mut self.object.earliest_start);
         latest_end.apply(&mut self.object.latest_end);
         self.object.metadata.merge(metadata)?;
-        if window(&self.object) != before {
+        if self.object.need.is_none() && window(&self.object) != before {
             check_start(self.object.ideal_start, now)?;
             let first = first_attempt(self.object.ideal_start, now);
             if let ReservationState::Pending { next_attempt, .. } = &mut self.object.state {
@@ -58,6 +87,43 @@ impl Stored<Reservation> {
         self.object.updated = now;
         self.record(EventType::ReservationUpdated);
         check_size(&self.object).map_err(coded)
+    }
+
+    /// Sets the block of a pending reservation by need. The first attempt to confirm is made half an hour before it.
+    pub fn plan(&mut self, plan: ChargingPlan, now: Timestamp) {
+        let Some(need) = self.object.need.as_deref() else {
+            return;
+        };
+        let block = plan.block().unwrap_or_else(|| need.sought(now));
+        let before = self.object.charging_plan.take();
+        let plan = plan.following(before.as_deref(), ReplanReason::Update);
+        if before.as_ref().is_some_and(|before| **before != plan) {
+            self.record(EventType::ReservationReplanned);
+        }
+        self.set_plan(plan, before.as_deref());
+        (self.object.ideal_start, self.object.ideal_end) = (block.from, block.until);
+        let first = first_attempt(block.from, now);
+        if let ReservationState::Pending { next_attempt, .. } = &mut self.object.state {
+            *next_attempt = first;
+        }
+    }
+
+    /// Sets the block that a reservation by need is confirmed with.
+    pub fn plan_confirmed(&mut self, plan: ChargingPlan) {
+        let before = self.object.charging_plan.take();
+        let plan = plan.following(before.as_deref(), ReplanReason::Confirmation);
+        if let Some(block) = plan.block() {
+            (self.object.ideal_start, self.object.ideal_end) = (block.from, block.until);
+        }
+        self.set_plan(plan, before.as_deref());
+    }
+
+    fn set_plan(&mut self, plan: ChargingPlan, before: Option<&ChargingPlan>) {
+        let short_by = |plan: &ChargingPlan| (plan.short_by_wh, plan.limited_by);
+        if plan.short_by_wh > 0 && before.map(short_by) != Some(short_by(&plan)) {
+            self.record(EventType::ReservationNeedShort);
+        }
+        self.object.charging_plan = Some(Box::new(plan));
     }
 
     /// Confirms a pending reservation on a connector, or moves a confirmed one to another connector or window. It expires if

@@ -5,6 +5,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
+use super::need::{ChargingPlan, Need, Optimize};
 use super::{
     Area, CancellationPolicy, FailedReason, MatchSummary, Reservation, ReservationState,
     ReservationStatus,
@@ -21,6 +22,9 @@ struct View {
     id: Id,
     object: Kind,
     cancellation_policy: CancellationPolicy,
+    /// The block that is chosen for `need`; null without a need.
+    #[schema(required)]
+    charging_plan: Option<ChargingPlan>,
     /// The session that fulfils the reservation; null until the vehicle has started charging.
     #[schema(required)]
     charging_session: Option<Id>,
@@ -51,6 +55,9 @@ struct View {
     /// The result of the last attempt to confirm: how many stations were in the radius, and why they were refused.
     match_summary: Option<MatchSummary>,
     metadata: Metadata,
+    /// What the vehicle needs; null if a window was asked for.
+    #[schema(required)]
+    need: Option<NeedView>,
     payment_method: Option<Id>,
     /// Minor units of `currency`, fixed at creation.
     reservation_fee: i64,
@@ -61,6 +68,43 @@ struct View {
     vehicle: Id,
 }
 
+/// A need with all of its members.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReservationNeed)]
+struct NeedView {
+    #[schema(required)]
+    energy_wh: Option<u32>,
+    #[schema(required)]
+    target_level: Option<f64>,
+    ready_by: Timestamp,
+    #[schema(required)]
+    earliest_start: Option<Timestamp>,
+    optimize: Optimize,
+    #[schema(required)]
+    max_price_per_kwh: Option<u32>,
+}
+
+impl From<Need> for NeedView {
+    fn from(need: Need) -> Self {
+        let Need {
+            energy_wh,
+            target_level,
+            ready_by,
+            earliest_start,
+            optimize,
+            max_price_per_kwh,
+        } = need;
+        Self {
+            energy_wh,
+            target_level,
+            ready_by,
+            earliest_start,
+            optimize,
+            max_price_per_kwh,
+        }
+    }
+}
+
 impl From<Reservation> for View {
     fn from(reservation: Reservation) -> Self {
         let fee_due = reservation.fee_due();
@@ -68,6 +112,7 @@ impl From<Reservation> for View {
         let Reservation {
             id,
             cancellation_policy,
+            charging_plan,
             connector_type,
             created,
             currency,
@@ -79,6 +124,7 @@ impl From<Reservation> for View {
             location,
             match_summary,
             metadata,
+            need,
             payment_method,
             reservation_fee,
             state,
@@ -90,6 +136,7 @@ impl From<Reservation> for View {
             id,
             object: Kind::Reservation,
             cancellation_policy,
+            charging_plan: charging_plan.map(|plan| *plan),
             charging_session: state.session().cloned(),
             charging_station: reserved.map(|reserved| reserved.station.clone()),
             confirmed_at: reserved.map(|reserved| reserved.confirmed_at),
@@ -111,6 +158,7 @@ impl From<Reservation> for View {
             location,
             match_summary,
             metadata,
+            need: need.map(|need| NeedView::from(*need)),
             payment_method,
             reservation_fee,
             reserved_end: reserved.map(|reserved| reserved.window.until),

@@ -30,11 +30,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::outline::{ConnectorKind, Outline, operator_checksum};
 use super::prices::PriceLists;
 use super::score::{Merits, POINTS_PER_MINOR_UNIT, SpeedClass};
-use super::{Candidate, MatchRequest};
+use super::{Candidate, MatchRequest, need};
 use crate::charging::calendar::CalendarOwner;
 use crate::charging::effective_price::PricePerKwh;
 use crate::charging::geo::distance_meters;
 use crate::charging_station::{ChargingStation, Point};
+use crate::reservation::need::Need;
 use crate::reservation::{Assignment, MatchFilter, MatchSummary};
 use kernel::id::Id;
 use kernel::money::Currency;
@@ -77,7 +78,7 @@ pub struct Match {
 /// A search that has read some of the stations and calendars.
 #[derive(Debug)]
 pub struct BestFirst<'a> {
-    request: &'a MatchRequest<'a>,
+    request: MatchRequest<'a>,
     /// How many pairs are wanted: the best ones, each of another connector.
     wanted: usize,
     /// Whether policies allow each window of the request.
@@ -116,8 +117,10 @@ struct Pair<'a> {
     /// The candidate's place among the candidates.
     place: usize,
     candidate: &'a Candidate,
-    window: &'a Window,
+    window: Window,
     merits: Merits,
+    /// Its points without the surcharge.
+    base: i64,
     price: Option<PricePerKwh>,
     /// The lowest price in the same currency of the candidate in a free window.
     lowest: Option<PricePerKwh>,
@@ -173,23 +176,27 @@ impl Unread {
             let window = request.windows.first();
             let length = window.map(|window| window.until.since(window.from));
             let prospect = |kind: &ConnectorKind| {
+                if let Some(need) = request.need() {
+                    return Prospect::of_block(kind, need, request);
+                }
                 let class = SpeedClass::of(kind.power);
                 let merits = Merits {
                     speed_missed: class.misses(preferences.charging_speed),
                     ..merits
                 };
                 let price = kind.cost.zip(length).and_then(|(cost, length)| {
-                    cost.price_per_kwh(request.vehicle, kind.power, kind.plug, length)
+                    cost.price(request.vehicle, kind.power, kind.plug, length)
                 });
-                Prospect {
+                let price = price.map(|price| price.per_kwh);
+                Some(Prospect {
                     base: merits.score(),
                     price,
                     lowest: price,
-                }
+                })
             };
             let fitting = outline.connectors.iter();
             let fitting = fitting.filter(|kind| kind.plug == request.standard);
-            fitting.map(prospect).collect()
+            fitting.filter_map(prospect).collect()
         });
         Self {
             id: station.id.clone(),
@@ -199,6 +206,23 @@ impl Unread {
 }
 
 impl Prospect {
+    /// The best block that a kind of connector can have. None if it is too slow for the need.
+    fn of_block(kind: &ConnectorKind, need: &Need, request: &MatchRequest<'_>) -> Option<Self> {
+        let charge = request.vehicle.charge(kind.power, Some(kind.plug));
+        let blocks = request.windows_of(&charge);
+        let first = blocks.first()?;
+        let length = first.until.since(first.from);
+        let price = kind
+            .cost
+            .and_then(|cost| cost.price(request.vehicle, kind.power, kind.plug, length));
+        let price = price.map(|price| price.total());
+        Some(Self {
+            base: need::base(need, first, price, request),
+            price,
+            lowest: price,
+        })
+    }
+
     /// Points that order prospects of one currency, or without a price.
     fn total(&self) -> i64 {
         let price = self.price.map_or(0, |price| price.minor_units);
@@ -288,7 +312,7 @@ impl Prices {
 impl Pair<'_> {
     fn prospect(&self) -> Prospect {
         Prospect {
-            base: self.merits.score(),
+            base: self.base,
             price: self.price,
             lowest: self.lowest,
         }
@@ -307,10 +331,10 @@ impl Pair<'_> {
 
 impl<'a> BestFirst<'a> {
     /// A search for the best pairs, so many as are wanted, among the stations of the radius.
-    pub fn new(request: &'a MatchRequest<'a>, stations: &[IndexedStation], wanted: usize) -> Self {
+    pub fn new(request: &MatchRequest<'a>, stations: &[IndexedStation], wanted: usize) -> Self {
         let allowed = request.windows.iter();
         let mut search = Self {
-            request,
+            request: *request,
             wanted,
             allowed: allowed
                 .map(|window| request.limits.allow_window(window))
@@ -342,7 +366,7 @@ impl<'a> BestFirst<'a> {
             self.summary.stations_in_radius.saturating_sub(count(gone));
         for station in &stations {
             let candidates =
-                super::candidates_of(station, &self.allowed, self.request, &mut self.price_lists);
+                super::candidates_of(station, &self.allowed, &self.request, &mut self.price_lists);
             match candidates {
                 Ok(candidates) => self.candidates.extend(candidates),
                 Err(filter) => {
@@ -424,10 +448,10 @@ impl<'a> BestFirst<'a> {
                 evse: pair.candidate.evse.clone(),
                 connector: pair.candidate.connector.clone(),
                 is_of_network: pair.candidate.is_of_network,
-                window: *pair.window,
+                window: pair.window,
             },
             merits: Merits {
-                surcharge: score.saturating_sub(pair.merits.score()) / POINTS_PER_MINOR_UNIT,
+                surcharge: score.saturating_sub(pair.base) / POINTS_PER_MINOR_UNIT,
                 ..pair.merits
             },
         };
@@ -467,6 +491,11 @@ impl<'a> BestFirst<'a> {
         !self.candidates.is_empty()
     }
 
+    /// The calendars that were added, for another search.
+    pub fn into_calendars(self) -> BTreeMap<CalendarOwner, Vec<Window>> {
+        self.calendars
+    }
+
     fn vehicle(&self) -> CalendarOwner {
         CalendarOwner::Vehicle(self.request.reservation.vehicle.clone())
     }
@@ -479,6 +508,7 @@ impl<'a> BestFirst<'a> {
             .map(|window| vehicle.is_none_or(|taken| is_free(taken, window)))
             .collect();
         let preferred = super::preferred_window(self.request.reservation);
+        let need = self.request.need();
         let (mut pairs, mut open) = (Vec::new(), Vec::new());
         for (place, candidate) in self.candidates.iter().enumerate() {
             let calendar = self
@@ -486,19 +516,35 @@ impl<'a> BestFirst<'a> {
                 .get(&candidate.evse())
                 .filter(|_| vehicle.is_some());
             let free = candidate.windows.iter().copied().filter(|place| {
-                let is_open = |taken: &Vec<Window>| is_free(taken, &windows[*place]);
-                vehicle_is_free[*place] && calendar.is_none_or(is_open)
+                let window = candidate.window(&self.request, *place);
+                let is_open = |taken: &Vec<Window>| is_free(taken, &window);
+                let vehicle_is_free = match need {
+                    Some(_) => vehicle.is_none_or(|taken| is_free(taken, &window)),
+                    None => vehicle_is_free[*place],
+                };
+                vehicle_is_free && calendar.is_none_or(is_open)
             });
-            let of_window = |window: usize| Pair {
-                place,
-                candidate,
-                window: &windows[window],
-                merits: Merits {
-                    shift: super::shift(&windows[window], &preferred),
+            let of_window = |window: usize| {
+                let price = candidate.price(window);
+                let window = candidate.window(&self.request, window);
+                let shift = match need {
+                    Some(_) => 0,
+                    None => super::shift(&window, &preferred),
+                };
+                let merits = Merits {
+                    shift,
                     ..candidate.merits
-                },
-                price: candidate.price(window),
-                lowest: None,
+                };
+                let base = need.map(|need| need::base(need, &window, price, &self.request));
+                Pair {
+                    place,
+                    candidate,
+                    window,
+                    merits,
+                    base: base.unwrap_or_else(|| merits.score()),
+                    price,
+                    lowest: None,
+                }
             };
             let best = BestPairs::of(candidate, free.map(of_window));
             match calendar {
@@ -509,9 +555,13 @@ impl<'a> BestFirst<'a> {
                 }
             }
         }
-        let shift = (0..windows.len())
-            .find(|place| vehicle_is_free[*place] && self.allowed[*place])
-            .map_or(0, |place| super::shift(&windows[place], &preferred));
+        let shift = match need {
+            Some(_) => None,
+            None => {
+                (0..windows.len()).find(|place| vehicle_is_free[*place] && self.allowed[*place])
+            }
+        };
+        let shift = shift.map_or(0, |place| super::shift(&windows[place], &preferred));
         let shift = Merits {
             shift,
             ..Merits::default()

@@ -17,6 +17,11 @@
 //! [`MatchRefusals`] at the first filter that none of its connectors passes in any window. A station that could not have been better
 //! than the chosen one may stay unread, or its calendars may; then it counts as not considered.
 //!
+//! Needs. A reservation by need has no preferred window. Its *block* at a connector lasts until the energy of the need has flowed there,
+//! in whole minutes and for a quarter of an hour at least, so the blocks of connectors differ in length. The windows of a request
+//! are then the starts on the 5-minute grid, and those of a candidate its blocks that begin with them. Everything else is the same search,
+//! in which the score is the cost of the block ([`need`]).
+//!
 //! Score. One number over all pairs, the lower the better. All its parts are integers ([`score::Merits`]). Pairs of equal
 //! score are ordered by shift, then the earlier window, then the ids of station and connector. So the result depends on
 //! nothing but the stations, the calendars and the request.
@@ -31,15 +36,18 @@
 //! makes sure that it has not booked anything twice).
 
 pub mod best_first;
+pub mod need;
 pub mod outline;
 mod prices;
 pub mod score;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
 use self::prices::{ConnectorPrices, PriceLists};
 use self::score::{Merits, SpeedClass};
+use super::battery::Charge;
 use super::calendar::CalendarOwner;
 use super::effective_price::{ChargingVehicle, EffectivePrice, PriceCap, PricePerKwh};
 use super::geo::distance_meters;
@@ -48,8 +56,11 @@ use super::policies::{Breach, Limits, PricedStation};
 use super::simulation;
 use crate::charging_station::{ChargingStation, Connector, ConnectorStatus, StationStatus};
 use crate::driver::DriverPreferences;
+use crate::reservation::need::Need;
 use crate::reservation::outward::RefusedEvse;
-use crate::reservation::{LEAD, MatchFilter, MatchRefusals, Reservation, ReservationStatus};
+use crate::reservation::{
+    LEAD, MatchFilter, MatchRefusals, Reservation, ReservationStatus, SHORTEST,
+};
 use crate::vehicle::ConnectorType;
 use kernel::id::Id;
 use kernel::origin::Mode;
@@ -79,6 +90,31 @@ pub struct MatchRequest<'a> {
     pub refused_evses: &'a [RefusedEvse],
 }
 
+impl<'a> MatchRequest<'a> {
+    /// What the vehicle needs, if the reservation is one by need.
+    fn need(&self) -> Option<&'a Need> {
+        self.reservation.need.as_deref()
+    }
+
+    /// The windows of a connector at which the vehicle charges so: for a need, the blocks that begin with them and end in time.
+    fn windows_of(&self, charge: &Charge) -> Cow<'a, [Window]> {
+        let Some(need) = self.need() else {
+            return Cow::Borrowed(self.windows);
+        };
+        let Some(length) = need::length(self.vehicle, charge) else {
+            return Cow::Borrowed(&[]);
+        };
+        let blocks = self.windows.iter().map(|window| Window {
+            from: window.from,
+            until: window.from.plus(length),
+        });
+        // The starts are in order, so the blocks keep their places.
+        blocks
+            .take_while(|block| block.until <= need.ready_by)
+            .collect()
+    }
+}
+
 /// A connector that passes every filter but the calendars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Candidate {
@@ -89,15 +125,32 @@ struct Candidate {
     is_of_network: bool,
     /// The windows in which it passes the filters, as places in the request's windows, in their order.
     windows: Arc<[usize]>,
+    /// How long its block lasts, for a need.
+    length: Option<SignedDuration>,
     prices: ConnectorPrices,
     /// All but the shift and the surcharge.
     merits: Merits,
 }
 
 impl Candidate {
-    /// The effective price in one of its windows, unless it is unknown.
+    /// The price that the score depends on in one of its windows, unless it is unknown: the effective price, or for a need the cost of
+    /// the block.
     fn price(&self, place: usize) -> Option<PricePerKwh> {
-        self.prices.at(place).map(|price| price.per_kwh)
+        let price = self.prices.at(place)?;
+        Some(match self.length {
+            Some(_) => price.total(),
+            None => price.per_kwh,
+        })
+    }
+
+    /// One of its windows.
+    fn window(&self, request: &MatchRequest<'_>, place: usize) -> Window {
+        let window = request.windows[place];
+        let until = self.length.map(|length| window.from.plus(length));
+        Window {
+            until: until.unwrap_or(window.until),
+            ..window
+        }
     }
 
     /// The owner of the calendar that has to be free.
@@ -123,7 +176,17 @@ fn preferred_window(reservation: &Reservation) -> Window {
 /// that lie within `earliest_start` and `latest_end`. They are in the order of their shift, of two equal ones the earlier
 /// first. No window begins more than a minute before `now`, nor more than half an hour before the ideal one: attempts to
 /// confirm do not begin earlier.
+///
+/// For a need, the shortest blocks that begin on the 5-minute grid.
 pub fn windows(reservation: &Reservation, now: Timestamp) -> Vec<Window> {
+    if let Some(need) = &reservation.need {
+        let starts = need.starts(now.plus(-LATE)).into_iter();
+        let shortest = |from: Timestamp| Window {
+            from,
+            until: from.plus(SHORTEST),
+        };
+        return starts.map(shortest).collect();
+    }
     let ideal = Window {
         from: reservation.ideal_start,
         until: reservation.ideal_end,
@@ -170,6 +233,7 @@ fn candidates_of(
 ) -> Result<Vec<Candidate>, MatchFilter> {
     let found = filter(station, allowed, request, price_lists)?;
     let candidates = found.into_iter().map(|passing| {
+        let charge = request.vehicle.charge_at(passing.connector);
         for place in &passing.windows {
             passing.price_in(station, *place, request);
         }
@@ -180,6 +244,9 @@ fn candidates_of(
             is_of_network: station.network.is_some(),
             merits: merits(station, passing.connector, request),
             windows: passing.windows.into(),
+            length: request
+                .need()
+                .and_then(|_| need::length(request.vehicle, &charge)),
             prices: passing.prices,
         }
     });
@@ -194,6 +261,7 @@ impl MatchFilter {
             Self::NotReservable => &mut refused.not_reservable,
             Self::ConnectorType => &mut refused.connector_type,
             Self::OutOfOrder => &mut refused.out_of_order,
+            Self::TooSlow => &mut refused.too_slow,
             Self::Price => &mut refused.price,
             Self::Closed => &mut refused.closed,
             Self::Policy => &mut refused.policy,
@@ -256,6 +324,8 @@ fn open_windows(station: &ChargingStation, windows: &[Window]) -> Vec<usize> {
 /// A connector with the windows in which it passes the filters, and its prices there.
 struct PassingConnector<'a> {
     connector: &'a Connector,
+    /// Its windows: the request's, or its blocks that begin with them.
+    all: Cow<'a, [Window]>,
     /// As places in the request's windows, in their order.
     windows: Vec<usize>,
     prices: ConnectorPrices,
@@ -265,7 +335,7 @@ struct PassingConnector<'a> {
 fn filter<'a>(
     station: &'a ChargingStation,
     allowed: &[bool],
-    request: &MatchRequest<'_>,
+    request: &MatchRequest<'a>,
     price_lists: &mut PriceLists,
 ) -> Result<Vec<PassingConnector<'a>>, MatchFilter> {
     let mut left: Vec<&Connector> = station.connectors.iter().collect();
@@ -296,15 +366,31 @@ fn filter<'a>(
     keep(&Connector::is_in_order, MatchFilter::OutOfOrder)?;
     let mut passing: Vec<PassingConnector<'_>> = left
         .into_iter()
-        .map(|connector| PassingConnector {
-            connector,
-            windows: (0..request.windows.len()).collect(),
-            prices: price_lists.of(station, connector, request.windows.len(), || {
-                let any = request.windows.first()?;
-                price(station, connector, any, request)
-            }),
+        .map(|connector| {
+            let all = request.windows_of(&request.vehicle.charge_at(connector));
+            PassingConnector {
+                connector,
+                windows: (0..all.len()).collect(),
+                prices: price_lists.of(station, connector, all.len(), || {
+                    price(station, connector, all.first()?, request)
+                }),
+                all,
+            }
         })
         .collect();
+    if request.need().is_some() {
+        keep_windows(&mut passing, MatchFilter::TooSlow, |_, _| true)?;
+    }
+    if let Some(cap) = request.need().and_then(|need| need.max_price_per_kwh) {
+        let cap = PriceCap {
+            minor_units: cap.into(),
+            currency: request.reservation.currency,
+        };
+        keep_windows(&mut passing, MatchFilter::Price, |connector, place| {
+            let price = connector.price_in(station, place, request);
+            cap.allows(price.as_ref(), request.mode)
+        })?;
+    }
     if let Some(cap) = request.preferences.max_price_per_kwh {
         let cap = PriceCap {
             minor_units: cap.into(),
@@ -315,11 +401,25 @@ fn filter<'a>(
             cap.allows(price.as_ref(), request.mode)
         })?;
     }
-    let mut is_open = vec![false; request.windows.len()];
-    for place in open_windows(station, request.windows) {
-        is_open[place] = true;
+    let mut is_open: Option<(SignedDuration, Vec<bool>)> = None;
+    for connector in &mut passing {
+        let Some(first) = connector.all.first() else {
+            continue;
+        };
+        let length = first.until.since(first.from);
+        // Most connectors have windows of the same length.
+        if is_open.as_ref().is_none_or(|(of, _)| *of != length) {
+            let mut open = vec![false; connector.all.len()];
+            for place in open_windows(station, &connector.all) {
+                open[place] = true;
+            }
+            is_open = Some((length, open));
+        }
+        if let Some((_, open)) = &is_open {
+            connector.windows.retain(|place| open[*place]);
+        }
     }
-    keep_windows(&mut passing, MatchFilter::Closed, |_, place| is_open[place])?;
+    keep_windows(&mut passing, MatchFilter::Closed, |_, _| true)?;
     // Most windows have the price of the window before, and the same verdict.
     let judged: Cell<Option<(Option<EffectivePrice>, bool)>> = Cell::new(None);
     let allows = |price: Option<EffectivePrice>| match judged.get() {
@@ -334,8 +434,12 @@ fn filter<'a>(
             allowed
         }
     };
+    let allows_window = |connector: &PassingConnector<'_>, place: usize| match request.need() {
+        Some(_) => request.limits.allow_window(&connector.all[place]),
+        None => allowed[place],
+    };
     keep_windows(&mut passing, MatchFilter::Policy, |connector, place| {
-        allowed[place] && allows(connector.price_in(station, place, request))
+        allows_window(connector, place) && allows(connector.price_in(station, place, request))
     })?;
     Ok(passing)
 }
@@ -369,7 +473,7 @@ impl PassingConnector<'_> {
         place: usize,
         request: &MatchRequest<'_>,
     ) -> Option<EffectivePrice> {
-        let price = || price(station, self.connector, &request.windows[place], request);
+        let price = || price(station, self.connector, &self.all[place], request);
         self.prices.get_or_compute(place, price)
     }
 }

@@ -21,7 +21,7 @@ pub(super) enum ConnectorPrices {
 pub(super) struct PriceLists(BTreeMap<(String, u32, String), ConnectorPrices>);
 
 impl PriceLists {
-    /// The prices of a connector in so many windows of a request. `price` computes that of any window, where all have the same.
+    /// The prices of a connector in so many windows of a request; connectors of the same power have as many. `price` computes that of any window, where all have the same.
     pub(super) fn of(
         &mut self,
         station: &ChargingStation,

@@ -168,6 +168,7 @@ fn each_filter_counts_what_it_refuses() {
     let (found, summary) = ranking(&request, &closed, 1, |_| Vec::new());
     assert_eq!(found.len(), 1);
     let want = MatchRefusals {
+        too_slow: 0,
         not_connected: 0,
         not_reservable: 2,
         connector_type: 1,

@@ -10,6 +10,7 @@ mod tests;
 
 use std::num::NonZeroU32;
 
+use super::battery::Battery;
 use super::calendar::Entry;
 use super::tariff::{self, Cost, Line};
 use super::{opening_hours, simulation};
@@ -258,13 +259,18 @@ impl ChargingSession {
             vehicle,
             ..
         } = parties;
-        let power = simulation::power(connector, vehicle);
-        let capacity = vehicle.battery_capacity;
-        let room = simulation::energy_between(capacity, parties.battery_level, 100.0);
-        let limit = new.session_limit.map(NonZeroU32::get);
+        let battery = Battery::of(vehicle);
+        let charge = battery.charge(simulation::offered(connector), parties.battery_level);
+        let room = battery.energy_between(parties.battery_level, 100.0);
+        // A reservation by need ends with what it has planned.
+        let planned = || {
+            let plan = entries.arriving?.charging_plan.as_ref()?;
+            Some(plan.energy_wh).filter(|energy| *energy > 0)
+        };
+        let limit = new.session_limit.map(NonZeroU32::get).or_else(planned);
         let most_energy = room.min(limit.unwrap_or(u32::MAX));
         let parks = limit.is_none_or(|limit| limit > room);
-        let charged = simulation::time_until(power, most_energy).unwrap_or(LONGEST);
+        let charged = charge.time_until(most_energy).unwrap_or(LONGEST);
         let charged = now.plus(charged.clamp(SECOND, LONGEST));
         let latest = now.plus(LONGEST);
         let ends = [
@@ -302,6 +308,7 @@ impl ChargingSession {
                     held_until,
                     most_energy,
                     parks,
+                    taper: charge.taper().map(|taper| Box::new(*taper)),
                     ends_by,
                 }),
             }
@@ -317,7 +324,7 @@ impl ChargingSession {
             fleet: vehicle.fleet.clone(),
             invoice: None,
             payment_method: new.payment_method,
-            power: f64::from(power) / 1000.0,
+            power: f64::from(charge.power) / 1000.0,
             reservation: entries.arriving.map(|reservation| reservation.id.clone()),
             session_limit: limit,
             session_started: now,

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 
+use super::super::battery::Battery;
 use super::super::simulation;
 use super::super::tariff::{self, Cost, Course, Usage};
 use super::plausibility::{Claim, OwnPrice, Plausibility};
@@ -78,7 +79,7 @@ impl ChargingSession {
         let currency = tariff::currency(&connector.pricing, currency, now);
         let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
-        let power = simulation::power(connector, vehicle);
+        let charge = Battery::of(vehicle).charge(simulation::offered(connector), None);
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
             charging_station: station.id.clone(),
@@ -90,7 +91,7 @@ impl ChargingSession {
             fleet: vehicle.fleet.clone(),
             invoice: None,
             payment_method: None,
-            power: f64::from(power) / 1000.0,
+            power: f64::from(charge.power) / 1000.0,
             reservation: reservation.cloned(),
             session_limit: None,
             session_started: now,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::simulation::MILLIS_PER_HOUR;
+use super::super::battery::MILLIS_PER_HOUR;
 use super::super::tariff::{self, Cost};
 use crate::charging_session::network::{LONGEST, Times, Total};
 use crate::charging_session::review::ReviewReason;

@@ -2,8 +2,8 @@
 
 use jiff::tz::TimeZone;
 
+use super::super::battery::Charge;
 use super::super::calendar::Entry;
-use super::super::simulation;
 use super::super::tariff::{self, Course, Usage};
 use super::{HOLD, SessionCost, total_by};
 use crate::charging_session::{
@@ -48,14 +48,15 @@ impl Stored<ChargingSession> {
         else {
             return;
         };
+        let charge = Charge::new(power, simulated.taper.as_deref().copied());
         let elapsed = simulated.held_until.min(moment).since(started);
         let elapsed = elapsed.max(SignedDuration::ZERO);
         let full = match simulated.parks {
-            true => simulation::time_until(power, simulated.most_energy),
+            true => charge.time_until(simulated.most_energy),
             false => None,
         };
         let charging = full.map_or(elapsed, |full| full.min(elapsed));
-        let energy = simulation.energy_after(power, charging);
+        let energy = simulation.energy_after(&charge, charging);
         let energy = energy.min(simulated.most_energy.into());
         let zone = self.internal.zone.as_ref().map(ZoneName::rules);
         let course = Course {

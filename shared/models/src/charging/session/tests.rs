@@ -10,7 +10,7 @@ use crate::transaction::PaymentOutcome;
 use crate::transaction::TransactionStatus;
 use crate::vehicle::ConnectorType;
 use kernel::origin::Mode;
-use kernel::time::{HOUR, hours, whole_millis};
+use kernel::time::{HOUR, hours};
 use serde_json::{Value, json};
 
 fn at(text: &str) -> Timestamp {
@@ -45,7 +45,7 @@ pub(super) fn scene() -> Scene {
     let fleet = Fleet::new(serde_json::from_value(fleet).unwrap(), &account, now()).unwrap();
     let fleet = fleet.object;
     let vehicle = json!({"fleet": fleet.id, "registration_plate": "AB12 CDE", "vin": "V1",
-        "battery_capacity": 60_000, "charging_standard": "Type2"});
+        "battery_capacity": 60_000, "charging_standard": "Type2", "max_ac_power": 22_080});
     let vehicle = Vehicle::new(serde_json::from_value(vehicle).unwrap(), now()).unwrap();
     let vehicle = vehicle.object;
     driver.fleets.push(fleet.id.clone());
@@ -154,15 +154,14 @@ fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_aft
         )
     };
     use EndReason::{MaximumDuration, Reservation, SessionLimit, StationClosing};
-    // 80 % of 60 kWh at 22 kW, and then it parks.
-    let full = hours(48) / 22;
-    let full = millis(whole_millis(full) + 1);
+    // 80 % of 60 kWh at 22 kW, of which 90 % reach the battery, and then it parks: 48 / 0.9 = 53.334 kWh, rounded up.
+    let full = millis((53_334 * 3_600_000_i64).div_euclid(22_000) + 1);
     assert_eq!(ends(&scene, json!({})), (LONGEST, MaximumDuration, full));
     let limit = json!({"session_limit": 11_000});
     let half = minutes(30);
     assert_eq!(ends(&scene, limit.clone()), (half, SessionLimit, half));
     // A limit that the battery does not hold is never reached.
-    let beyond = json!({"session_limit": 48_001});
+    let beyond = json!({"session_limit": 53_335});
     assert_eq!(ends(&scene, beyond), (LONGEST, MaximumDuration, full));
     scene.battery_level = Some(100.0);
     assert_eq!(
@@ -207,9 +206,9 @@ fn with_parking(mut scene: Scene) -> Scene {
 #[test]
 fn a_full_vehicle_stays_plugged_in_and_parking_time_counts_from_then() {
     let mut scene = with_parking(scene());
-    // 11 kWh to go: half an hour.
+    // 19.8 % of 50 kWh to go, which are 9.9 kWh in the battery and 11 kWh at the meter: half an hour.
     scene.vehicle.battery_capacity = 50_000;
-    scene.battery_level = Some(78.0);
+    scene.battery_level = Some(80.2);
     let session = scene.start(json!({})).unwrap();
     assert_eq!(
         session.object.state.simulated().unwrap().most_energy,

@@ -1,0 +1,93 @@
+//! The plan of a reservation by need: the search that its confirmation makes, without booking anything.
+
+use kernel::Error;
+use kernel::Timestamp;
+use kernel::origin::Tenant;
+use models::charging::effective_price::ChargingVehicle;
+use models::charging::matching::best_first::IndexedStation;
+use models::charging::matching::{self, MatchRequest};
+use models::charging::policies::{Limits, PolicyContext};
+use models::driver::Driver;
+use models::fleet::Fleet;
+use models::policy::Policy;
+use models::reservation::Reservation;
+use models::stored::Stored;
+use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
+
+use super::matcher::Matcher;
+use crate::App;
+
+/// What a plan depends on besides the reservation and the calendars.
+pub(super) struct PlanInputs<'a> {
+    pub driver: &'a Driver,
+    pub vehicle: &'a Vehicle,
+    pub fleet: Option<&'a Fleet>,
+    pub policies: &'a [Policy],
+    pub telemetry: Option<&'a VehicleTelemetry>,
+    /// The stations of the radius by their entries in the index.
+    pub stations: &'a [IndexedStation],
+}
+
+/// The vehicle of a reservation, which charges until it is full or has what the reservation's need asks for.
+pub(super) fn charging_vehicle(
+    reservation: &Reservation,
+    vehicle: &Vehicle,
+    telemetry: Option<&VehicleTelemetry>,
+    now: Timestamp,
+) -> ChargingVehicle {
+    let charging = ChargingVehicle::new(vehicle, telemetry, now);
+    match &reservation.need {
+        Some(need) => charging.for_need(need),
+        None => charging,
+    }
+}
+
+/// Plans a pending reservation by need. A reservation of another kind stays as it is.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn plan(
+    app: &App,
+    tenant: &Tenant,
+    row: &mut Stored<Reservation>,
+    inputs: PlanInputs<'_>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if row.object.need.is_none() {
+        return Ok(());
+    }
+    let PlanInputs {
+        driver,
+        vehicle,
+        fleet,
+        policies,
+        telemetry,
+        stations,
+    } = inputs;
+    let windows = matching::windows(&row.object, now);
+    let context = PolicyContext {
+        station: None,
+        area: None,
+        windows: &windows,
+        currency: row.object.currency,
+        zone: &Fleet::zone(fleet),
+    };
+    let request = MatchRequest {
+        reservation: &row.object,
+        standard: vehicle.charging_standard,
+        vehicle: charging_vehicle(&row.object, vehicle, telemetry, now),
+        preferences: &driver.preferences,
+        windows: &windows,
+        limits: &Limits::new(policies, &context),
+        mode: tenant.mode,
+        refused_evses: row.object.refused_evses(),
+    };
+    let mut matcher = Matcher::new(app, tenant, &request, stations, 1);
+    let best = matcher.matches().await?.into_iter().next();
+    let plan = matcher.plan(best.as_ref().map(|best| &best.assignment));
+    if let Some(plan) = plan {
+        row.plan(plan, now);
+    }
+    Ok(())
+}

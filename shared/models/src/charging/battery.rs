@@ -1,0 +1,422 @@
+//! The battery model: how fast a vehicle charges, and how much energy is metered for it. Estimates, candidates, needs and the simulation
+//! all use it.
+//!
+//! Terms. A *level* is the state of charge; it is counted in hundredths of a percent. *Metered* energy is what the connector's meter
+//! counts and what is billed: more than what reaches the battery, because 10 % of alternating and 6 % of direct current are lost.
+//! Powers are those at the connector.
+//!
+//! Alternating current flows at a constant power: what the connector offers, at most the vehicle's `max_ac_power`. Direct current flows
+//! at what the connector offers, at most `max_dc_power` and at most the power of `charging_curve` at the level. Within each whole percent
+//! of the level the curve counts as constant, with the power that it has in the middle. So all times and energies are sums of at most a
+//! hundred pieces, and are computed in whole numbers. A full battery charges on at the power of the last percent: what is asked for beyond
+//! it has a time and a price.
+
+use serde::{Deserialize, Serialize};
+
+use crate::vehicle::{ChargingCurve, ConnectorType, Vehicle};
+use kernel::time::{HOUR, SignedDuration, millis, whole_millis};
+
+/// A Wh is a power of 1 W during this many milliseconds.
+pub const MILLIS_PER_HOUR: u64 = whole_millis(HOUR).unsigned_abs();
+
+/// The state of charge of a full battery, and the one that is assumed of a battery without telemetry.
+const FULL: u32 = 10_000;
+const UNKNOWN_LEVEL: u32 = 2_000;
+
+/// A percent of the level.
+const PERCENT: u32 = 100;
+
+/// W of alternating current that a vehicle takes unless its `max_ac_power` is known.
+const USUAL_AC_POWER: u32 = 11_000;
+
+/// How many percent of the metered energy are lost.
+const AC_LOSS: u64 = 10;
+const DC_LOSS: u64 = 6;
+
+/// The battery of a vehicle, and what it takes of the current of its plug.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Battery {
+    /// Wh
+    capacity: u32,
+    /// W
+    max_power: u32,
+    /// None for alternating current.
+    curve: Option<ChargingCurve>,
+}
+
+/// Charging at a connector, from a level on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Charge {
+    /// W at most.
+    pub power: u32,
+    /// None if the power is constant.
+    taper: Option<Taper>,
+}
+
+/// A battery whose level decides the power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taper {
+    /// Wh
+    pub capacity: u32,
+    pub curve: ChargingCurve,
+    /// In hundredths of a percent, when charging begins.
+    pub level: u32,
+}
+
+impl Battery {
+    pub fn of(vehicle: &Vehicle) -> Self {
+        let capacity = vehicle.battery_capacity;
+        match vehicle.charging_standard {
+            ConnectorType::Type2 => Self {
+                capacity,
+                max_power: vehicle.max_ac_power.map_or(USUAL_AC_POWER, Into::into),
+                curve: None,
+            },
+            ConnectorType::Ccs | ConnectorType::Chademo => Self {
+                capacity,
+                max_power: vehicle.max_dc_power.map_or(u32::MAX, Into::into),
+                curve: Some(
+                    vehicle
+                        .charging_curve
+                        .unwrap_or_else(|| ChargingCurve::usual(capacity)),
+                ),
+            },
+        }
+    }
+
+    /// The metered Wh that bring the battery from one level in percent to another, rounded up; from 20 % if no level is given.
+    pub fn energy_between(&self, level: Option<f64>, target: f64) -> u32 {
+        let (from, to) = (hundredths(level), hundredths(Some(target)));
+        let energy = u64::from(self.capacity) * u64::from(to.saturating_sub(from)) * 100;
+        let kept = u64::from(FULL) * (100 - self.loss());
+        u32::try_from(energy.div_ceil(kept)).unwrap_or(u32::MAX)
+    }
+
+    /// Charging from a level in percent on, or from 20 %, at a connector that offers so many W.
+    pub fn charge(&self, offered: u32, level: Option<f64>) -> Charge {
+        let power = offered.min(self.max_power);
+        let Some(curve) = self.curve else {
+            return Charge::constant(power);
+        };
+        let taper = Taper {
+            capacity: self.capacity,
+            curve,
+            level: hundredths(level),
+        };
+        Charge {
+            power: power.min(curve.highest()),
+            taper: Some(taper),
+        }
+    }
+
+    fn loss(&self) -> u64 {
+        if self.curve.is_some() {
+            DC_LOSS
+        } else {
+            AC_LOSS
+        }
+    }
+}
+
+/// A level in hundredths of a percent.
+fn hundredths(level: Option<f64>) -> u32 {
+    level.map_or(UNKNOWN_LEVEL, |level| {
+        ((level * f64::from(PERCENT)).round() as u32).min(FULL)
+    })
+}
+
+/// A piece of a charge in which the power is constant.
+struct Piece {
+    /// W
+    power: u64,
+    /// The energy in watt-milliseconds. None for the last piece, which has no end.
+    energy: Option<u64>,
+}
+
+impl Charge {
+    /// A charge at a power in W that does not depend on the level.
+    pub fn constant(power: u32) -> Self {
+        Self { power, taper: None }
+    }
+
+    /// A charge at a power in W at most, that depends on the level where there is a taper.
+    pub fn new(power: u32, taper: Option<Taper>) -> Self {
+        Self { power, taper }
+    }
+
+    /// The battery whose level decides the power, where it does.
+    pub fn taper(&self) -> Option<&Taper> {
+        self.taper.as_ref()
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = Piece> {
+        let taper = self.taper.as_ref();
+        let power = move |percent: u32| {
+            let of_curve = taper.map_or(u32::MAX, |taper| taper.curve.within(percent));
+            u64::from(self.power.min(of_curve))
+        };
+        let tapered = taper.into_iter().flat_map(move |taper| {
+            let ends = (1..=FULL / PERCENT).map(|percent| percent * PERCENT);
+            let ends = ends.filter(|end| *end > taper.level);
+            ends.map(move |end| {
+                let hundredths = end - taper.level.max(end - PERCENT);
+                // capacity · hundredths / 10,000 Wh, without the loss.
+                let energy = u64::from(taper.capacity) * u64::from(hundredths);
+                let energy = energy * (MILLIS_PER_HOUR / 100) / (100 - DC_LOSS);
+                Piece {
+                    power: power(end / PERCENT - 1),
+                    energy: Some(energy),
+                }
+            })
+        });
+        tapered.chain([Piece {
+            power: power(FULL / PERCENT - 1),
+            energy: None,
+        }])
+    }
+
+    /// The metered Wh after a time, rounded down.
+    pub fn energy_after(&self, elapsed: SignedDuration) -> u64 {
+        let mut left = micros(whole_millis(elapsed).max(0).unsigned_abs());
+        let mut sum: u64 = 0;
+        if self.power == 0 {
+            return sum;
+        }
+        for Piece { power, energy } in self.pieces() {
+            let lasts = energy.map(|energy| lasts(power, energy));
+            match (energy, lasts) {
+                (Some(energy), Some(lasts)) if lasts <= left => {
+                    sum += energy;
+                    left -= lasts;
+                }
+                _ => {
+                    let flown = u128::from(power) * u128::from(left) / 1000;
+                    let flown = u64::try_from(flown).unwrap_or(u64::MAX);
+                    sum = sum.saturating_add(flown.min(energy.unwrap_or(u64::MAX)));
+                    break;
+                }
+            }
+        }
+        sum / MILLIS_PER_HOUR
+    }
+
+    /// The same as a number of Wh that a vehicle can need.
+    pub fn energy_within(&self, time: SignedDuration) -> u32 {
+        u32::try_from(self.energy_after(time)).unwrap_or(u32::MAX)
+    }
+
+    /// The time until so many metered Wh have flowed, in whole milliseconds, rounded up; none where no power flows.
+    pub fn time_until(&self, energy: u32) -> Option<SignedDuration> {
+        if self.power == 0 {
+            return None;
+        }
+        let mut left = u64::from(energy) * MILLIS_PER_HOUR;
+        let mut sum: u64 = 0;
+        for Piece { power, energy } in self.pieces() {
+            let flows = energy.unwrap_or(u64::MAX).min(left);
+            sum = sum.saturating_add(lasts(power, flows));
+            left -= flows;
+            if left == 0 {
+                break;
+            }
+        }
+        i64::try_from(sum.div_ceil(1000)).ok().map(millis)
+    }
+}
+
+fn micros(millis: u64) -> u64 {
+    millis.saturating_mul(1000)
+}
+
+/// The microseconds in which so many watt-milliseconds flow, rounded up.
+fn lasts(power: u64, energy: u64) -> u64 {
+    let micros = (u128::from(energy) * 1000).div_ceil(u128::from(power.max(1)));
+    u64::try_from(micros).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::Operation;
+    use crate::vehicle::CurvePoint;
+    use kernel::id::{Id, Kind};
+    use kernel::origin::Mode;
+    use kernel::time::{Timestamp, hours, minutes, seconds};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    /// A battery of 60 kWh.
+    fn battery(change: Value) -> Battery {
+        let now = Timestamp::from_unix_millis(0);
+        let mut body = json!({"fleet": Id::new(Kind::Fleet, now), "registration_plate": "AB12 CDE", "vin": "V1",
+            "battery_capacity": 60_000, "charging_standard": "CCS"});
+        let members = body.as_object_mut().unwrap();
+        members.extend(change.as_object().unwrap().clone());
+        let vehicle = Vehicle::new(serde_json::from_value(body).unwrap(), now);
+        Battery::of(&vehicle.unwrap().object)
+    }
+
+    #[test]
+    fn the_weakest_of_connector_vehicle_and_curve_sets_the_power() {
+        let type2 = json!({"charging_standard": "Type2"});
+        let strong =
+            json!({"charging_standard": "Type2", "max_ac_power": 22_000, "max_dc_power": 1});
+        let limited = json!({"max_dc_power": 90_000, "max_ac_power": 1});
+        let curve = json!({"charging_curve": [{"level": 10, "power_w": 70_000}, {"level": 90, "power_w": 40_000}]});
+        for (vehicle, offered, want) in [
+            (&type2, 43_000, 11_000),
+            (&type2, 3_700, 3_700),
+            (&strong, 43_000, 22_000),
+            (&json!({}), 300_000, 120_000),
+            (&json!({}), 50_000, 50_000),
+            (&limited, 300_000, 90_000),
+            (&curve, 300_000, 70_000),
+            (&curve, 0, 0),
+        ] {
+            let charge = battery(vehicle.clone()).charge(offered, None);
+            assert_eq!(charge.power, want, "{vehicle} {offered}");
+        }
+    }
+
+    #[test]
+    fn losses_are_metered_and_an_unread_battery_counts_as_a_fifth_full() {
+        // 90 % of alternating and 94 % of direct current reach the battery.
+        let ac = battery(json!({"charging_standard": "Type2"}));
+        let dc = battery(json!({}));
+        for (level, target, in_battery) in [
+            (None, 100.0, 48_000_u32),
+            (Some(50.5), 80.0, 17_700),
+            (Some(90.0), 80.0, 0),
+            (Some(100.0), 100.0, 0),
+        ] {
+            assert_eq!(
+                ac.energy_between(level, target),
+                (in_battery * 10).div_ceil(9)
+            );
+            assert_eq!(
+                dc.energy_between(level, target),
+                (in_battery * 50).div_ceil(47)
+            );
+        }
+    }
+
+    #[test]
+    fn alternating_current_flows_evenly() {
+        let charge = battery(json!({"charging_standard": "Type2"})).charge(22_000, Some(95.0));
+        assert_eq!(charge.energy_after(minutes(30)), 5_500);
+        assert_eq!(charge.energy_after(millis(-1)), 0);
+        assert_eq!(charge.time_until(5_500), Some(minutes(30)));
+        assert_eq!(Charge::constant(0).time_until(1), None);
+        assert_eq!(Charge::constant(0).energy_after(hours(1)), 0);
+    }
+
+    /// The seconds from one level to another by the closed form: dt = E / P(level), with P piecewise linear.
+    fn closed_form(offered: f64, from: f64, to: f64) -> f64 {
+        let per_point = 60_000.0 / 100.0 / 0.94 * 3600.0;
+        let corners = [(0.0, 120e3), (55.0, 120e3), (80.0, 21e3), (100.0, 9e3)];
+        let pieces = corners.windows(2).map(|pair| {
+            let ((x0, p0), (x1, p1)) = (pair[0], pair[1]);
+            let slope = (p1 - p0) / (x1 - x0);
+            let curve = |x: f64| p0 + slope * (x - x0);
+            // Below this level the connector sets the power.
+            let turn = if slope < 0.0 && curve(x0) > offered {
+                (x0 + (offered - p0) / slope).min(x1)
+            } else {
+                x0
+            };
+            let flat = (turn.min(to) - x0.max(from)).max(0.0) / offered.min(p0);
+            let (low, high) = (turn.max(from), x1.min(to));
+            let falling = match (low < high, slope < 0.0) {
+                (false, _) => 0.0,
+                (true, false) => (high - low) / offered.min(p0),
+                (true, true) => (curve(high) / curve(low)).ln() / slope,
+            };
+            (flat + falling) * per_point
+        });
+        pieces.sum()
+    }
+
+    #[test]
+    fn direct_current_falls_with_the_level() {
+        let dc = battery(json!({}));
+        for (offered, from, to) in [
+            (50_000, 20.0, 80.0),
+            (150_000, 20.0, 80.0),
+            (150_000, 80.0, 100.0),
+            (22_000, 0.0, 100.0),
+            (5_000, 10.0, 100.0),
+        ] {
+            let charge = dc.charge(offered, Some(from));
+            let energy = dc.energy_between(Some(from), to);
+            let took = charge.time_until(energy).unwrap().as_secs_f64();
+            let want = closed_form(f64::from(offered), from, to);
+            let difference = (took - want).abs();
+            // Constant pieces of a percent differ from the curve by less than two thousandths.
+            assert!(difference < want / 500.0, "{offered} {from} {took} {want}");
+        }
+        // 80 to 100 %: 12 kWh, 12.77 kWh at the meter, at 21 kW falling to 9 kW: 54 minutes and not six.
+        let last = dc.charge(150_000, Some(80.0));
+        let energy = dc.energy_between(Some(80.0), 100.0);
+        let took = last.time_until(energy).unwrap();
+        assert!((minutes(53)..minutes(55)).contains(&took), "{took:?}");
+    }
+
+    #[test]
+    fn within_a_percent_the_power_is_that_of_its_middle() {
+        let curve = json!([{"level": 50, "power_w": 60_000}, {"level": 60, "power_w": 40_000}]);
+        let charge = battery(json!({"charging_curve": curve, "battery_capacity": 94_000}))
+            .charge(100_000, Some(49.0));
+        // Each percent is 1,000 metered Wh: at 60 kW below 50 %, at 59 and 57 kW after it.
+        assert_eq!(charge.time_until(1_000), Some(minutes(1)));
+        assert_eq!(
+            charge.time_until(2_000),
+            Some(minutes(1) + millis(3_600_000_i64.div_euclid(59) + 1))
+        );
+        let third = 60_000.0 + 3_600_000.0 / 59.0 + 3_600_000.0 / 57.0;
+        let third = millis(f64::ceil(third) as i64);
+        assert_eq!(charge.time_until(3_000), Some(third));
+        // From 60 % on it stays at 40 kW, beyond a full battery as well.
+        let full = charge.time_until(51_000).unwrap();
+        assert_eq!(charge.time_until(51_400), Some(full + seconds(36)));
+    }
+
+    #[test]
+    fn a_curve_has_rising_levels_and_some_power() {
+        let point = |level, power_w| CurvePoint { level, power_w };
+        let refused = [
+            vec![],
+            vec![point(101, 1)],
+            vec![point(0, 0)],
+            vec![point(5, 1), point(5, 2)],
+            vec![point(6, 1), point(5, 2)],
+            (0..17).map(|level| point(level, 1)).collect(),
+        ];
+        for points in refused {
+            assert!(
+                ChargingCurve::try_from(points.clone()).is_err(),
+                "{points:?}"
+            );
+        }
+        let only = ChargingCurve::try_from(vec![point(50, 7)]).unwrap();
+        assert_eq!([0, 50, 99].map(|percent| only.within(percent)), [7, 7, 7]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_moment_for_an_energy_is_the_first_at_which_it_has_flowed(
+            offered in 1u32..1_000_000,
+            energy in 1u32..1_000_000,
+            capacity in 1u32..1_000_000,
+            level in 0u16..=10_000,
+            direct: bool,
+        ) {
+            let standard = if direct { "CCS" } else { "Type2" };
+            let change = json!({"charging_standard": standard, "battery_capacity": capacity, "max_ac_power": 500_000});
+            let charge = battery(change).charge(offered, Some(f64::from(level) / 100.0));
+            let simulation = Operation::of(Mode::Test, false).simulation().unwrap();
+            let at = charge.time_until(energy).unwrap();
+            prop_assert!(simulation.energy_after(&charge, at) >= u64::from(energy));
+            prop_assert!(simulation.energy_after(&charge, at - millis(1)) < u64::from(energy));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The plan of a reservation by need: the block that a search has found, what it charges and what that costs.
+
+use super::estimate::SimulatedCharge;
+use super::matching::MatchRequest;
+use super::tariff;
+use crate::charging_station::{ChargingStation, Connector};
+use crate::reservation::Assignment;
+use crate::reservation::need::{ChargingPlan, LimitedBy, PlanStatus};
+use kernel::time::Timestamp;
+
+/// A block that a search has found.
+#[derive(Debug, Clone, Copy)]
+pub struct FoundBlock<'a> {
+    pub assignment: &'a Assignment,
+    pub station: &'a ChargingStation,
+    /// The metered Wh that it charges.
+    pub energy: u32,
+}
+
+/// The plan for the need of a request, by the block that was found for it, and why that does not charge all. None without a need.
+pub fn charging_plan(
+    request: &MatchRequest<'_>,
+    found: Option<FoundBlock<'_>>,
+    limited_by: Option<LimitedBy>,
+) -> Option<ChargingPlan> {
+    let need = request.reservation.need.as_deref()?;
+    let possible = request.vehicle.energy()?;
+    let needed = need.energy_wh.unwrap_or(possible);
+    let energy = found.map_or(0, |found| found.energy);
+    let short_by_wh = needed - energy.min(needed);
+    let limited_by = limited_by.or((short_by_wh > 0).then_some(LimitedBy::Battery));
+    let block = found.map(|found| found.assignment.window);
+    let cost = |start: Timestamp| {
+        let found = found?;
+        let mut connectors = found.station.connectors.iter();
+        let connector = connectors.find(|one| one.id == found.assignment.connector)?;
+        cost(request, found.station, connector, energy, start)
+    };
+    let earliest = request.windows.first();
+    Some(ChargingPlan {
+        status: if short_by_wh > 0 {
+            PlanStatus::Short
+        } else {
+            PlanStatus::Feasible
+        },
+        short_by_wh,
+        limited_by: limited_by.filter(|_| short_by_wh > 0),
+        from: block.map(|block| block.from),
+        until: block.map(|block| block.until),
+        energy_wh: energy,
+        cost: block.and_then(|block| cost(block.from)),
+        cost_if_immediate: earliest.and_then(|first| cost(first.from)),
+        carbon_g: None,
+        margin_seconds: block.map(|block| need.ready_by.since(block.until).as_secs()),
+        revision: 1,
+        replanned_because: None,
+    })
+}
+
+/// What charging so many Wh costs from a moment on, in the reservation's currency. None if that is unknown.
+fn cost(
+    request: &MatchRequest<'_>,
+    station: &ChargingStation,
+    connector: &Connector,
+    energy: u32,
+    start: Timestamp,
+) -> Option<i64> {
+    let currency = request.reservation.currency;
+    let charge = request.vehicle.charge_at(connector);
+    let expected = SimulatedCharge::expected(station, connector, &charge, energy, start, currency)?;
+    tariff::is_known(&connector.pricing, currency, start).then_some(expected.cost.gross)
+}

@@ -1,0 +1,212 @@
+//! Reservations by need: how much energy by when, in place of a window. The service chooses the block of time.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::limits::{HORIZON, LATEST, SHORTEST, invalid};
+use crate::stored::is_default;
+use kernel::error::Result;
+use kernel::time::{DAY, SignedDuration, Timestamp, minutes, whole_millis};
+use kernel::window::Window;
+
+/// The starts of blocks are whole multiples of this since 1970.
+pub const GRID: SignedDuration = minutes(5);
+
+/// The most energy that can be asked for, in Wh.
+const MOST_ENERGY: u32 = 10_000_000;
+
+/// What the vehicle needs, and by when. The reservation is one unbroken block of charging at one connector.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// Metered Wh, losses included: at most 10,000,000. Either this or `target_level`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schema(minimum = 1, maximum = 10_000_000)]
+    pub energy_wh: Option<u32>,
+    /// The state of charge in percent that the vehicle is to have: more than 0, at most 100. Either this or `energy_wh`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schema(maximum = 100)]
+    pub target_level: Option<f64>,
+    /// When the vehicle has to be ready: at least 15 minutes and at most 90 days ahead.
+    pub ready_by: Timestamp,
+    /// When charging may begin: at most 7 days before `ready_by`. Default: now, or 7 days before `ready_by` if that is later.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub earliest_start: Option<Timestamp>,
+    /// What the chosen block has least of. Blocks that are equal in that: the earliest one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub optimize: Optimize,
+    /// The highest effective price in minor units of the reservation's `currency`, with tax.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_price_per_kwh: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Optimize {
+    #[default]
+    Cost,
+    /// Not available yet: no station has data about the carbon of its electricity.
+    Carbon,
+    /// The time at which the vehicle is ready.
+    Time,
+}
+
+/// The block that is chosen for a need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChargingPlan {
+    pub status: PlanStatus,
+    /// The metered Wh of the need that the block does not charge; 0 if it is `feasible`.
+    pub short_by_wh: u32,
+    /// Why it is `short`; null if it is `feasible`.
+    #[schema(required)]
+    pub limited_by: Option<LimitedBy>,
+    /// The beginning of the block; null if no block is possible at all.
+    #[schema(required)]
+    pub from: Option<Timestamp>,
+    /// The end of the block.
+    #[schema(required)]
+    pub until: Option<Timestamp>,
+    /// The metered Wh that are charged.
+    pub energy_wh: u32,
+    /// What they cost by the connector's tariff, in minor units of the reservation's `currency`, with tax. Null if the price is unknown or
+    /// in another currency.
+    #[schema(required)]
+    pub cost: Option<i64>,
+    /// What the same energy costs at the same connector if charging begins at the earliest start that is left when it is planned. The
+    /// confirmation keeps it.
+    #[schema(required)]
+    pub cost_if_immediate: Option<i64>,
+    /// Always null: no station has data about the carbon of its electricity.
+    #[schema(required)]
+    pub carbon_g: Option<i64>,
+    /// The seconds between the end of the block and `need.ready_by`.
+    #[schema(required)]
+    pub margin_seconds: Option<i64>,
+    /// 1 for the first plan of the reservation.
+    pub revision: u32,
+    /// Why it was planned again; null for the first plan.
+    #[schema(required)]
+    pub replanned_because: Option<ReplanReason>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    Feasible,
+    /// The block is the one that charges most.
+    Short,
+}
+
+/// Why a block does not charge all that is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitedBy {
+    /// The battery has no room for so much.
+    Battery,
+    /// No connector charges so much until `ready_by`.
+    Time,
+    /// The connectors that would do, or the vehicle, are reserved for a part of the time.
+    Bookings,
+    /// No connector in the area can be reserved.
+    Stations,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplanReason {
+    /// The reservation was updated.
+    Update,
+    /// The connector was assigned: by then the best block was another one.
+    Confirmation,
+}
+
+impl Need {
+    /// Checks the rules that depend on the body alone.
+    ///
+    /// # Errors
+    /// `reservation_invalid_input` with the field at fault.
+    pub fn check(&self, now: Timestamp) -> Result<()> {
+        match (self.energy_wh, self.target_level) {
+            (Some(_), Some(_)) | (None, None) => {
+                let message = "exactly one of energy_wh and target_level must be given";
+                return Err(invalid("need", message));
+            }
+            (Some(energy), _) if !(1..=MOST_ENERGY).contains(&energy) => {
+                let message = "must be a whole number from 1 to 10000000";
+                return Err(invalid("need.energy_wh", message));
+            }
+            (_, Some(level)) if !(level > 0.0 && level <= 100.0) => {
+                let message = "must be more than 0 and at most 100";
+                return Err(invalid("need.target_level", message));
+            }
+            _ => {}
+        }
+        if self.optimize == Optimize::Carbon {
+            let message = "no station has data about the carbon of its electricity yet";
+            return Err(invalid("need.optimize", message));
+        }
+        if self.ready_by.since(now) > HORIZON {
+            return Err(invalid("need.ready_by", "must be at most 90 days ahead"));
+        }
+        let earliest = self.earliest_start.unwrap_or(self.ready_by);
+        if self.ready_by.since(earliest) > LATEST {
+            let message = "must be at most 7 days before ready_by";
+            return Err(invalid("need.earliest_start", message));
+        }
+        if self.starts(now).is_empty() {
+            let message = "must be at least 15 minutes after now and after earliest_start";
+            return Err(invalid("need.ready_by", message));
+        }
+        Ok(())
+    }
+
+    /// The starts that a block can have from now on: each has a quarter of an hour until `ready_by`.
+    pub fn starts(&self, now: Timestamp) -> Vec<Timestamp> {
+        let earliest = self.earliest_start.unwrap_or(now).max(now);
+        let earliest = earliest.max(self.ready_by.plus(-LATEST)).unix_millis();
+        let grid = whole_millis(GRID);
+        let first = earliest + (-earliest).rem_euclid(grid);
+        let last = self.ready_by.plus(-SHORTEST).unix_millis();
+        let steps = (first..=last).step_by(usize::try_from(grid).unwrap_or(1));
+        steps.map(Timestamp::from_unix_millis).collect()
+    }
+
+    /// The time in which a block is sought while none is possible.
+    pub(super) fn sought(&self, now: Timestamp) -> Window {
+        let last = self.ready_by.plus(-SHORTEST);
+        let from = self.starts(now).first().copied().unwrap_or(last);
+        Window {
+            from,
+            until: from.plus(DAY).min(self.ready_by),
+        }
+    }
+}
+
+impl ChargingPlan {
+    /// The block, if there is one.
+    pub fn block(&self) -> Option<Window> {
+        let (from, until) = self.from.zip(self.until)?;
+        Some(Window { from, until })
+    }
+
+    /// The plan as the next one after another. If it is the same block at the same cost, nothing is planned again.
+    #[must_use]
+    pub fn following(mut self, before: Option<&Self>, because: ReplanReason) -> Self {
+        let Some(before) = before else {
+            return self;
+        };
+        let essence = |plan: &Self| {
+            let charge = (plan.energy_wh, plan.cost, plan.short_by_wh, plan.limited_by);
+            (plan.block(), charge, plan.margin_seconds)
+        };
+        if essence(&self) == essence(before) {
+            return before.clone();
+        }
+        self.revision = before.revision.saturating_add(1);
+        self.replanned_because = Some(because);
+        if because == ReplanReason::Confirmation && self.energy_wh == before.energy_wh {
+            self.cost_if_immediate = before.cost_if_immediate;
+        }
+        self
+    }
+}

@@ -1,0 +1,400 @@
+//! Reservations by need: `need` of `/v1/reservations`.
+
+use serde_json::{Value, json};
+use tests::{Crew, Receiver, TestApp, with};
+
+const PATH: &str = "/v1/reservations";
+
+/// The body of a reservation for so many metered Wh within so many minutes, around the place of `station`.
+fn body(app: &TestApp, crew: &Crew, energy: u32, minutes: i64) -> Value {
+    json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"],
+        "location": {"latitude": 10.0, "longitude": 10.0, "radius": 5000},
+        "need": {"energy_wh": energy, "ready_by": app.in_minutes(minutes)}})
+}
+
+/// One Type2 connector of so many kW.
+fn connector(power: f64) -> Value {
+    json!([{"id": "1", "power": power, "status": "available", "type": "Type2"}])
+}
+
+/// A price per kWh, during some hours of the day or always.
+fn energy_price(price: i64, hours: Option<(&str, &str)>) -> Value {
+    let restrictions = hours.map(|(from, until)| json!({"start_time": from, "end_time": until}));
+    json!({"currency": "usd", "price": price, "step_size": 1, "tax": "vat", "tax_included": true, "tax_percent": "20",
+        "type": "ENERGY", "restrictions": restrictions})
+}
+
+/// A station in UTC with one connector of 11 kW where electricity costs 10 cents from 01:00 to 05:00, and 40 otherwise.
+async fn night_station(app: &TestApp) -> String {
+    let pricing = json!([
+        energy_price(10, Some(("01:00", "05:00"))),
+        energy_price(40, None)
+    ]);
+    app.station(json!({"connectors": connector(11.0), "pricing": pricing, "timezone": "UTC"}))
+        .await
+}
+
+/// Minutes from now until the clock shows that hour in UTC the next time.
+fn minutes_until(app: &TestApp, hour: i64) -> u32 {
+    let of_day = app.now().unix_seconds().rem_euclid(24 * 3600) / 60;
+    (hour * 60 - of_day).rem_euclid(24 * 60) as u32
+}
+
+fn instant(value: &Value) -> kernel::Timestamp {
+    kernel::Timestamp::parse(value.as_str().expect("a time")).expect("a time")
+}
+
+fn clock(value: &Value) -> &str {
+    &value.as_str().expect("a time")[11..16]
+}
+
+#[tokio::test]
+async fn a_need_over_midnight_gets_the_cheap_hours_and_is_billed_for_them() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let station = night_station(&app).await;
+    // It is plugged in at eight in the evening, with a fifth of 60 kWh: 50 % are 18 kWh, and 20 kWh at the meter.
+    app.advance(60 * minutes_until(&app, 20)).await;
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let level = json!({"battery": {"level": 20}});
+    app.alice.post(&telemetry, level).await.expect(200);
+    let need =
+        json!({"target_level": 50, "ready_by": app.in_minutes(minutes_until(&app, 6).into())});
+    let made = with(body(&app, &crew, 1, 60), json!({"need": need}));
+    let made = app.alice.post(PATH, made).await.expect(200);
+    let plan = made.body["charging_plan"].clone();
+    // 20 kWh at 11 kW take 109.09 minutes, and the first cheap block begins at one. At once they would cost four times as much.
+    let want = json!({"status": "feasible", "short_by_wh": 0, "limited_by": null, "from": plan["from"], "until": plan["until"],
+        "energy_wh": 20_000, "cost": 200, "cost_if_immediate": 800, "carbon_g": null, "margin_seconds": 190 * 60 + plan["margin_seconds"].as_i64().expect("seconds") % 60,
+        "revision": 1, "replanned_because": null});
+    assert_eq!(plan, want);
+    assert_eq!(
+        (clock(&plan["from"]), clock(&plan["until"])),
+        ("01:00", "02:50")
+    );
+    assert_eq!(made.body["ideal_start"], plan["from"]);
+    assert_eq!(made.body["ideal_end"], plan["until"]);
+    assert_eq!(made.body["latest_end"], need["ready_by"]);
+    assert_eq!(made.body["status"], "pending");
+    let path = format!("{PATH}/{}", made.id());
+    app.advance(60 * (minutes_until(&app, 1) - 31)).await;
+    assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+    app.advance(60 * 32).await;
+    let confirmed = app.alice.get(&path).await.expect(200).body;
+    assert_eq!(confirmed["charging_plan"], plan);
+    assert_eq!(
+        [
+            "status",
+            "charging_station",
+            "reserved_start",
+            "reserved_end"
+        ]
+        .map(|name| &confirmed[name]),
+        [
+            &json!("confirmed"),
+            &json!(station),
+            &plan["from"],
+            &plan["until"]
+        ]
+    );
+    // The session ends by itself with what was planned.
+    let session = app.session(&crew, &station);
+    let session = app.alice.post("/v1/charging_sessions", session).await;
+    let session = session.expect(200);
+    assert_eq!(session.body["session_limit"], 20_000);
+    app.advance(60 * minutes_until(&app, 6)).await;
+    let ended = format!("/v1/charging_sessions/{}", session.id());
+    let ended = app.alice.get(&ended).await.expect(200).body;
+    assert_eq!(
+        ["status", "energy_consumed", "amount_due"].map(|name| &ended[name]),
+        [&json!("completed"), &json!(20_000), &json!(200)]
+    );
+    assert!(instant(&ended["session_ended"]) <= instant(&need["ready_by"]));
+    assert_eq!(app.alice.get(&path).await.body["status"], "completed");
+    let invoice = json!({"fleet": crew.fleet, "currency": "usd", "period_start": made.body["created"],
+        "period_end": app.in_minutes(1)});
+    let invoice = app
+        .alice
+        .post("/v1/invoices", invoice)
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(invoice["amount_due"], 200);
+}
+
+#[tokio::test]
+async fn two_vehicles_want_the_same_block_and_the_second_gets_the_next_one() {
+    let app = TestApp::start().await;
+    let (one, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let station = night_station(&app).await;
+    app.advance(60 * minutes_until(&app, 0)).await;
+    let ready = i64::from(minutes_until(&app, 6));
+    // 22 kWh take two hours: there are two such blocks from one to five.
+    let make = async |crew: &Crew| {
+        let made = app.alice.post(PATH, body(&app, crew, 22_000, ready)).await;
+        made.expect(200)
+    };
+    let (first, second) = (make(&one).await, make(&other).await);
+    for made in [&first, &second] {
+        assert_eq!(clock(&made.body["charging_plan"]["from"]), "01:00");
+    }
+    app.advance(60 * 31).await;
+    app.advance(60).await;
+    let shown = async |id: String| {
+        app.alice
+            .get(&format!("{PATH}/{id}"))
+            .await
+            .expect(200)
+            .body
+    };
+    let mut both = [shown(first.id()).await, shown(second.id()).await];
+    both.sort_by_key(|one| one["reserved_start"].to_string());
+    assert_eq!(
+        both.each_ref().map(|one| clock(&one["reserved_start"])),
+        ["01:00", "03:00"]
+    );
+    for confirmed in &both {
+        assert_eq!(confirmed["charging_station"], json!(station));
+        assert_eq!(confirmed["charging_plan"]["cost"], 220);
+    }
+    let replanned = &both[1]["charging_plan"];
+    assert_eq!(
+        (&replanned["revision"], &replanned["replanned_because"]),
+        (&json!(2), &json!("confirmation"))
+    );
+    // A third one finds another connector that costs as much as the hours that are left.
+    let third = app.crew(&app.alice).await;
+    let dear = json!({"connectors": connector(22.0), "pricing": json!([energy_price(39, None)])});
+    let dear = app.station(dear).await;
+    let made = app
+        .alice
+        .post(PATH, body(&app, &third, 22_000, ready - 32))
+        .await;
+    let made = made.expect(200);
+    assert_eq!(made.body["charging_plan"]["cost"], 22 * 39);
+    app.drain().await;
+    let confirmed = shown(made.id()).await;
+    assert_eq!(confirmed["charging_station"], json!(dear));
+}
+
+#[tokio::test]
+async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["reservation.need_short", "reservation.replanned"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let made = app
+        .alice
+        .post(PATH, body(&app, &crew, 10_000, 120))
+        .await
+        .expect(200);
+    let plan = &made.body["charging_plan"];
+    let shown = |plan: &Value| {
+        [
+            "status",
+            "short_by_wh",
+            "limited_by",
+            "energy_wh",
+            "from",
+            "cost",
+        ]
+        .map(|name| plan[name].clone())
+    };
+    let nothing = [
+        json!("short"),
+        json!(10_000),
+        json!("stations"),
+        json!(0),
+        Value::Null,
+        Value::Null,
+    ];
+    assert_eq!(shown(plan), nothing);
+    app.drain().await;
+    app.station(json!({"connectors": connector(11.0), "pricing": [energy_price(40, None)]}))
+        .await;
+    // Now there is a connector: in two hours it charges 22 kWh at most.
+    let path = format!("{PATH}/{}", made.id());
+    let need = json!({"energy_wh": 33_000, "ready_by": made.body["need"]["ready_by"]});
+    let updated = app
+        .alice
+        .post(&path, json!({"need": need}))
+        .await
+        .expect(200)
+        .body;
+    let plan = &updated["charging_plan"];
+    let energy = plan["energy_wh"].as_i64().expect("Wh");
+    assert!((20_000..=22_000).contains(&energy), "{plan}");
+    let from = instant(&plan["from"]);
+    // The first five minutes of the grid, and to the minute until the end.
+    assert!(from.since(app.now()) < kernel::time::minutes(5), "{plan}");
+    assert!(plan["margin_seconds"].as_i64() < Some(60), "{plan}");
+    assert_eq!(
+        [
+            &plan["status"],
+            &plan["short_by_wh"],
+            &plan["limited_by"],
+            &plan["revision"]
+        ],
+        [
+            &json!("short"),
+            &json!(33_000 - energy),
+            &json!("time"),
+            &json!(2)
+        ]
+    );
+    // What fits again is feasible, and says why it was planned again.
+    let need = json!({"energy_wh": 11_000, "ready_by": made.body["need"]["ready_by"]});
+    let updated = app
+        .alice
+        .post(&path, json!({"need": need}))
+        .await
+        .expect(200)
+        .body;
+    let plan = &updated["charging_plan"];
+    assert_eq!(
+        ["status", "cost", "revision", "replanned_because"].map(|name| plan[name].clone()),
+        [json!("feasible"), json!(440), json!(3), json!("update")]
+    );
+    app.drain().await;
+    let events = app.alice.get("/v1/events?limit=100").await.expect(200).body;
+    let of_type = |name: &str| {
+        let events = events["data"].as_array().expect("events").iter();
+        events.filter(|event| event["type"] == name).count()
+    };
+    assert_eq!(of_type("reservation.need_short"), 2);
+    assert_eq!(of_type("reservation.replanned"), 2);
+    // More than the battery holds: 80 % of 60 kWh, of which 90 % arrive.
+    let body = with(body(&app, &crew, 90_000, 24 * 60), json!({"metadata": {}}));
+    let full = app.alice.post(PATH, body).await.expect(200).body["charging_plan"].clone();
+    assert_eq!(
+        (&full["limited_by"], &full["energy_wh"]),
+        (&json!("battery"), &json!(53_334))
+    );
+}
+
+#[tokio::test]
+async fn the_earliest_block_is_chosen_where_the_time_counts() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    night_station(&app).await;
+    app.advance(60 * minutes_until(&app, 20)).await;
+    let need = json!({"energy_wh": 11_000, "ready_by": app.in_minutes(600), "optimize": "time"});
+    let search = with(body(&app, &crew, 1, 60), json!({"need": need}));
+    let found = app
+        .alice
+        .post("/v1/reservations/candidates", search.clone())
+        .await;
+    let found = found.expect(200).body;
+    let plan = &found["charging_plan"];
+    assert!(
+        instant(&plan["from"]).since(app.now()) < kernel::time::minutes(5),
+        "{plan}"
+    );
+    assert_eq!(
+        (&plan["cost"], &plan["cost_if_immediate"]),
+        (&json!(440), &json!(440))
+    );
+    let first = &found["candidates"][0];
+    assert_eq!(
+        (&first["start"], &first["end"]),
+        (&plan["from"], &plan["until"])
+    );
+    assert_eq!(
+        (&first["estimated_energy"], &first["estimated_total_cost"]),
+        (&json!(11_000), &json!(440))
+    );
+    // A cap needs some of the cheap hours: 5 minutes of the hour at 10 cents and the others at 40 are 37.5 cents per kWh.
+    let capped = with(need, json!({"max_price_per_kwh": 39}));
+    let capped = with(search, json!({"need": capped}));
+    let found = app
+        .alice
+        .post("/v1/reservations/candidates", capped)
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(clock(&found["charging_plan"]["from"]), "00:05");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_need_is_named() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let good = body(&app, &crew, 10_000, 120);
+    let need = |change: Value| json!({"need": with(good["need"].clone(), change)});
+    for (change, param) in [
+        (need(json!({"target_level": 80})), "need"),
+        (need(json!({"energy_wh": null})), "need"),
+        (need(json!({"energy_wh": 0})), "need.energy_wh"),
+        (need(json!({"energy_wh": 10_000_001})), "need.energy_wh"),
+        (
+            need(json!({"energy_wh": null, "target_level": 0})),
+            "need.target_level",
+        ),
+        (
+            need(json!({"energy_wh": null, "target_level": 100.5})),
+            "need.target_level",
+        ),
+        (need(json!({"optimize": "carbon"})), "need.optimize"),
+        (need(json!({"optimize": "fun"})), "need.optimize"),
+        (
+            need(json!({"ready_by": app.in_minutes(14)})),
+            "need.ready_by",
+        ),
+        (
+            need(json!({"ready_by": app.in_minutes(91 * 24 * 60)})),
+            "need.ready_by",
+        ),
+        (
+            need(json!({"earliest_start": app.in_minutes(110)})),
+            "need.ready_by",
+        ),
+        (
+            need(json!({"earliest_start": app.in_minutes(120 - 7 * 24 * 60 - 1)})),
+            "need.earliest_start",
+        ),
+        (json!({"ideal_start": app.in_minutes(60)}), "ideal_start"),
+        (json!({"ideal_end": app.in_minutes(60)}), "ideal_end"),
+        (
+            json!({"earliest_start": app.in_minutes(60)}),
+            "earliest_start",
+        ),
+        (json!({"latest_end": app.in_minutes(60)}), "latest_end"),
+        (json!({"need": null}), "ideal_start"),
+    ] {
+        let refused = app
+            .alice
+            .post(PATH, with(good.clone(), change.clone()))
+            .await;
+        let code = Some("reservation_invalid_input");
+        let want = (400, "invalid_request_error", code, Some(param));
+        assert_eq!(refused.error(), want, "{change}");
+    }
+    let search = with(good.clone(), json!({"energy": 1_000}));
+    let refused = app.alice.post("/v1/reservations/candidates", search).await;
+    refused.expect_error(400, Some("reservation_invalid_input"), Some("energy"));
+    assert_eq!(app.alice.get(PATH).await.expect(200).ids().len(), 0);
+    // An update of a need is held against the same rules, and does not mix it with a window.
+    app.station(json!({"connectors": connector(11.0)})).await;
+    let made = app.alice.post(PATH, good.clone()).await.expect(200);
+    let path = format!("{PATH}/{}", made.id());
+    let before = app.alice.get(&path).await.expect(200).body;
+    let refused = app
+        .alice
+        .post(&path, json!({"ideal_start": app.in_minutes(60)}))
+        .await;
+    refused.expect_error(400, Some("reservation_invalid_input"), Some("ideal_start"));
+    let refused = app
+        .alice
+        .post(&path, need(json!({"optimize": "carbon"})))
+        .await;
+    refused.expect_error(
+        400,
+        Some("reservation_invalid_input"),
+        Some("need.optimize"),
+    );
+    assert_eq!(app.alice.get(&path).await.body, before);
+}
