@@ -1,6 +1,7 @@
 //! Checks that what a body names is there, and what follows from it.
 
 use crate::App;
+use kernel::fields::party::TaxPercent;
 use kernel::fields::patch::Change;
 use kernel::money::Currency;
 use kernel::origin::{Origin, Tenant};
@@ -287,6 +288,16 @@ pub async fn currency(
             .object
             .default_currency),
     }
+}
+
+/// What reservation fees include of tax, by the settings of the account.
+pub async fn fee_tax_percent(app: &App, tenant: &Tenant) -> Result<TaxPercent, Error> {
+    if app.settings.reservation_fee == 0 {
+        return Ok(TaxPercent::default());
+    }
+    let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+    let details = account.object.billing_details;
+    Ok(details.reservation_fee_tax_percent.unwrap_or_default())
 }
 
 /// 409 while there is money in the wallet of what is to be removed.

@@ -814,6 +814,7 @@ impl World {
             .await;
         self.check_events(&others).await;
         self.check_invoices(&sessions, &fees, &adjustments, &invoices);
+        self.check_numbers(&invoices);
         let at = |network: &Network, one: &Value| one["charging_station"] == json!(network.station);
         let (theirs, ours): (Vec<&Value>, Vec<&Value>) = sessions
             .iter()
@@ -831,6 +832,85 @@ impl World {
         self.check_totals(&sessions).await;
         for (fault, times) in &self.till.books().faults {
             *played.faults.entry(fault).or_default() += times;
+        }
+    }
+
+    /// The totals of an invoice are those of its lines, by rate and together.
+    fn check_totals_of(&self, invoice: &Value, lines: &[Value]) {
+        let totals = &invoice["totals"];
+        let sum = |of: &mut dyn Iterator<Item = &Value>, name: &str| -> i64 {
+            of.map(|one| amount(one, name)).sum()
+        };
+        let rates = |one: &Value| -> BTreeMap<String, (i64, i64)> {
+            let mut sums = BTreeMap::new();
+            let name = if one["taxes"].is_null() {
+                "by_rate"
+            } else {
+                "taxes"
+            };
+            for tax in one[name].as_array().expect("taxes") {
+                let key = format!(
+                    "{} {} {}",
+                    tax["country"], tax["tax_percent"], tax["category"]
+                );
+                let (net, sum): &mut (i64, i64) = sums.entry(key).or_default();
+                *net += amount(tax, "net");
+                *sum += amount(tax, "tax");
+            }
+            sums
+        };
+        let mut of_lines: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+        for line in lines {
+            let taxes = rates(line);
+            let whole: i64 = taxes.values().map(|(net, tax)| net + tax).sum();
+            assert_eq!(whole, amount(line, "amount"), "{line}");
+            for (key, (net, tax)) in taxes {
+                let sums = of_lines.entry(key).or_default();
+                *sums = (sums.0 + net, sums.1 + tax);
+            }
+        }
+        let seed = self.stage.seed;
+        assert_eq!(rates(totals), of_lines, "seed {seed}: {invoice}");
+        for (name, of) in [("net", "net"), ("tax", "tax"), ("gross", "amount")] {
+            let sum = sum(&mut lines.iter(), of);
+            assert_eq!(
+                amount(totals, name),
+                sum,
+                "seed {seed}: {name} of {invoice}"
+            );
+        }
+        for (name, of) in [("paid", "amount_paid"), ("due", "amount_due")] {
+            let same = amount(invoice, of);
+            assert_eq!(
+                amount(totals, name),
+                same,
+                "seed {seed}: {name} of {invoice}"
+            );
+        }
+    }
+
+    /// Every final document has a number, and the numbers of a year have no gap: rivals, faults and crashes take none.
+    fn check_numbers(&self, documents: &[Value]) {
+        let seed = self.stage.seed;
+        let mut years: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+        for one in documents {
+            let Some(number) = one["number"].as_str() else {
+                assert_eq!(one["status"], "draft", "seed {seed}: {one}");
+                continue;
+            };
+            assert_ne!(one["status"], "draft", "seed {seed}: {one}");
+            let (year, sequence) = number.split_once('-').expect("a sequence");
+            let sequence = sequence.parse().expect("a number");
+            let is_new = years.entry(year).or_default().insert(sequence);
+            assert!(is_new, "seed {seed}: {number} twice");
+        }
+        for (year, numbers) in years {
+            let last = numbers.last().copied();
+            assert_eq!(
+                last,
+                Some(numbers.len() as u64),
+                "seed {seed}: {year} has gaps: {numbers:?}"
+            );
         }
     }
 
@@ -1066,8 +1146,11 @@ impl World {
             let lines = invoice["line_items"].as_array().expect("lines");
             assert_eq!(invoice["line_items_has_more"], false);
             let total: i64 = lines.iter().map(|line| amount(line, "amount")).sum();
+            let totals = &invoice["totals"];
             let whole = amount(invoice, "amount_due") + amount(invoice, "amount_paid");
-            assert_eq!(total, whole, "seed {seed}: {invoice}");
+            let credited = amount(totals, "credited");
+            assert_eq!(total, whole + credited, "seed {seed}: {invoice}");
+            self.check_totals_of(invoice, lines);
             assert!(amount(invoice, "amount_due") >= 0, "seed {seed}: {invoice}");
             for line in lines {
                 if line["type"] == "adjustment" {

@@ -68,6 +68,7 @@ pub async fn handle(
     let terms = Terms {
         currency,
         fee: app.settings.reservation_fee,
+        fee_tax_percent: references::fee_tax_percent(&app, tenant).await?,
     };
     let (driver, vehicle) = (driver.object, vehicle.object);
     let mut reservation = Reservation::new(new, &driver, &vehicle, terms, context.now())?;

@@ -18,19 +18,25 @@ use jiff::ToSpan as _;
 
 use super::keys::{Key, Partition};
 use super::list::{Cursor, Page, PageRequest, page_of_ids};
-use super::row;
+use super::row::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, s, string};
 use kernel::error::{Error, Result};
+use kernel::fields::address::Country;
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::{SignedDuration, Timestamp, millis, seconds};
 use kernel::window::Window;
 use models::adjustment::Adjustment;
-use models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
+use models::charging_station::ChargingStation;
+use models::driver::Driver;
+use models::invoice::{
+    Billable, FeeNames, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES,
+};
 use models::reservation::Reservation;
 use models::stored::Stored;
+use models::vehicle::Vehicle;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
 /// idempotency record are two.
@@ -86,7 +92,8 @@ impl Collected {
 }
 
 impl Store {
-    /// Finds what a new invoice bills: the sessions and fees of its window that no other invoice has claimed.
+    /// Finds what a new invoice bills: the sessions and fees of its window that no other invoice has claimed. Fees are taxed in this
+    /// country.
     ///
     /// # Errors
     /// `Contended` while another invoice of the same sessions is being created; 409 `idempotency_error` when
@@ -96,6 +103,7 @@ impl Store {
         origin: &Origin,
         new: &NewInvoice,
         currency: Currency,
+        country: Option<&Country>,
     ) -> Result<Collected> {
         let window = Window {
             from: new.period_start,
@@ -105,7 +113,7 @@ impl Store {
         let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
-            .filter_map(|row| new.bills_fee(currency, row))
+            .filter_map(|row| new.bills_fee(currency, row, country))
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
@@ -142,6 +150,7 @@ impl Store {
             }
         }
         leave_credits(&mut billed);
+        self.name_fees(&origin.tenant, &fees, &mut billed).await?;
         let (invoice, begun) = match &making {
             Some(making) => (making.invoice.clone(), making.begun),
             None => (Id::new(Kind::Invoice, origin.now), origin.now),
@@ -152,6 +161,52 @@ impl Store {
             begun,
             making,
         })
+    }
+
+    /// Says in the lines of fees what drivers, vehicles and stations are called.
+    async fn name_fees(
+        &self,
+        tenant: &Tenant,
+        fees: &[Stored<Reservation>],
+        billed: &mut [Billable],
+    ) -> Result<()> {
+        let fees: BTreeMap<&Id, &Stored<Reservation>> =
+            fees.iter().map(|row| (&row.object.id, row)).collect();
+        let mut lines: Vec<(&Stored<Reservation>, &mut LineItem)> = billed
+            .iter_mut()
+            .filter_map(|one| Some((*fees.get(&one.what)?, &mut one.line)))
+            .collect();
+        let ids = |of: fn(&LineItem) -> Option<&Id>| -> Vec<Id> {
+            let ids = lines.iter().filter_map(|(_, line)| of(line).cloned());
+            ids.collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let (drivers, vehicles, stations) = (
+            ids(|line| line.driver.as_ref()),
+            ids(|line| line.vehicle.as_ref()),
+            ids(|line| line.charging_station.as_ref()),
+        );
+        let (drivers, vehicles, stations) = futures::try_join!(
+            self.get_all::<Driver>(tenant, &drivers),
+            self.get_all::<Vehicle>(tenant, &vehicles),
+            self.get_all::<ChargingStation>(tenant, &stations),
+        )?;
+        let drivers = by_id(drivers);
+        let vehicles = by_id(vehicles);
+        let stations = by_id(stations);
+        for (reservation, line) in &mut lines {
+            let driver = line.driver.as_ref().and_then(|id| drivers.get(id));
+            let vehicle = line.vehicle.as_ref().and_then(|id| vehicles.get(id));
+            let station = line.charging_station.as_ref();
+            let station = station.and_then(|id| stations.get(id));
+            let names = FeeNames {
+                driver: driver.map(|driver| driver.name.clone().into()),
+                registration_plate: vehicle.map(|one| one.registration_plate.clone().into()),
+                station: station.map(|station| station.name.clone()),
+                zone: station.map(|station| station.timezone.clone()),
+            };
+            line.name_fee(reservation, names);
+        }
+        Ok(())
     }
 
     /// The adjustments of a tenant, which are few.
@@ -519,6 +574,11 @@ impl UnitOfWork<'_> {
         self.push(Write::Put(put), Error::Contended);
         Ok(())
     }
+}
+
+fn by_id<T: Record>(rows: Vec<Stored<T>>) -> BTreeMap<Id, T> {
+    let rows = rows.into_iter().map(|row| row.object);
+    rows.map(|object| (object.id().clone(), object)).collect()
 }
 
 /// Leaves credits for a later invoice that are more than what is due on this one: an invoice is never below zero. The adjustments of a

@@ -17,6 +17,7 @@
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
+//! | last number of the documents of a kind in a year | `<acct>#<mode>#NUMBERS` | `<kind>#<year>` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
@@ -108,6 +109,12 @@ pub enum Key<'a> {
     Making {
         tenant: &'a Tenant,
         invoice: &'a Id,
+    },
+    /// The last number of the documents of a kind that were finalized in a year.
+    DocumentNumber {
+        tenant: &'a Tenant,
+        kind: Kind,
+        year: i16,
     },
     Rate {
         tenant: &'a Tenant,
@@ -249,6 +256,10 @@ impl Key<'_> {
             Self::Making { tenant, invoice } => {
                 (of_tenant(tenant, invoice.as_str()), MAKING.into())
             }
+            Self::DocumentNumber { tenant, kind, year } => (
+                of_tenant(tenant, "NUMBERS"),
+                format!("{}#{year}", kind.name()),
+            ),
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
             Self::DeletedPaymentMethod { tenant, id } => {
                 (of_tenant(tenant, id.as_str()), DELETED.into())

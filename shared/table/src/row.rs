@@ -457,6 +457,19 @@ fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     Ok(value)
 }
 
+/// Leaves out the nulls of a member, and the member if it holds nothing else.
+fn without_absent(object: &mut AttributeValue, name: &str) {
+    let AttributeValue::M(members) = object else {
+        return;
+    };
+    if let Some(AttributeValue::M(member)) = members.get_mut(name) {
+        member.retain(|_, value| !value.is_null());
+        if member.is_empty() {
+            members.remove(name);
+        }
+    }
+}
+
 /// The least that the table can hold besides zero.
 const LEAST: f64 = 1e-130;
 
@@ -505,7 +518,12 @@ macro_rules! records {
 
 records! {
     Driver {}
-    Fleet {    }
+    Fleet {
+        /// Leaves out the billing details that are not given.
+        fn compact(object: &mut AttributeValue) {
+            without_absent(object, "billing_details");
+        }
+    }
 
     ChargeCard {    }
 

@@ -10,6 +10,7 @@ use crate::charging_session::{ChargingSession, SessionStatus};
 use crate::reservation::Reservation;
 use crate::stored::Stored;
 use kernel::error::{Code, Error, Result};
+use kernel::fields::address::Country;
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::text::Description;
 use kernel::id::Id;
@@ -125,8 +126,14 @@ impl NewInvoice {
     }
 
     /// The line of a reservation's fee, if an invoice in this currency bills it: of a reservation that was over within the
-    /// window, and not about to be charged from its own payment method. A fee that was charged is on the invoice as paid.
-    pub fn bills_fee(&self, currency: Currency, stored: &Stored<Reservation>) -> Option<Billable> {
+    /// window, and not about to be charged from its own payment method. A fee that was charged is on the invoice as paid. Fees are taxed
+    /// in the country of the seller.
+    pub fn bills_fee(
+        &self,
+        currency: Currency,
+        stored: &Stored<Reservation>,
+        country: Option<&Country>,
+    ) -> Option<Billable> {
         let (reservation, internal) = (&stored.object, &stored.internal);
         let fee = stored.fee()?;
         let bills = stored.next_action().is_none()
@@ -134,7 +141,7 @@ impl NewInvoice {
             && (self.period_start..self.period_end).contains(&fee.since)
             && (self.fleet.is_none() || self.fleet == internal.fleet);
         bills.then(|| Billable {
-            line: LineItem::of_fee(reservation, &fee),
+            line: LineItem::of_fee(stored, &fee, country),
             what: reservation.id.clone(),
             paid: fee.paid,
             version: stored.version,

@@ -308,12 +308,13 @@ impl Summary {
                 Grouping::Session => Some(reservation.id.clone()),
             });
         let totals = self.row(group, reservation.currency);
-        totals.add_fee(&fee);
+        totals.add_fee(&fee, internal.fee_tax_percent);
         if self.parameters.group_by == Some(Grouping::Session) {
             self.row(Some(reservation.id.clone()), reservation.currency)
                 .single = of_fee(reservation, internal);
         }
-        self.of_currency(reservation.currency).add_fee(&fee);
+        self.of_currency(reservation.currency)
+            .add_fee(&fee, internal.fee_tax_percent);
     }
 
     /// Counts an adjustment, if the report covers it. It is paid when the invoice that bills it is.
