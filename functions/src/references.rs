@@ -51,6 +51,23 @@ pub async fn payment_method(
     Ok(Some(row))
 }
 
+/// What a session or a fee is paid with if the request names nothing: the default payment method of the driver, else of the fleet, else
+/// of the account.
+pub async fn default_method_of_drive(
+    app: &App,
+    tenant: &Tenant,
+    driver: &Driver,
+    fleet: Option<&Fleet>,
+) -> Result<Option<Id>, Error> {
+    let of_driver = driver.preferences.default_payment_method.as_ref();
+    let of_fleet = fleet.and_then(|fleet| fleet.preferences.default_payment_method.as_ref());
+    if let Some(method) = of_driver.or(of_fleet) {
+        return Ok(Some(method.clone()));
+    }
+    let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+    Ok(account.object.preferences.default_payment_method)
+}
+
 /// Checks the default payment method that preferences name.
 pub async fn default_payment_method(
     app: &App,

@@ -36,6 +36,7 @@ use models::invoice::{
 };
 use models::reservation::Reservation;
 use models::stored::Stored;
+use models::transaction::Transaction;
 use models::vehicle::Vehicle;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
@@ -259,6 +260,30 @@ impl Store {
         Ok(found.into_values().collect())
     }
 
+    /// The refunds that were requested within a window.
+    ///
+    /// # Errors
+    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn refunds_within(
+        &self,
+        tenant: &Tenant,
+        window: Window,
+        now: Timestamp,
+    ) -> Result<Vec<Transaction>> {
+        let first = Timestamp::from_unix_millis(FIRST_FEE).max(window.from);
+        let months = first.utc_date().first_of_month().series(1.month());
+        let last = window.until.min(now).utc_date();
+        let mut found = Vec::new();
+        for month in months.take_while(|month| *month <= last) {
+            for item in self.items_in(Partition::Refunds { tenant, month }).await? {
+                let row: Stored<Transaction> = row::from_item(item)?;
+                found.push(row.object);
+            }
+        }
+        found.retain(|one| (window.from..window.until).contains(&one.created));
+        Ok(found)
+    }
+
     /// One page of an invoice's lines, the newest first.
     ///
     /// # Errors
@@ -373,6 +398,14 @@ impl Store {
             Some(row) if counts(row.object.status) => ClaimState::Valid,
             _ => ClaimState::Void,
         })
+    }
+
+    /// Whether an invoice is in the making: it may bill sessions as they were a moment ago.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn is_in_the_making(&self, tenant: &Tenant, invoice: &Id) -> Result<bool> {
+        Ok(self.making(tenant, invoice).await?.is_some())
     }
 
     async fn making(&self, tenant: &Tenant, invoice: &Id) -> Result<Option<Making>> {

@@ -53,6 +53,8 @@ pub struct Billable {
     pub what: Id,
     /// Minor units that were paid already.
     pub paid: i64,
+    /// What of these was refunded.
+    pub refunded: i64,
     /// The version of its row.
     pub version: u64,
     /// The invoice that claimed it.
@@ -100,6 +102,7 @@ impl NewInvoice {
             line: LineItem::of(session, internal, ended),
             what: session.id.clone(),
             paid: session.amount_paid(),
+            refunded: session.amount_refunded(),
             version: stored.version,
             claimed_by: session.invoice.clone(),
         })
@@ -120,6 +123,7 @@ impl NewInvoice {
             line: adjustment.line.clone(),
             what: adjustment.id.clone(),
             paid: 0,
+            refunded: 0,
             version: stored.version,
             claimed_by: stored.internal.invoice.clone(),
         })
@@ -144,6 +148,7 @@ impl NewInvoice {
             line: LineItem::of_fee(stored, &fee, country),
             what: reservation.id.clone(),
             paid: fee.paid,
+            refunded: fee.refunded,
             version: stored.version,
             claimed_by: internal.invoice.clone(),
         })

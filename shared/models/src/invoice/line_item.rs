@@ -176,6 +176,7 @@ impl LineItem {
             since: reservation.object.updated,
             amount: more,
             paid: 0,
+            refunded: 0,
         };
         let line = Self::of_fee(reservation, &fee, None);
         Self {

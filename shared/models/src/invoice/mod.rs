@@ -108,8 +108,11 @@ impl Object for Invoice {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum InvoiceStatus {
     Draft,
     Open,
@@ -197,7 +200,7 @@ impl RequestBody for InvoiceChange {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PayInvoice {
-    /// Default: the account's `preferences.default_payment_method`.
+    /// Default: the `preferences.default_payment_method` of the account, else of the fleet.
     #[serde(default)]
     pub payment_method: Option<Id>,
 }
@@ -206,19 +209,32 @@ impl RequestBody for PayInvoice {
     const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
 }
 
+impl InvoiceStatus {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
 impl InvoiceFilter {
+    /// The status of the listed invoices.
+    pub fn status(self) -> InvoiceStatus {
+        match self {
+            Self::Draft => InvoiceStatus::Draft,
+            Self::Open | Self::Overdue => InvoiceStatus::Open,
+            Self::Paid => InvoiceStatus::Paid,
+            Self::Void => InvoiceStatus::Void,
+            Self::Uncollectible => InvoiceStatus::Uncollectible,
+        }
+    }
+
     /// The conditions that the listed invoices meet.
     pub fn conditions(self, now: Timestamp) -> Vec<Condition<'static>> {
-        match self {
-            Self::Overdue => vec![
-                Condition::equals("status", InvoiceStatus::Open),
-                Condition::Before {
-                    member: "due_date",
-                    at: now,
-                },
-            ],
-            status => vec![Condition::equals("status", status)],
-        }
+        let status = Condition::equals("status", self.status());
+        let overdue = (self == Self::Overdue).then_some(Condition::Before {
+            member: "due_date",
+            at: now,
+        });
+        std::iter::once(status).chain(overdue).collect()
     }
 }
 
@@ -248,7 +264,9 @@ impl Invoice {
         now: Timestamp,
     ) -> Result<Stored<Self>> {
         let paid: i64 = billed.iter().map(|one| one.paid).sum();
+        let refunded = billed.iter().map(|one| one.refunded).sum();
         let totals = InvoiceTotals::of(billed.iter().map(|one| &one.line), paid);
+        let totals = InvoiceTotals { refunded, ..totals };
         let shown = shown_lines(&billed)?;
         let invoice = Self {
             id,
@@ -337,13 +355,20 @@ impl Invoice {
             id: attempt.transaction.clone(),
             object: Kind::Transaction,
             amount: self.amount_due,
+            amount_refunded: 0,
+            charge: None,
             charging_session: None,
             created: attempt.begun,
             currency: self.currency,
             description: self.bill(),
+            destination: None,
             driver: None,
+            failed_reason: None,
             fleet: self.fleet.clone(),
+            invoice: Some(self.id.clone()),
             payment_method: Some(attempt.method.id.clone()),
+            reason: None,
+            reservation: None,
             status,
             kind: TransactionType::Charge,
             vehicle: None,

@@ -144,6 +144,11 @@ impl Stored<Invoice> {
         self.record(EventType::InvoicePaid);
     }
 
+    /// Records that so much of what was paid for its lines was refunded.
+    pub fn count_refund(&mut self, amount: i64) {
+        self.object.totals.refunded += amount;
+    }
+
     /// Voids the invoice, so that its sessions can be billed by another.
     ///
     /// # Errors

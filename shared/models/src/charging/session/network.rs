@@ -322,6 +322,7 @@ impl Stored<ChargingSession> {
                 lines,
                 source,
                 paid: cost.paid,
+                refunded: cost.refunded,
             };
         }
     }

@@ -27,6 +27,7 @@ pub(super) struct Totals {
     pub(super) tax: i64,
     pub(super) paid: i64,
     pub(super) due: i64,
+    pub(super) refunded: i64,
     pub(super) first: Option<Timestamp>,
     pub(super) last: Option<Timestamp>,
     pub(super) vehicles: BTreeSet<Id>,
