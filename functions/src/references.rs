@@ -1,6 +1,7 @@
 //! Checks that what a body names is there, and what follows from it.
 
 use crate::App;
+use kernel::fields::party::TaxPercent;
 use kernel::fields::patch::Change;
 use kernel::money::Currency;
 use kernel::origin::{Origin, Tenant};
@@ -48,6 +49,23 @@ pub async fn payment_method(
         .check_payer(payer)
         .map_err(|error| error.at(param))?;
     Ok(Some(row))
+}
+
+/// What a session or a fee is paid with if the request names nothing: the default payment method of the driver, else of the fleet, else
+/// of the account.
+pub async fn default_method_of_drive(
+    app: &App,
+    tenant: &Tenant,
+    driver: &Driver,
+    fleet: Option<&Fleet>,
+) -> Result<Option<Id>, Error> {
+    let of_driver = driver.preferences.default_payment_method.as_ref();
+    let of_fleet = fleet.and_then(|fleet| fleet.preferences.default_payment_method.as_ref());
+    if let Some(method) = of_driver.or(of_fleet) {
+        return Ok(Some(method.clone()));
+    }
+    let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+    Ok(account.object.preferences.default_payment_method)
 }
 
 /// Checks the default payment method that preferences name.
@@ -287,6 +305,16 @@ pub async fn currency(
             .object
             .default_currency),
     }
+}
+
+/// What reservation fees include of tax, by the settings of the account.
+pub async fn fee_tax_percent(app: &App, tenant: &Tenant) -> Result<TaxPercent, Error> {
+    if app.settings.reservation_fee == 0 {
+        return Ok(TaxPercent::default());
+    }
+    let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+    let details = account.object.billing_details;
+    Ok(details.reservation_fee_tax_percent.unwrap_or_default())
 }
 
 /// 409 while there is money in the wallet of what is to be removed.

@@ -5,6 +5,7 @@
 //! searched for by the key in its metadata before a new one is made. What is no clear answer — no connection, a time-out, a 409, 429 or 5xx — is an error and
 //! not a refusal: whether money moved is unknown until the same charge is asked for again.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -60,6 +61,26 @@ struct Given {
     status: String,
     #[serde(default)]
     failure_reason: Option<String>,
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+}
+
+impl Given {
+    fn outcome(self) -> PaymentOutcome {
+        match self.status.as_str() {
+            "failed" | "canceled" => PaymentOutcome::Declined(
+                self.failure_reason
+                    .unwrap_or_else(|| "refund_failed".to_owned()),
+            ),
+            // A pending refund has left our balance already.
+            _ => PaymentOutcome::Succeeded,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Refunds {
+    data: Vec<Given>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -330,26 +351,65 @@ impl Stripe {
                 None => return Err(Error::unavailable("Stripe does not find the charge yet")),
             },
         };
+        if refund.is_partial {
+            return self.refund_part(&intent, refund).await;
+        }
         let body = [("payment_intent", intent.as_str())];
         match self
             .post::<Given>("/v1/refunds", &refund.key, &body)
             .await?
         {
-            ProviderAnswer::Done(given) => Ok(match given.status.as_str() {
-                "failed" | "canceled" => PaymentOutcome::Declined(
-                    given
-                        .failure_reason
-                        .unwrap_or_else(|| "refund_failed".to_owned()),
-                ),
-                // A pending refund has left our balance already.
-                _ => PaymentOutcome::Succeeded,
-            }),
-            // Each charge is refunded once and whole, so that was ours.
+            ProviderAnswer::Done(given) => Ok(given.outcome()),
+            // A whole charge is refunded once, so that was ours.
             ProviderAnswer::Refused(_, fault) if fault.is("charge_already_refunded") => {
                 Ok(PaymentOutcome::Succeeded)
             }
             ProviderAnswer::Refused(status, fault) => refused(status, fault),
         }
+    }
+
+    /// Refunds a part of a charge. A refund whose key may be forgotten is searched for first, by the key in its metadata.
+    async fn refund_part(&self, intent: &str, refund: &Refund) -> Result<PaymentOutcome> {
+        let Some(amount) = minor_units(refund.amount) else {
+            return Ok(PaymentOutcome::Declined("amount_too_small".to_owned()));
+        };
+        if refund.key_expired
+            && let Some(given) = self.find_refund(intent, &refund.key).await?
+        {
+            return Ok(given.outcome());
+        }
+        let amount = amount.to_string();
+        let body = [
+            ("payment_intent", intent),
+            ("amount", amount.as_str()),
+            ("metadata[refund_key]", refund.key.as_str()),
+        ];
+        let posted = self.post::<Given>("/v1/refunds", &refund.key, &body);
+        match posted.await? {
+            ProviderAnswer::Done(given) => Ok(given.outcome()),
+            // Stripe repeats such an answer under the same key. What it did shows where its refunds are.
+            ProviderAnswer::Refused(status, fault) if status.is_server_error() => {
+                match self.find_refund(intent, &refund.key).await? {
+                    Some(given) => Ok(given.outcome()),
+                    None => Err(unclear(status, fault)),
+                }
+            }
+            ProviderAnswer::Refused(status, fault) => refused(status, fault),
+        }
+    }
+
+    /// The refund of a PaymentIntent that was made under our key. Each has a hundred at most, unless nearly all of them are of cents.
+    async fn find_refund(&self, intent: &str, key: &str) -> Result<Option<Given>> {
+        let query = [("payment_intent", intent), ("limit", "100")];
+        let page = self.get::<Refunds>("/v1/refunds", &query).await?;
+        let found = page.map(|page| page.data).unwrap_or_default();
+        let is_ours = |given: &Given| {
+            given
+                .metadata
+                .get("refund_key")
+                .is_some_and(|one| one == key)
+        };
+        Ok(found.into_iter().find(is_ours))
     }
 
     async fn show(&self, token: &str) -> Result<Option<ProviderMethod>> {

@@ -13,7 +13,9 @@ async fn a_new_account_has_every_field_of_the_specification() {
     let app = TestApp::start().await;
     let made = app.alice.post("/v1/accounts", child()).await.expect(200);
     let now = &made.body["created"];
-    let want = json!({"id": made.id(), "object": "account", "billing_details": {"billing_address": null},
+    let want = json!({"id": made.id(), "object": "account", "billing_details": {"bic": null, "billing_address": null,
+        "electronic_address": null, "iban": null, "invoice_prefix": null, "legal_name": null, "payment_terms_days": null,
+        "reservation_fee_tax_percent": null, "timezone": null, "vat_id": null},
         "business_type": null, "contact": {"email": "ops@child.example", "name": "Child", "phone": null}, "created": now,
         "default_currency": "eur", "description": null, "email": "ops@child.example", "metadata": {},
         "metric_system": "metric", "name": "Child", "plan": "professional",

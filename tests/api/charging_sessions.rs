@@ -64,7 +64,7 @@ async fn a_new_session_has_every_field_of_the_specification() {
     let started = kernel::Timestamp::parse(now.as_str().expect("a time")).expect("a time");
     let day = started.plus(DAY);
     let want = json!({
-        "id": session["id"], "object": "charging_session", "amount_due": 0, "amount_paid": 0,
+        "id": session["id"], "object": "charging_session", "amount_due": 0, "amount_paid": 0, "amount_refunded": 0,
         "charging_ended": null, "charging_station": station, "connector": "1", "cost_breakdown": [], "country": "GB",
         "created": now, "currency": "gbp", "driver": crew.driver, "ends_by": day, "ends_by_reason": "maximum_duration",
         "cost_source": "tariff", "energy_consumed": 0, "failed_reason": null, "fleet": crew.fleet, "invoice": null, "net": 0, "payment_method": null, "policy_warnings": [],
@@ -1027,7 +1027,8 @@ async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
         let event = &events.last().expect("an event").event;
         let object = &event["data"]["object"];
         assert_eq!(event["type"], event_type);
-        let want = json!({"id": object["id"], "object": "transaction", "amount": 495, "charging_session": session["id"],
+        let want = json!({"id": object["id"], "object": "transaction", "amount": 495, "amount_refunded": 0, "charge": null, "destination": null,
+            "failed_reason": null, "invoice": null, "reason": null, "reservation": null, "charging_session": session["id"],
             "created": object["created"], "currency": "gbp", "description": object["description"],
             "driver": crew.driver, "fleet": crew.fleet, "payment_method": card, "status": status, "type": "charge",
             "vehicle": crew.vehicle});

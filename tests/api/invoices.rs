@@ -64,14 +64,18 @@ async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specificatio
         .await
         .expect(200)
         .body;
+    let tax =
+        json!({"category": "S", "country": "GB", "net": 1000, "tax": 190, "tax_percent": "19"});
     // Nobody wrote down what the parties of this session were called.
     let line = json!({"id": id, "amount": 1190, "charging_session": session, "charging_station": shown["charging_station"],
         "connector": "1", "description": ended, "driver": crew.driver, "driver_name": null, "duration_seconds": 7140,
         "ended": shown["session_ended"], "energy_wh": 30_000, "free": false, "net": 1000, "price_check": null, "price_per_kwh": null,
         "quantity": 1, "registration_plate": null, "reservation": null, "started": shown["session_started"],
-        "station_name": null, "tax": 190, "type": "energy_session", "unit_amount": 1190, "vehicle": crew.vehicle});
+        "station_name": null, "tax": 190, "taxes": [tax], "type": "energy_session", "unit_amount": 1190, "vehicle": crew.vehicle});
     assert_eq!(shown["invoice"], made.id());
     let want = json!({"id": made.id(), "object": "invoice", "amount_due": 1190, "amount_paid": null,
+        "buyer": null, "finalized_at": null, "number": null, "seller": null,
+        "totals": {"net": 1000, "tax": 190, "gross": 1190, "paid": 0, "credited": 0, "refunded": 0, "due": 1190, "by_rate": [tax]},
         "created": made.body["created"], "currency": "usd", "description": "Memo", "due_date": due, "fleet": crew.fleet,
         "line_items": [line], "line_items_has_more": false, "metadata": {"k": "v"}, "paid_at": null, "payment_method": null,
         "period_end": body["period_end"], "period_start": body["period_start"], "status": "draft"});
@@ -125,12 +129,29 @@ async fn a_fee_that_is_still_due_is_a_line_of_one_invoice_and_paid_with_it() {
     };
     let fee = async |id: &str| {
         let one = shown(id).await;
+        let station = format!(
+            "/v1/charging_stations/{}",
+            one["charging_station"].as_str().expect("a station")
+        );
+        let station = app.alice.get(&station).await.expect(200).body["name"].clone();
+        let moment = |name: &str| one[name].as_str().expect("a time").to_owned();
+        let (from, until) = (moment("reserved_start"), moment("reserved_end"));
+        let description = format!(
+            "AB12 CDE, Ada Byron: Reservation, not used at {}, connector {}, {} {} to {} (Europe/London)",
+            station.as_str().expect("a name"),
+            one["connector"].as_str().expect("a connector"),
+            &from[..10],
+            &from[11..16],
+            &until[11..16]
+        );
+        let tax =
+            json!({"category": "Z", "country": null, "net": 300, "tax": 0, "tax_percent": "0"});
         json!({"id": id.replace("res_", "li_"), "amount": 300, "charging_session": null,
             "charging_station": one["charging_station"], "connector": one["connector"],
-            "description": format!("Fee of reservation {id}"), "driver": one["driver"], "driver_name": null,
+            "description": description, "driver": one["driver"], "driver_name": "Ada Byron",
             "duration_seconds": 3600, "ended": one["reserved_end"], "energy_wh": 0, "free": false, "net": 300,
-            "price_check": null, "price_per_kwh": null, "quantity": 1, "registration_plate": null, "reservation": id,
-            "started": one["reserved_start"], "station_name": null, "tax": 0, "type": "reservation_fee",
+            "price_check": null, "price_per_kwh": null, "quantity": 1, "registration_plate": "AB12 CDE", "reservation": id,
+            "started": one["reserved_start"], "station_name": station, "tax": 0, "taxes": [tax], "type": "reservation_fee",
             "unit_amount": 300, "vehicle": one["vehicle"]})
     };
     let lines = made.body["line_items"].as_array().expect("lines").clone();
@@ -779,7 +800,7 @@ async fn interrupted<'a>(app: &'a TestApp, origin: &'a Origin, body: &Value) -> 
     let store = &app.app().store;
     let new = serde_json::from_value(body.clone()).expect("a body");
     let collected = store
-        .collect(origin, &new, Currency::USD)
+        .collect(origin, &new, Currency::USD, None)
         .await
         .expect("sessions");
     let mut rest = store.begin(origin);
@@ -826,7 +847,7 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
             ..first
         },
     );
-    let in_flight = store.collect(&another, &new, Currency::USD).await;
+    let in_flight = store.collect(&another, &new, Currency::USD, None).await;
     assert_eq!(
         in_flight.expect_err("in flight").class(),
         kernel::error::ErrorClass::Conflict
@@ -837,7 +858,7 @@ async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
         ..another
     };
     let collected = store
-        .collect(&later, &new, Currency::USD)
+        .collect(&later, &new, Currency::USD, None)
         .await
         .expect("sessions");
     assert_eq!((collected.begun, collected.billed.len()), (before, 120));

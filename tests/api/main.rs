@@ -2,6 +2,7 @@
 
 mod accounts;
 mod api_keys;
+mod books;
 mod capacity;
 mod charge_cards;
 mod charging_sessions;

@@ -283,6 +283,8 @@ async fn a_refund_finds_the_charge_by_its_key() {
         charge: "key-1".into(),
         reference: None,
         amount: Money::new(1190, Currency::USD),
+        is_partial: false,
+        key_expired: false,
     };
     let fake = Fake::start(&[found.clone(), (200, json!({"status": "succeeded"}))]).await;
     let outcome = fake.stripe.refund(&refund).await;
@@ -381,10 +383,52 @@ async fn a_refund_with_the_id_of_its_charge_does_not_search() {
         charge: "key-1".into(),
         reference: Some("pi_4".into()),
         amount: Money::new(1190, Currency::USD),
+        is_partial: false,
+        key_expired: false,
     };
     let outcome = fake.stripe.refund(&refund).await;
     assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
     assert_eq!(fake.asked(), ["POST /v1/refunds payment_intent=pi_4"]);
+}
+
+#[tokio::test]
+async fn a_part_of_a_charge_is_refunded_once_however_late_it_is_repeated() {
+    let part = Refund {
+        key: "key-2".into(),
+        charge: "key-1".into(),
+        reference: Some("pi_4".into()),
+        amount: Money::new(397, Currency::USD),
+        is_partial: true,
+        key_expired: false,
+    };
+    let sent = "POST /v1/refunds payment_intent=pi_4&amount=397&metadata%5Brefund_key%5D=key-2";
+    let fake = Fake::start(&[(200, json!({"status": "succeeded"}))]).await;
+    let outcome = fake.stripe.refund(&part).await;
+    assert_eq!(outcome.expect("an outcome"), PaymentOutcome::Succeeded);
+    assert_eq!(fake.asked(), [sent]);
+    assert_eq!(fake.keys(), ["key-2"]);
+    // Stripe may have forgotten the key: the refund is searched for by its metadata.
+    let late = Refund {
+        key_expired: true,
+        ..part.clone()
+    };
+    let refunds = |key: &str| json!({"data": [{"status": "failed", "failure_reason": "lost", "metadata": {"refund_key": key}}]});
+    let fake = Fake::start(&[(200, refunds("key-2"))]).await;
+    let outcome = fake.stripe.refund(&late).await.expect("an outcome");
+    assert_eq!(outcome, PaymentOutcome::Declined("lost".into()));
+    assert_eq!(fake.asked().len(), 1);
+    let fake = Fake::start(&[(200, refunds("key-3")), (200, json!({"status": "pending"}))]).await;
+    let outcome = fake.stripe.refund(&late).await.expect("an outcome");
+    assert_eq!(outcome, PaymentOutcome::Succeeded);
+    assert_eq!(fake.asked()[1], sent);
+    // Other parts may have been refunded before, so this was not ours.
+    let before = fault(400, json!({"code": "charge_already_refunded"}));
+    let fake = Fake::start(&[before]).await;
+    let outcome = fake.stripe.refund(&part).await.expect("an outcome");
+    assert_eq!(
+        outcome,
+        PaymentOutcome::Declined("charge_already_refunded".into())
+    );
 }
 
 #[tokio::test]

@@ -156,6 +156,7 @@ impl Round {
             let terms = Terms {
                 currency: Currency::USD,
                 fee: 100,
+                fee_tax_percent: Default::default(),
             };
             let new = new.expect("a body");
             let made = Reservation::new(new, &driver, vehicle, terms, now);

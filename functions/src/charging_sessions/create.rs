@@ -49,6 +49,7 @@ pub async fn handle(
         .check_policies(&app, tenant, new.session_limit, now)
         .await?;
     let (parties, entries) = (start.parties(), start.calendar_entries());
+    let new = start.with_default_method(new);
     let mut session = ChargingSession::start(new, &parties, &entries, now)?;
     let response = context.respond(&Allowed {
         object: session.object.clone(),

@@ -41,6 +41,8 @@ pub struct SessionStart {
     vehicle: Vehicle,
     fleet: Fleet,
     payment_method: Option<PaymentMethod>,
+    /// What the session is paid with if the request names no payment method.
+    default_method: Option<Id>,
     telemetry: Option<VehicleTelemetry>,
     currency: Currency,
     of_evse: Vec<Entry>,
@@ -81,6 +83,13 @@ impl SessionStart {
             calendars(app, tenant, [&evse_time, &vehicle_time], now),
         )?;
         let (fleet, of_vehicle) = (fleet.object, calendars.entries(&vehicle_time));
+        let default_method = match new.payment_method {
+            Some(_) => None,
+            None => {
+                let (driver, fleet) = (&driver.object, Some(&fleet));
+                references::default_method_of_drive(app, tenant, driver, fleet).await?
+            }
+        };
         Ok(Self {
             reservation: reservation(app, tenant, &station.id, expected(&of_vehicle, now)).await?,
             currency: references::currency(app, tenant, &driver, Some(&fleet)).await?,
@@ -89,6 +98,7 @@ impl SessionStart {
             driver: driver.object,
             telemetry: telemetry.map(|row| row.object),
             payment_method,
+            default_method,
             station,
             location,
             connector,
@@ -129,6 +139,15 @@ impl SessionStart {
             zone: &Fleet::zone(fleet),
         };
         policies::check(&rules, &plan)
+    }
+
+    /// The request with the payment method that holds if it names none.
+    pub fn with_default_method(&self, new: NewChargingSession) -> NewChargingSession {
+        let method = new.payment_method.or_else(|| self.default_method.clone());
+        NewChargingSession {
+            payment_method: method,
+            ..new
+        }
     }
 
     pub fn parties(&self) -> Parties<'_> {

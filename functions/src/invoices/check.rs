@@ -12,6 +12,7 @@ use kernel::{Error, Id, Kind};
 use models::stored::Stored;
 use table::access::Rows;
 
+use super::finalize::{self, BACKOFF, TRIES};
 use super::{pay_off, payment};
 use crate::function::Function;
 use crate::job::Job;
@@ -30,6 +31,7 @@ impl Job for CheckInvoice {
         Deployment::in_background()
             .writing(&[
                 Rows::Of(Kind::Invoice),
+                Rows::DocumentNumbers,
                 Rows::Of(Kind::ChargingSession),
                 Rows::Of(Kind::Reservation),
                 Rows::Of(Kind::Transaction),
@@ -58,14 +60,28 @@ impl Job for CheckInvoice {
             Some(Concern::UnpaidSessions) => pay_off::handle(app, &origin, row).await,
             Some(Concern::LostPayment) => payment::settle_alone(app, &origin, row).await.map(drop),
             Some(Concern::Final) => {
-                row.finalize(origin.now)?;
-                save(app, &origin, &mut row).await
+                let finalize = || finalize_due(app, &origin, id);
+                BACKOFF.after_collisions(TRIES, finalize).await
             }
             Some(Concern::Overdue) => {
                 row.mark_overdue();
                 save(app, &origin, &mut row).await
             }
         }
+    }
+}
+
+/// Finalizes a draft whose time has come, as it is now.
+async fn finalize_due(app: &App, origin: &Origin, id: &Id) -> Result<(), Error> {
+    let found = app.store.find::<Invoice>(&origin.tenant, id).await?;
+    match found {
+        Some(mut row) if row.concern(origin.now) == Some(Concern::Final) => {
+            let mut tx = app.store.begin(origin);
+            finalize::issue(app, &mut tx, &mut row).await?;
+            tx.save(&mut row)?;
+            tx.commit_without_response().await
+        }
+        _ => Ok(()),
     }
 }
 

@@ -39,29 +39,36 @@ pub async fn handle(
     if let Some(first) = payments::answered(&app, origin).await? {
         return Ok(first.into());
     }
-    let currency = currency(&app, context.tenant(), &new).await?;
-    let collected = app.store.collect(origin, &new, currency).await?;
+    let account = app
+        .store
+        .get::<Account>(context.tenant(), &context.tenant().account);
+    let account = account.await?.object;
+    let currency = currency(&app, context.tenant(), &new, &account).await?;
+    let country = account.country();
+    let collected = app.store.collect(origin, &new, currency, country).await?;
     let mut tx = app.store.begin(origin);
     tx.claim_billed(&collected).await?;
     let (id, begun) = (collected.invoice, collected.begun);
-    let mut invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
+    let term = account.billing_details.payment_term();
+    let mut invoice = Invoice::new(new, id, currency, collected.billed, term, begun)?;
     let response = context.respond(&invoice.object)?;
     tx.create(&mut invoice)?;
     tx.commit(response).await
 }
 
 /// The currency of the invoice: the body's, else the fleet's, else the account's.
-async fn currency(app: &App, tenant: &Tenant, new: &NewInvoice) -> Result<Currency, Error> {
+async fn currency(
+    app: &App,
+    tenant: &Tenant,
+    new: &NewInvoice,
+    account: &Account,
+) -> Result<Currency, Error> {
     let fleet = match &new.fleet {
         Some(fleet) => Some(app.store.get::<Fleet>(tenant, fleet).await?.object),
         None => None,
     };
-    match (new.currency, fleet) {
-        (Some(currency), _) => Ok(currency),
-        (None, Some(fleet)) => Ok(fleet.preferences.default_currency),
-        (None, None) => {
-            let account = app.store.get::<Account>(tenant, &tenant.account).await?;
-            Ok(account.object.default_currency)
-        }
-    }
+    let of_owner = fleet.map_or(account.default_currency, |fleet| {
+        fleet.preferences.default_currency
+    });
+    Ok(new.currency.unwrap_or(of_owner))
 }

@@ -1,11 +1,19 @@
-//! `POST /v1/invoices/{id}/finalize`: finalizes a draft: its lines are final, and it can be paid.
+//! `POST /v1/invoices/{id}/finalize`: finalizes a draft: it gets its number, its lines are final, and it can be paid.
+
+use std::time::Duration;
 
 use crate::App;
 use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::backoff::Backoff;
+use kernel::{Code, Error, Id, Kind};
+use kernel::{Reply, Response};
+use models::account::Account;
 use models::api_key::Resource;
-use models::invoice::Invoice;
+use models::fleet::Fleet;
+use models::invoice::{Buyer, Invoice, Issue, Seller};
+use models::stored::Stored;
+use table::UnitOfWork;
+use table::access::Rows;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
 
@@ -14,7 +22,16 @@ pub const ROUTE: Route = Route::post(
     "/v1/invoices/{id}/finalize",
     Resource::Invoices,
 )
-.refusing(&[Code::InvoiceFinalizeInvalidState]);
+.patient(Duration::from_secs(25))
+.timeout(29)
+.refusing(&[Code::InvoiceFinalizeInvalidState])
+.writing(&[Rows::DocumentNumbers]);
+
+/// How often a finalization is tried that loses its number to another, and the pauses in between. Of rivals one goes through at a time, so
+/// this is as many as may be under way at once; the patience of the route ends them before.
+pub(super) const TRIES: u32 = 200;
+pub(super) const BACKOFF: Backoff =
+    Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));
 
 pub async fn handle(
     context: RequestContext,
@@ -22,10 +39,48 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Invoice>, Error> {
-    let mut row = app.store.load::<Invoice>(context.tenant(), &id).await?;
-    row.finalize(context.now())?;
-    let response = context.respond(&row.object)?;
+    let run = || finalize(&app, &context, &id);
+    let finalized = BACKOFF.after_collisions(TRIES, run).await;
+    finalized.map(Reply::from)
+}
+
+async fn finalize(app: &App, context: &RequestContext, id: &Id) -> Result<Response, Error> {
+    let mut row = app.store.load::<Invoice>(context.tenant(), id).await?;
     let mut tx = app.store.begin(&context.origin);
+    issue(app, &mut tx, &mut row).await?;
+    let response = context.respond(&row.object)?;
     tx.save(&mut row)?;
-    tx.commit(response).await
+    tx.commit(response.into()).await
+}
+
+/// Finalizes a draft with the next number of its year, and with copies of its parties. The commit fails with `Contended` if another
+/// invoice was given the number.
+///
+/// # Errors
+/// `invoice_finalize_invalid_state` unless it is a draft; `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn issue(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    row: &mut Stored<Invoice>,
+) -> Result<(), Error> {
+    row.object.check_finalizable()?;
+    let (tenant, now) = (&tx.origin().tenant, tx.origin().now);
+    let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+    let account = account.object;
+    let buyer = match &row.object.fleet {
+        Some(id) => {
+            let fleet = app.store.find::<Fleet>(tenant, id).await?;
+            fleet.map(|fleet| Buyer::of_fleet(&fleet.object))
+        }
+        None => Some(Buyer::of_account(&account)),
+    };
+    let details = &account.billing_details;
+    let year = details.year(now);
+    let sequence = tx.next_number(Kind::Invoice, year).await?;
+    let issue = Issue {
+        number: details.number(year, sequence),
+        seller: Seller::of(&account),
+        buyer,
+    };
+    row.finalize(issue, now)
 }

@@ -1,5 +1,5 @@
-//! `GET /v1/invoices`: lists the invoices, newest first. Filters: `fleet`, `status`; `status=overdue` shows those that are open and
-//! past their due date.
+//! `GET /v1/invoices`: lists the invoices, newest first. Filters: `fleet`, `status`, `number`, and `created[…]` and `finalized[…]` with
+//! `gt`, `gte`, `lt` and `lte`; `status=overdue` shows those that are open and past their due date.
 
 use crate::App;
 use axum::extract::State;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{Created, Finalized, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-invoices", "/v1/invoices", Resource::Invoices);
 
@@ -22,23 +22,46 @@ pub const ROUTE: Route = Route::get("list-invoices", "/v1/invoices", Resource::I
 pub struct Filters {
     fleet: Option<Id>,
     status: Option<InvoiceFilter>,
+    number: Option<String>,
 }
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
+    Query(finalized): Query<Finalized>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Invoice>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Invoice);
-    let page_request = query.page_request(tenant, kind)?;
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let status = filters.status;
     let mut filter = status.map_or_else(Vec::new, |status| status.conditions(context.now()));
     if let Some(fleet) = &filters.fleet {
         app.store.get::<Fleet>(tenant, fleet).await?;
         filter.push(Condition::equals("fleet", fleet));
     }
-    let partition = Partition::Kind { tenant, kind };
+    filter.extend(finalized.conditions());
+    filter.extend(Condition::given("number", filters.number.as_ref()));
+    // The list with the fewest others.
+    let partition = match (&filters.number, &filters.fleet, status) {
+        (Some(number), ..) => Partition::Number {
+            tenant,
+            kind,
+            number,
+        },
+        (None, Some(fleet), _) => Partition::Fleet {
+            tenant,
+            fleet,
+            kind,
+        },
+        (None, None, Some(status)) => Partition::Status {
+            tenant,
+            kind,
+            status: status.status().as_str(),
+        },
+        (None, None, None) => Partition::Kind { tenant, kind },
+    };
     let found = app
         .store
         .list_objects::<Invoice>(partition, &page_request, filter)

@@ -6,6 +6,7 @@ use kernel::{Code, Error, Id, Kind};
 use kernel::{Reply, Response};
 use models::account::Account;
 use models::api_key::{Resource, Scope};
+use models::fleet::Fleet;
 use models::invoice::{Invoice, PayInvoice};
 use models::payment_method::PaymentMethod;
 use models::stored::Stored;
@@ -93,10 +94,18 @@ async fn default_method(
 ) -> Result<Stored<PaymentMethod>, Error> {
     let account = &context.tenant().account;
     let account = app.store.get::<Account>(context.tenant(), account).await?;
-    match &account.object.preferences.default_payment_method {
+    let of_account = account.object.preferences.default_payment_method;
+    let default = match (of_account, &invoice.fleet) {
+        (None, Some(fleet)) => {
+            let fleet = app.store.find::<Fleet>(context.tenant(), fleet).await?;
+            fleet.and_then(|fleet| fleet.object.preferences.default_payment_method)
+        }
+        (of_account, _) => of_account,
+    };
+    match &default {
         Some(id) => method(app, context, invoice, id).await,
         None => {
-            let message = "is required: the account has no preferences.default_payment_method";
+            let message = "is required: neither the account nor the fleet has a preferences.default_payment_method";
             Err(Error::invalid(Kind::PaymentMethod.name(), message)
                 .coded(Some(Code::InvoiceValidationError)))
         }

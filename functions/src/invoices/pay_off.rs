@@ -37,7 +37,11 @@ pub async fn handle(app: &App, origin: &Origin, mut row: Stored<Invoice>) -> Res
             row.object.invoice.as_ref() == invoice && row.object.mark_paid(now)
         };
         save_paid(app, &mut tx, &sessions, pay).await?;
-        let reservations = of(|line| line.reservation.clone());
+        let reservations = of(|line| match line.kind {
+            // The reservation that a session fulfilled may have its fee on another invoice.
+            LineType::EnergySession => None,
+            _ => line.reservation.clone(),
+        });
         let pay = |row: &mut Stored<Reservation>| {
             row.internal.invoice.as_ref() == invoice && row.mark_fee_paid(now)
         };

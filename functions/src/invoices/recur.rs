@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kernel::money::Currency;
 use kernel::origin::Origin;
 use kernel::window::Window;
+use models::account::Account;
 use models::fleet::Fleet;
 use models::invoice::{Invoice, NewInvoice};
 
@@ -45,7 +46,7 @@ pub async fn draft_all(
             return Ok(false);
         }
         let new = body(fleet, period, currency);
-        let billed = new.bills_fee(currency, &row);
+        let billed = new.bills_fee(currency, &row, None);
         if billed.is_some() {
             currencies.insert(currency.as_str(), currency);
         }
@@ -73,8 +74,10 @@ pub async fn draft_all(
             currencies.insert(currency.as_str(), currency);
         }
     }
+    let account = &origin.tenant.account;
+    let account = app.store.get::<Account>(&origin.tenant, account).await?;
     for currency in currencies.into_values() {
-        draft(app, origin, fleet, period, currency).await?;
+        draft(app, origin, fleet, period, currency, &account.object).await?;
     }
     Ok(true)
 }
@@ -86,6 +89,7 @@ async fn draft(
     fleet: &Fleet,
     period: Window,
     currency: Currency,
+    account: &Account,
 ) -> Result<(), Error> {
     let seed = format!("{} {} {currency}", fleet.id, period.from);
     let id = Id::derived(Kind::Invoice, period.until, &seed);
@@ -98,14 +102,19 @@ async fn draft(
         return Ok(());
     }
     let new = body(fleet, period, currency);
-    let collected = app.store.collect(origin, &new, currency).await?.under(id);
+    let collected = app
+        .store
+        .collect(origin, &new, currency, account.country())
+        .await?;
+    let collected = collected.under(id);
     if collected.billed.is_empty() {
         return Ok(());
     }
     let mut tx = app.store.begin(origin);
     tx.claim_billed(&collected).await?;
     let (id, begun) = (collected.invoice, collected.begun);
-    let mut invoice = Invoice::new(new, id, currency, collected.billed, begun)?;
+    let term = account.billing_details.payment_term();
+    let mut invoice = Invoice::new(new, id, currency, collected.billed, term, begun)?;
     invoice.finalize_later(begun.plus(DRAFT));
     tx.create(&mut invoice)?;
     tx.commit_without_response().await

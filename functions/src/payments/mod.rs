@@ -20,7 +20,8 @@
 //!    provider is asked for the refund, so that it cannot be credited any more; it ends `failed`.
 //!
 //! A refund that a client asks for is a transaction of its own. It names the charge by its key and the provider's id, so it
-//! needs no payment method. If the provider declines it, it ends `failed`, and the charge can be refunded again.
+//! needs no payment method. It returns the charge or a part of it, to where it came from or to a wallet; what the refunds of a charge that
+//! are pending or succeeded return is never more than the charge. If the provider declines it, it ends `failed`, and can be requested again.
 //!
 //! # Invariants
 //!
@@ -169,7 +170,7 @@ pub fn record(transaction: Transaction, payment: &Payment) -> Stored<Transaction
     Stored::with_internal(transaction, internal).recording(event)
 }
 
-/// Refunds a charge to where it came from. To a wallet the money goes with `changes`, as in [`take`].
+/// Refunds a charge, or a part of it, to where the refund says. To a wallet the money goes with `changes`, as in [`take`].
 ///
 /// # Errors
 /// `Unavailable` if the provider cannot be reached or none is configured for live mode.
@@ -187,6 +188,8 @@ pub async fn refund(
                 charge: Charge::key(tenant, key),
                 reference: reference.clone(),
                 amount,
+                is_partial: refund.internal.is_partial,
+                key_expired: key_expired(refund.object.created, tx.origin()),
             };
             app.payments.of(tenant.mode)?.refund(&refund).await
         }

@@ -274,6 +274,8 @@ impl Ending<'_> {
             charge: Charge::key(tenant, id.as_str()),
             reference,
             amount: row.object.money(),
+            is_partial: false,
+            key_expired: false,
         };
         match self.app.payments.of(tenant.mode)?.refund(&refund).await? {
             PaymentOutcome::Succeeded => {

@@ -103,6 +103,11 @@ async fn make(
                 summary.add_fee(&row);
             }
         }
+        for refund in app.store.refunds_within(tenant, window, app.now()).await? {
+            if report.fleet.is_none() || report.fleet == refund.fleet {
+                summary.add_refund(&refund);
+            }
+        }
         for (row, is_paid) in adjustments(app, tenant, report).await? {
             summary.add_adjustment(&row, is_paid);
         }

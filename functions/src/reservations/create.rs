@@ -70,9 +70,22 @@ pub async fn handle(
     };
     let fleet = fleet.map(|row| row.object);
     let currency = references::currency(&app, tenant, &driver, fleet.as_ref()).await?;
+    let new = match &new.payment_method {
+        // Nothing is charged for a reservation without a fee.
+        None if app.settings.reservation_fee > 0 => {
+            let (driver, fleet) = (&driver.object, fleet.as_ref());
+            let method = references::default_method_of_drive(&app, tenant, driver, fleet).await?;
+            NewReservation {
+                payment_method: method,
+                ..new
+            }
+        }
+        _ => new,
+    };
     let terms = Terms {
         currency,
         fee: app.settings.reservation_fee,
+        fee_tax_percent: references::fee_tax_percent(&app, tenant).await?,
     };
     let (driver, vehicle) = (driver.object, vehicle.object);
     let mut reservation = Reservation::new(new, &driver, &vehicle, terms, context.now())?;

@@ -68,6 +68,7 @@ pub async fn handle(
     let terms = Terms {
         currency,
         fee: app.settings.reservation_fee,
+        fee_tax_percent: references::fee_tax_percent(&app, tenant).await?,
     };
     let driver = driver.object;
     let reservation = Reservation::new(search.reservation(), &driver, &vehicle, terms, now)?.object;

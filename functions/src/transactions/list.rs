@@ -1,17 +1,20 @@
-//! `GET /v1/transactions`: lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`.
+//! `GET /v1/transactions`: lists the transactions, newest first. Filters: `driver`, `fleet`, `status`, `type`,
+//! `charging_session`, `invoice`, and `created[…]` with `gt`, `gte`, `lt` and `lte`.
 
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
 use kernel::{Code, Error, Id, Kind};
 use models::api_key::Resource;
+use models::charging_session::ChargingSession;
 use models::condition::Condition;
+use models::invoice::Invoice;
 use models::transaction::{Transaction, TransactionStatus, TransactionType};
 use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 use crate::references;
 
@@ -30,31 +33,46 @@ pub struct Filters {
     status: Option<TransactionStatus>,
     #[serde(rename = "type")]
     of_type: Option<TransactionType>,
+    charging_session: Option<Id>,
+    invoice: Option<Id>,
 }
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Transaction>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Transaction);
-    let page_request = query.page_request(tenant, kind)?;
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
     references::driver_and_fleet(&app, tenant, driver, fleet).await?;
+    let session = filters.charging_session.as_ref();
+    let invoice = filters.invoice.as_ref();
+    if let Some(id) = session {
+        app.store.get::<ChargingSession>(tenant, id).await?;
+    }
+    if let Some(id) = invoice {
+        app.store.get::<Invoice>(tenant, id).await?;
+    }
     let conditions = [
         Condition::given("driver", driver),
+        Condition::given("fleet", fleet),
+        Condition::given("charging_session", session),
+        Condition::given("invoice", invoice),
         Condition::given("status", filters.status),
         Condition::given("type", filters.of_type),
     ];
     let filter = conditions.into_iter().flatten().collect();
-    let partition = match fleet {
-        Some(fleet) => Partition::Fleet {
+    let partition = match (session.or(invoice), fleet) {
+        (Some(what), _) => Partition::PaymentsFor { tenant, what },
+        (None, Some(fleet)) => Partition::Fleet {
             tenant,
             fleet,
             kind,
         },
-        None => Partition::Kind { tenant, kind },
+        (None, None) => Partition::Kind { tenant, kind },
     };
     let found = app
         .store

@@ -1,13 +1,15 @@
-//! `POST /v1/transactions/{id}/refund`: refunds a whole charge, once. The refund is a transaction of its own, pending until the
-//! money has moved. A refund that failed can be requested again. Top-ups are not refunded, and what was paid for stays paid.
+//! `POST /v1/transactions/{id}/refund`: refunds a charge, or a part of it, to where its money came from or to a wallet. The refund is a
+//! transaction of its own, pending until the money has moved. A refund that failed can be requested again. Top-ups are not refunded, and
+//! what was paid for stays paid.
 
 use crate::App;
 use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use kernel::origin::Tenant;
+use kernel::{Error, Id, Kind, Reply};
 use models::api_key::Resource;
-use models::transaction::Transaction;
-use web::body::Nothing;
+use models::stored::Stored;
+use models::transaction::{NewRefund, RefundDestination, Transaction};
+use table::wallets::Wallet;
 use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post(
@@ -20,13 +22,39 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-    Body(Nothing {}): Body<Nothing>,
+    Body(new): Body<NewRefund>,
 ) -> Result<Reply<Transaction>, Error> {
     let mut row = app.store.load::<Transaction>(context.tenant(), &id).await?;
-    let mut refund = row.refund(context.now())?;
+    row.refundable()?;
+    let wallet = match new.destination.unwrap_or_default() {
+        RefundDestination::Original => None,
+        RefundDestination::Wallet => Some(wallet(&app, context.tenant(), &row).await?),
+    };
+    let mut refund = row.refund(new, wallet, context.now())?;
     let response = context.respond(&refund.object)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.create(&mut refund)?;
     tx.commit(response).await
+}
+
+/// The owner of the wallet that takes the money of a charge: the owner of the payment method that was charged, or if that was deleted long
+/// ago the fleet or the account.
+async fn wallet(app: &App, tenant: &Tenant, charge: &Stored<Transaction>) -> Result<Id, Error> {
+    let charge = &charge.object;
+    let method = match &charge.payment_method {
+        Some(id) => app.store.payment_method_or_deleted(tenant, id).await?,
+        None => None,
+    };
+    let wallet = match (&method, &charge.fleet) {
+        (Some(method), _) => Wallet::of(&method.object, tenant),
+        (None, Some(fleet)) => Wallet::Fleet(fleet),
+        (None, None) => Wallet::Account(&tenant.account),
+    };
+    let refuse = |why| Err(Error::conflict(why, Some(Kind::Transaction.name())));
+    match app.store.funds(tenant, wallet).await? {
+        Some(funds) if funds.currency == charge.currency => Ok(wallet.owner().clone()),
+        Some(_) => refuse("The wallet that would take the money is in another currency."),
+        None => refuse("The owner of the wallet that would take the money was deleted."),
+    }
 }

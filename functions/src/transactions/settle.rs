@@ -1,7 +1,11 @@
 //! `settle-transaction`: sends a pending refund, once. The same queue carries top-ups that their requests did not finish.
 
 use kernel::origin::{Origin, Tenant};
+use models::charging_session::ChargingSession;
+use models::event::EventType;
+use models::invoice::{Invoice, InvoiceStatus};
 use models::ports::JobSubject;
+use models::reservation::Reservation;
 use models::transaction::PaymentOutcome;
 use models::transaction::{Transaction, TransactionStatus, TransactionType};
 use serde::{Deserialize, Serialize};
@@ -31,6 +35,9 @@ impl Job for SettleTransaction {
         Deployment::in_background()
             .writing(&[
                 Rows::Of(Kind::Transaction),
+                Rows::Of(Kind::ChargingSession),
+                Rows::Of(Kind::Invoice),
+                Rows::Of(Kind::Reservation),
                 Rows::Of(Kind::Account),
                 Rows::Of(Kind::Driver),
                 Rows::Of(Kind::Fleet),
@@ -64,32 +71,52 @@ impl Job for SettleTransaction {
 async fn refund(app: &App, origin: &Origin, mut row: Stored<Transaction>) -> Result<(), Error> {
     let mut tx = app.store.begin(origin);
     let outcome = payments::refund(app, &mut tx, &row).await?;
-    let succeeded = outcome == PaymentOutcome::Succeeded;
-    row.end_refund(succeeded);
-    if !succeeded {
-        allow_another(app, &mut tx, &row).await?;
+    row.end_refund(&outcome);
+    let charge = match &row.object.charge {
+        Some(id) => app.store.find::<Transaction>(&origin.tenant, id).await?,
+        None => None,
+    };
+    if let Some(mut charge) = charge {
+        charge.count_refund(&row.object);
+        tx.save(&mut charge)?;
+    }
+    if outcome == PaymentOutcome::Succeeded {
+        reach(app, &mut tx, &row.object).await?;
     }
     tx.save(&mut row)?;
     tx.commit_without_response().await
 }
 
-/// A charge whose refund failed can be refunded again.
-async fn allow_another(
-    app: &App,
-    tx: &mut UnitOfWork<'_>,
-    refund: &Stored<Transaction>,
-) -> Result<(), Error> {
-    let Some(id) = &refund.internal.charge else {
+/// Counts a refund on what was paid with its charge: the session or the reservation, and the invoice that bills it.
+async fn reach(app: &App, tx: &mut UnitOfWork<'_>, refund: &Transaction) -> Result<(), Error> {
+    let (tenant, now) = (&tx.origin().tenant, tx.origin().now);
+    let mut billed_by = refund.invoice.clone();
+    if let Some(id) = &refund.charging_session
+        && let Some(mut session) = app.store.find::<ChargingSession>(tenant, id).await?
+    {
+        session.object.count_refund(refund.amount, now);
+        session.record(EventType::ChargingSessionUpdated);
+        billed_by = session.object.invoice.clone();
+        tx.save(&mut session)?;
+    }
+    if let Some(id) = &refund.reservation
+        && let Some(mut reservation) = app.store.find::<Reservation>(tenant, id).await?
+    {
+        reservation.count_refund(refund.amount, now);
+        billed_by = reservation.internal.invoice.clone();
+        tx.save(&mut reservation)?;
+    }
+    let Some(id) = billed_by else {
         return Ok(());
     };
-    let charge = app
-        .store
-        .find::<Transaction>(&tx.origin().tenant, id)
-        .await?;
-    match charge {
-        Some(mut charge) if charge.internal.refund.as_ref() == Some(&refund.object.id) => {
-            charge.internal.refund = None;
-            tx.save(&mut charge)
+    // In this order: an invoice in the making is created in the transaction that ends that.
+    if app.store.is_in_the_making(tenant, &id).await? {
+        return Err(Error::Contended);
+    }
+    match app.store.find::<Invoice>(tenant, &id).await? {
+        Some(mut invoice) if invoice.object.status != InvoiceStatus::Void => {
+            invoice.count_refund(refund.amount);
+            tx.save(&mut invoice)
         }
         _ => Ok(()),
     }

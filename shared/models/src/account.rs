@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::RequestBody;
+use super::party::{BillingDetails, BillingDetailsChange};
 use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::{check_size, sized};
 use kernel::error::Result;
-use kernel::fields::address::Address;
+use kernel::fields::address::Country;
 use kernel::fields::cycle::{BillingCycle, ReportFrequency};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
@@ -66,12 +67,6 @@ pub struct AccountInternal {
     pub version: Option<String>,
     /// What the account's wallet holds in test mode; `wallet_balance` of the stored object is live mode's.
     pub test_wallet_balance: i64,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BillingDetails {
-    pub billing_address: Option<Address>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -182,7 +177,7 @@ pub struct AccountPreferencesChange {
 #[serde(deny_unknown_fields)]
 pub struct AccountChange {
     #[serde(default)]
-    pub billing_details: Change<BillingDetails>,
+    pub billing_details: Change<BillingDetailsChange>,
     #[serde(default)]
     pub business_type: Patch<BusinessType>,
     #[serde(default)]
@@ -264,6 +259,14 @@ impl Account {
     }
 }
 
+impl Account {
+    /// The country of its billing address.
+    pub fn country(&self) -> Option<&Country> {
+        let address = self.billing_details.billing_address.as_ref();
+        address.map(|address| &address.country)
+    }
+}
+
 impl Stored<Account> {
     /// Applies an update; what the body leaves out stays.
     ///
@@ -295,7 +298,9 @@ impl Stored<Account> {
             self.object.default_currency,
             empty,
         )?;
-        billing_details.apply(&mut self.object.billing_details);
+        if let Change::Set(details) = billing_details {
+            self.object.billing_details.update(details);
+        }
         business_type.apply(&mut self.object.business_type);
         if let Change::Set(ContactChange { email, name, phone }) = contact {
             email.apply(&mut self.object.contact.email);

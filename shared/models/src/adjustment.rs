@@ -79,7 +79,7 @@ impl Adjustment {
         let id = Id::new(Kind::Adjustment, now);
         let cdr = cdr.id().to_string();
         Some(Stored::new(Self {
-            line: LineItem::of_fee_adjustment(&id, &reservation.object, more, &cdr),
+            line: LineItem::of_fee_adjustment(&id, reservation, more, &cdr),
             id,
             object: Kind::Adjustment,
             cdr,

@@ -15,6 +15,8 @@ pub enum Condition<'a> {
     Contains { member: &'a str, value: String },
     /// The member is a moment before this one.
     Before { member: &'a str, at: Timestamp },
+    /// The member is this moment or a later one.
+    From { member: &'a str, at: Timestamp },
 }
 
 impl<'a> Condition<'a> {

@@ -10,6 +10,7 @@ use super::account::Account;
 use super::action::Action;
 use super::body::RequestBody;
 use super::event_type::EventType;
+use super::party::{FleetBillingDetails, FleetBillingDetailsChange};
 use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::{Distinct, check_size, sized};
@@ -29,6 +30,9 @@ pub struct Fleet {
     pub id: Id,
     pub object: Kind,
     pub address: Address,
+    /// What the fleet says of itself on invoices.
+    #[serde(default)]
+    pub billing_details: FleetBillingDetails,
     pub created: Timestamp,
     /// "" when unset.
     pub description: Memo<1000>,
@@ -215,6 +219,8 @@ pub struct NewFleet {
     pub email: Email,
     pub address: Address,
     #[serde(default)]
+    pub billing_details: Option<FleetBillingDetailsChange>,
+    #[serde(default)]
     pub description: Option<Memo<1000>>,
     #[serde(default)]
     pub phone: Option<Phone>,
@@ -240,6 +246,8 @@ impl RequestBody for NewFleet {}
 pub struct FleetChange {
     #[serde(default)]
     pub address: Change<Address>,
+    #[serde(default)]
+    pub billing_details: Change<FleetBillingDetailsChange>,
     #[serde(default)]
     pub description: Change<Memo<1000>>,
     #[serde(default)]
@@ -278,10 +286,13 @@ impl Fleet {
             report_frequency: account.preferences.report_frequency,
         };
         preferences.change(new.preferences.unwrap_or_default());
+        let mut billing_details = FleetBillingDetails::default();
+        billing_details.update(new.billing_details.unwrap_or_default());
         let fleet = sized(Self {
             id: Id::new(Kind::Fleet, now),
             object: Kind::Fleet,
             address: new.address,
+            billing_details,
             created: now,
             description: new.description.unwrap_or_default(),
             email: new.email,
@@ -323,6 +334,7 @@ impl Stored<Fleet> {
     pub fn update(&mut self, change: FleetChange, now: Timestamp) -> Result<()> {
         let FleetChange {
             address,
+            billing_details,
             description,
             email,
             metadata,
@@ -350,6 +362,9 @@ impl Stored<Fleet> {
             )?;
         }
         address.apply(&mut self.object.address);
+        if let Change::Set(details) = billing_details {
+            self.object.billing_details.update(details);
+        }
         description.apply(&mut self.object.description);
         email.apply(&mut self.object.email);
         self.object.metadata.merge(metadata)?;

@@ -20,6 +20,7 @@ pub mod fleet;
 pub mod invoice;
 pub mod network;
 pub mod operation;
+pub mod party;
 pub mod payment_method;
 pub mod policy;
 pub mod ports;

@@ -28,6 +28,7 @@ use super::charging_session::{ChargingSession, SessionStatus};
 use super::event_type::EventType;
 use super::reservation::{Fee, Reservation};
 use super::stored::{Object, Stored};
+use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use kernel::error::{Code, Error, Result, excerpt};
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
@@ -138,6 +139,14 @@ pub struct ReportTotals {
     /// The same as a decimal number of `currency`.
     #[schema(example = "54.45")]
     pub due_decimal: String,
+    /// What refunds have returned that were requested in the period, in minor units. What was paid stays paid: `paid` contains it.
+    #[serde(default)]
+    #[schema(required, example = 0)]
+    pub refunded: i64,
+    /// The same as a decimal number of `currency`.
+    #[serde(default)]
+    #[schema(required, example = "0.00")]
+    pub refunded_decimal: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -401,6 +410,18 @@ impl ReportParameters {
                     .reserved()
                     .map(|reserved| &reserved.station),
             )
+    }
+
+    /// Whether a refund counts: in the period in which it was requested, once the money has moved. It is of no station and no session status.
+    pub fn covers_refund(&self, refund: &Transaction) -> bool {
+        self.kind == ReportType::CostAnalysis
+            && refund.kind == TransactionType::Refund
+            && refund.status == TransactionStatus::Succeeded
+            && (self.period_start..self.period_end).contains(&refund.created)
+            && self.filters.session_status.is_none()
+            && self
+                .filters
+                .include(refund.vehicle.as_ref(), refund.driver.as_ref(), None)
     }
 
     /// Whether an adjustment counts: in the period in which the charging network sent it.

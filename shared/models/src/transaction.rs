@@ -1,14 +1,17 @@
 //! Transactions: money that moved, or failed to.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::action::Action;
 use super::body::RequestBody;
 use super::event_type::EventType;
-use super::stored::{Object, Stored};
+use super::stored::{Object, Stored, is_default};
 use kernel::error::{Error, Result};
 use kernel::fields::patch::Change;
+use kernel::fields::text::Description;
 use kernel::id::{Id, Kind};
 use kernel::money::{Currency, Money};
 use kernel::time::{MINUTE, SignedDuration, Timestamp, minutes};
@@ -19,13 +22,35 @@ pub struct Transaction {
     pub object: Kind,
     /// Minor units of `currency`.
     pub amount: i64,
+    /// Of a charge: what refunds have returned so far, in minor units of `currency`.
+    #[serde(default)]
+    #[schema(required)]
+    pub amount_refunded: i64,
+    /// Of a refund: the transaction of the charge.
+    #[schema(required)]
+    pub charge: Option<Id>,
     pub charging_session: Option<Id>,
     pub created: Timestamp,
     pub currency: Currency,
     pub description: String,
+    /// Of a refund: where the money goes.
+    #[schema(required)]
+    pub destination: Option<RefundDestination>,
     pub driver: Option<Id>,
+    /// Why a refund failed. It can be requested again.
+    #[schema(required, example = "insufficient_balance")]
+    pub failed_reason: Option<String>,
     pub fleet: Option<Id>,
+    /// The invoice that the transaction pays, or a refund of that.
+    #[schema(required)]
+    pub invoice: Option<Id>,
     pub payment_method: Option<Id>,
+    /// Of a refund: what the request has stated.
+    #[schema(required)]
+    pub reason: Option<Description>,
+    /// The reservation whose fee the transaction pays, or a refund of that.
+    #[schema(required)]
+    pub reservation: Option<Id>,
     pub status: TransactionStatus,
     #[serde(rename = "type")]
     pub kind: TransactionType,
@@ -58,11 +83,12 @@ pub struct TransactionInternal {
     /// Where the money of a charge came from. A refund has that of its charge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<ChargeSource>,
-    /// Of a charge: its refund, unless that failed.
-    pub refund: Option<Id>,
-    /// Of a refund: its charge.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub charge: Option<Id>,
+    /// Of a charge: what refunds that are pending return, in minor units.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub refunding: i64,
+    /// Of a refund: whether it returns a part of its charge.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_partial: bool,
     /// When the service has to act by itself: on a pending refund, or on a top-up whose request did not finish it.
     #[serde(rename = "next")]
     pub next_action_at: Option<Timestamp>,
@@ -226,13 +252,20 @@ impl Transaction {
             id: Id::new(Kind::Transaction, now),
             object: Kind::Transaction,
             amount,
+            amount_refunded: 0,
+            charge: None,
             charging_session,
             created: now,
             currency,
             description,
+            destination: None,
             driver,
+            failed_reason: None,
             fleet,
+            invoice: None,
             payment_method,
+            reason: None,
+            reservation: None,
             status,
             kind,
             vehicle,
@@ -248,11 +281,11 @@ impl Transaction {
 }
 
 impl Stored<Transaction> {
-    /// Starts a refund of this whole charge: a new, pending transaction.
+    /// Checks that something of this charge can be refunded, and returns how much.
     ///
     /// # Errors
-    /// 409 unless this is a charge that succeeded, is no top-up, and has no refund that is pending or succeeded.
-    pub fn refund(&mut self, now: Timestamp) -> Result<Self> {
+    /// 409 unless this is a charge that succeeded, is no top-up, and has something left that no refund returns.
+    pub fn refundable(&self) -> Result<i64> {
         let refuse = |why: &'static str| Err(Error::conflict(why, Some(Kind::Transaction.name())));
         let succeeded = self.object.kind == TransactionType::Charge
             && self.object.status == TransactionStatus::Succeeded;
@@ -260,21 +293,52 @@ impl Stored<Transaction> {
         if !succeeded || !charged || self.internal.top_up.is_some() {
             return refuse("Only a charge that succeeded can be refunded, and no top-up.");
         }
-        if self.internal.refund.is_some() {
-            return refuse("The charge was refunded before, or its refund is pending.");
+        match self.object.amount - self.object.amount_refunded - self.internal.refunding {
+            0 => refuse("The charge was refunded before, or its refund is pending."),
+            left => Ok(left),
+        }
+    }
+
+    /// Starts a refund of this charge, whole or in part: a new, pending transaction. It returns the money to a wallet if there is one here,
+    /// and otherwise to where it came from.
+    ///
+    /// # Errors
+    /// Those of [`Self::refundable`]; 400 for more than is left.
+    pub fn refund(&mut self, new: NewRefund, wallet: Option<Id>, now: Timestamp) -> Result<Self> {
+        let left = self.refundable()?;
+        let NewRefund {
+            amount,
+            destination,
+            reason,
+        } = new;
+        let amount = amount.map_or(left, |amount| {
+            i64::try_from(amount.get()).unwrap_or(i64::MAX)
+        });
+        if amount > left {
+            let message = format!("must be at most {left}, which is what is left of the charge");
+            return Err(Error::invalid("amount", message));
         }
         let refund = Transaction {
             id: Id::new(Kind::Transaction, now),
+            amount,
+            amount_refunded: 0,
+            charge: Some(self.object.id.clone()),
             created: now,
             description: format!("Refund of {}", self.object.id),
+            destination: Some(destination.unwrap_or_default()),
             kind: TransactionType::Refund,
+            reason,
             status: TransactionStatus::Pending,
             ..self.object.clone()
         };
-        self.internal.refund = Some(refund.id.clone());
+        self.internal.refunding += amount;
+        let source = match wallet {
+            Some(owner) => Some(ChargeSource::Wallet { owner }),
+            None => self.internal.source.clone(),
+        };
         let waiting = TransactionInternal {
-            source: self.internal.source.clone(),
-            charge: Some(self.object.id.clone()),
+            source,
+            is_partial: amount < self.object.amount,
             next_action_at: Some(now),
             ..TransactionInternal::default()
         };
@@ -282,14 +346,25 @@ impl Stored<Transaction> {
     }
 
     /// Ends a pending refund.
-    pub fn end_refund(&mut self, succeeded: bool) {
-        let (status, event) = match succeeded {
-            true => (TransactionStatus::Succeeded, EventType::ServiceRefunded),
-            false => (TransactionStatus::Failed, EventType::ServiceFailed),
+    pub fn end_refund(&mut self, outcome: &PaymentOutcome) {
+        let (status, event) = match outcome {
+            PaymentOutcome::Succeeded => (TransactionStatus::Succeeded, EventType::ServiceRefunded),
+            PaymentOutcome::Declined(code) => {
+                self.object.failed_reason = Some(code.clone());
+                (TransactionStatus::Failed, EventType::ServiceFailed)
+            }
         };
         self.object.status = status;
         self.internal.next_action_at = None;
         self.record(event);
+    }
+
+    /// Records on a charge that a refund of it has ended. One that failed can be requested again.
+    pub fn count_refund(&mut self, refund: &Transaction) {
+        self.internal.refunding -= refund.amount;
+        if refund.status == TransactionStatus::Succeeded {
+            self.object.amount_refunded += refund.amount;
+        }
     }
 
     /// Records that the wallet has the money of a top-up.
@@ -309,6 +384,34 @@ impl Stored<Transaction> {
         self.object.status = TransactionStatus::Failed;
         self.internal.advance(TopUpStage::Refunded { reason }, None);
     }
+}
+
+/// The body of `POST /v1/transactions/{id}/refund`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRefund {
+    /// Minor units of the charge's currency. Default: what is left of the charge.
+    #[serde(default)]
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    pub amount: Option<NonZeroU64>,
+    /// Default `original`.
+    #[serde(default)]
+    pub destination: Option<RefundDestination>,
+    #[serde(default)]
+    pub reason: Option<Description>,
+}
+
+impl RequestBody for NewRefund {}
+
+/// Where the money of a refund goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RefundDestination {
+    /// To where the money of the charge came from.
+    #[default]
+    Original,
+    /// To the wallet of the payment method's owner: a driver, a fleet or the account.
+    Wallet,
 }
 
 /// How a charge or refund ended.

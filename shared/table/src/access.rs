@@ -11,6 +11,8 @@ pub enum Rows {
     OfAccounts,
     Idempotency,
     EndpointCounts,
+    /// The last numbers of documents.
+    DocumentNumbers,
     Rates,
     /// Which account a payment method or customer of the payment provider belongs to.
     ProviderIds,
@@ -38,6 +40,7 @@ impl Rows {
             Self::OfAccounts => vec!["acct_*".into()],
             Self::Idempotency => vec!["acct_*#IDEM#*".into()],
             Self::EndpointCounts => vec!["acct_*#ENDPOINTS".into()],
+            Self::DocumentNumbers => vec!["acct_*#NUMBERS".into()],
             Self::Rates => vec!["acct_*#RATE".into(), "net_*#RATE".into()],
             Self::ProviderIds => vec!["live#PROVIDER#*".into(), "test#PROVIDER#*".into()],
             Self::Calendars => vec!["live#CAL#*".into(), "test#CAL#*".into()],

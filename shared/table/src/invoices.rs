@@ -18,19 +18,26 @@ use jiff::ToSpan as _;
 
 use super::keys::{Key, Partition};
 use super::list::{Cursor, Page, PageRequest, page_of_ids};
-use super::row;
+use super::row::{self, Record};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, s, string};
 use kernel::error::{Error, Result};
+use kernel::fields::address::Country;
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::{SignedDuration, Timestamp, millis, seconds};
 use kernel::window::Window;
 use models::adjustment::Adjustment;
-use models::invoice::{Billable, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES};
+use models::charging_station::ChargingStation;
+use models::driver::Driver;
+use models::invoice::{
+    Billable, FeeNames, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES,
+};
 use models::reservation::Reservation;
 use models::stored::Stored;
+use models::transaction::Transaction;
+use models::vehicle::Vehicle;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
 /// idempotency record are two.
@@ -86,7 +93,8 @@ impl Collected {
 }
 
 impl Store {
-    /// Finds what a new invoice bills: the sessions and fees of its window that no other invoice has claimed.
+    /// Finds what a new invoice bills: the sessions and fees of its window that no other invoice has claimed. Fees are taxed in this
+    /// country.
     ///
     /// # Errors
     /// `Contended` while another invoice of the same sessions is being created; 409 `idempotency_error` when
@@ -96,6 +104,7 @@ impl Store {
         origin: &Origin,
         new: &NewInvoice,
         currency: Currency,
+        country: Option<&Country>,
     ) -> Result<Collected> {
         let window = Window {
             from: new.period_start,
@@ -105,7 +114,7 @@ impl Store {
         let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
-            .filter_map(|row| new.bills_fee(currency, row))
+            .filter_map(|row| new.bills_fee(currency, row, country))
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
@@ -142,6 +151,7 @@ impl Store {
             }
         }
         leave_credits(&mut billed);
+        self.name_fees(&origin.tenant, &fees, &mut billed).await?;
         let (invoice, begun) = match &making {
             Some(making) => (making.invoice.clone(), making.begun),
             None => (Id::new(Kind::Invoice, origin.now), origin.now),
@@ -152,6 +162,52 @@ impl Store {
             begun,
             making,
         })
+    }
+
+    /// Says in the lines of fees what drivers, vehicles and stations are called.
+    async fn name_fees(
+        &self,
+        tenant: &Tenant,
+        fees: &[Stored<Reservation>],
+        billed: &mut [Billable],
+    ) -> Result<()> {
+        let fees: BTreeMap<&Id, &Stored<Reservation>> =
+            fees.iter().map(|row| (&row.object.id, row)).collect();
+        let mut lines: Vec<(&Stored<Reservation>, &mut LineItem)> = billed
+            .iter_mut()
+            .filter_map(|one| Some((*fees.get(&one.what)?, &mut one.line)))
+            .collect();
+        let ids = |of: fn(&LineItem) -> Option<&Id>| -> Vec<Id> {
+            let ids = lines.iter().filter_map(|(_, line)| of(line).cloned());
+            ids.collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let (drivers, vehicles, stations) = (
+            ids(|line| line.driver.as_ref()),
+            ids(|line| line.vehicle.as_ref()),
+            ids(|line| line.charging_station.as_ref()),
+        );
+        let (drivers, vehicles, stations) = futures::try_join!(
+            self.get_all::<Driver>(tenant, &drivers),
+            self.get_all::<Vehicle>(tenant, &vehicles),
+            self.get_all::<ChargingStation>(tenant, &stations),
+        )?;
+        let drivers = by_id(drivers);
+        let vehicles = by_id(vehicles);
+        let stations = by_id(stations);
+        for (reservation, line) in &mut lines {
+            let driver = line.driver.as_ref().and_then(|id| drivers.get(id));
+            let vehicle = line.vehicle.as_ref().and_then(|id| vehicles.get(id));
+            let station = line.charging_station.as_ref();
+            let station = station.and_then(|id| stations.get(id));
+            let names = FeeNames {
+                driver: driver.map(|driver| driver.name.clone().into()),
+                registration_plate: vehicle.map(|one| one.registration_plate.clone().into()),
+                station: station.map(|station| station.name.clone()),
+                zone: station.map(|station| station.timezone.clone()),
+            };
+            line.name_fee(reservation, names);
+        }
+        Ok(())
     }
 
     /// The adjustments of a tenant, which are few.
@@ -202,6 +258,30 @@ impl Store {
             }
         }
         Ok(found.into_values().collect())
+    }
+
+    /// The refunds that were requested within a window.
+    ///
+    /// # Errors
+    /// A row cannot be read; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn refunds_within(
+        &self,
+        tenant: &Tenant,
+        window: Window,
+        now: Timestamp,
+    ) -> Result<Vec<Transaction>> {
+        let first = Timestamp::from_unix_millis(FIRST_FEE).max(window.from);
+        let months = first.utc_date().first_of_month().series(1.month());
+        let last = window.until.min(now).utc_date();
+        let mut found = Vec::new();
+        for month in months.take_while(|month| *month <= last) {
+            for item in self.items_in(Partition::Refunds { tenant, month }).await? {
+                let row: Stored<Transaction> = row::from_item(item)?;
+                found.push(row.object);
+            }
+        }
+        found.retain(|one| (window.from..window.until).contains(&one.created));
+        Ok(found)
     }
 
     /// One page of an invoice's lines, the newest first.
@@ -318,6 +398,14 @@ impl Store {
             Some(row) if counts(row.object.status) => ClaimState::Valid,
             _ => ClaimState::Void,
         })
+    }
+
+    /// Whether an invoice is in the making: it may bill sessions as they were a moment ago.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn is_in_the_making(&self, tenant: &Tenant, invoice: &Id) -> Result<bool> {
+        Ok(self.making(tenant, invoice).await?.is_some())
     }
 
     async fn making(&self, tenant: &Tenant, invoice: &Id) -> Result<Option<Making>> {
@@ -519,6 +607,11 @@ impl UnitOfWork<'_> {
         self.push(Write::Put(put), Error::Contended);
         Ok(())
     }
+}
+
+fn by_id<T: Record>(rows: Vec<Stored<T>>) -> BTreeMap<Id, T> {
+    let rows = rows.into_iter().map(|row| row.object);
+    rows.map(|object| (object.id().clone(), object)).collect()
 }
 
 /// Leaves credits for a later invoice that are more than what is due on this one: an invoice is never below zero. The adjustments of a

@@ -6,6 +6,8 @@
 //! | vehicle, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
 //! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; while it is open and names a payment method `payment`: `<pm>` by id |
 //! | reservation | | | also, while it is open, `open_driver`: `<drv>` and `open_vehicle`: `<veh>` by prefix; while its fee is due `fleet`: `<acct>#<mode>#FEES` by id |
+//! | transaction | | | also `payment`: of one that pays a session or an invoice, and of its refunds, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
+//! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
@@ -17,6 +19,7 @@
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
+//! | last number of the documents of a kind in a year | `<acct>#<mode>#NUMBERS` | `<kind>#<year>` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
@@ -108,6 +111,12 @@ pub enum Key<'a> {
     Making {
         tenant: &'a Tenant,
         invoice: &'a Id,
+    },
+    /// The last number of the documents of a kind that were finalized in a year.
+    DocumentNumber {
+        tenant: &'a Tenant,
+        kind: Kind,
+        year: i16,
     },
     Rate {
         tenant: &'a Tenant,
@@ -249,6 +258,10 @@ impl Key<'_> {
             Self::Making { tenant, invoice } => {
                 (of_tenant(tenant, invoice.as_str()), MAKING.into())
             }
+            Self::DocumentNumber { tenant, kind, year } => (
+                of_tenant(tenant, "NUMBERS"),
+                format!("{}#{year}", kind.name()),
+            ),
             Self::Rate { tenant } => (of_tenant(tenant, "RATE"), ALONE.into()),
             Self::DeletedPaymentMethod { tenant, id } => {
                 (of_tenant(tenant, id.as_str()), DELETED.into())
@@ -319,6 +332,22 @@ pub enum Partition<'a> {
     PaidFees { tenant: &'a Tenant, month: Date },
     /// The adjustments of sessions.
     Adjustments { tenant: &'a Tenant },
+    /// The document with a number.
+    Number {
+        tenant: &'a Tenant,
+        kind: Kind,
+        number: &'a str,
+    },
+    /// The objects of a kind in a status.
+    Status {
+        tenant: &'a Tenant,
+        kind: Kind,
+        status: &'static str,
+    },
+    /// The refunds of a month. The date is its first day, UTC.
+    Refunds { tenant: &'a Tenant, month: Date },
+    /// The transactions that pay a session or an invoice, and their refunds.
+    PaymentsFor { tenant: &'a Tenant, what: &'a Id },
     /// The reservations and sessions of a driver.
     Driver { tenant: &'a Tenant, driver: &'a Id },
     /// The reservations and sessions of a vehicle.
@@ -363,6 +392,27 @@ impl Partition<'_> {
                 let month = format!("FEES#{}", month.strftime("%Y-%m"));
                 ("fleet", "fleet_pk", of_tenant(tenant, &month))
             }
+            Self::Refunds { tenant, month } => {
+                let month = format!("REFUNDS#{}", month.strftime("%Y-%m"));
+                ("network", "network_pk", of_tenant(tenant, &month))
+            }
+            Self::Number {
+                tenant,
+                kind,
+                number,
+            } => {
+                let number = format!("NUMBER#{}#{number}", kind.name());
+                ("network", "network_pk", of_tenant(tenant, &number))
+            }
+            Self::Status {
+                tenant,
+                kind,
+                status,
+            } => {
+                let status = format!("{}#{status}", kind.name());
+                ("payment", "payment_pk", of_tenant(tenant, &status))
+            }
+            Self::PaymentsFor { what, .. } => ("payment", "payment_pk", what.to_string()),
             Self::Driver { driver, .. } => ("driver", "driver_pk", driver.to_string()),
             Self::Vehicle { vehicle, .. } => ("vehicle", "vehicle_pk", vehicle.to_string()),
             Self::Payment { method, .. } => ("payment", "payment_pk", method.to_string()),
@@ -462,6 +512,7 @@ pub fn holds_rows(index: &str) -> bool {
 pub fn order_in(index: &str) -> &'static str {
     match index {
         TABLE => "sk",
+        "network" => "network_sk",
         _ => "list_sk",
     }
 }

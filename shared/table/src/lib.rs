@@ -17,6 +17,7 @@ pub mod keys;
 pub mod layout;
 pub mod list;
 pub mod networks;
+mod numbers;
 pub mod payment_methods;
 pub mod rates;
 pub mod reservations;

@@ -931,6 +931,9 @@ fn is_met(item: &Item, condition: &Condition<'_>) -> bool {
         Condition::Before { member, at } => {
             text(member).is_some_and(|found| *found < at.to_string())
         }
+        Condition::From { member, at } => {
+            text(member).is_some_and(|found| *found >= at.to_string())
+        }
     }
 }
 
@@ -955,6 +958,9 @@ fn filter_expression(
             Condition::Equals { member, value } => (format!("{} = :f{n}", path_of(member)), value),
             Condition::Contains { member, value } => {
                 (format!("contains({}, :f{n})", path_of(member)), value)
+            }
+            Condition::From { member, at } => {
+                (format!("{} >= :f{n}", path_of(member)), at.to_string())
             }
             Condition::Before { member, at } => {
                 (format!("{} < :f{n}", path_of(member)), at.to_string())
@@ -1013,6 +1019,11 @@ mod tests {
         assert!(before("due_date", "2026-03-01T00:00:00.001Z"));
         assert!(!before("due_date", "2026-03-01T00:00:00Z"));
         assert!(!before("fleet", "2026-03-02T00:00:00Z"));
+        let from = |at: &str| {
+            let (member, at) = ("due_date", Timestamp::parse(at).unwrap());
+            is_met(&item, &Condition::From { member, at })
+        };
+        assert!(from("2026-03-01T00:00:00Z") && !from("2026-03-01T00:00:00.001Z"));
         let among = |values| Among {
             member: "status",
             values,

@@ -28,14 +28,14 @@ use models::driver::Driver;
 use models::estimation::Estimation;
 use models::event::{self, Cause, Event, EventInternal, EventType};
 use models::fleet::Fleet;
-use models::invoice::Invoice;
+use models::invoice::{Invoice, InvoiceInternal};
 use models::payment_method::PaymentMethod;
 use models::policy::Policy;
 use models::report::Report;
 use models::reservation::{FeeState, MatchRefusals, Reservation, ReservationInternal};
 use models::schema::{Named, named};
 use models::stored::{Object, Stored, StoredForm, Unknown};
-use models::transaction::Transaction;
+use models::transaction::{Transaction, TransactionInternal, TransactionType};
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use models::webhook_delivery::WebhookDelivery;
@@ -240,6 +240,9 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     for list in lists {
         let (_, attribute, _) = list.place();
         item.insert(attribute.into(), s(list.value_of(&list_id)));
+        if attribute == "network_pk" {
+            item.insert("network_sk".into(), s(list_id.as_str()));
+        }
     }
     if row.object.is_open() {
         item.insert("open_sk".into(), s(T::KIND.prefix()));
@@ -457,6 +460,19 @@ fn without_nulls<T: Serialize>(object: &T) -> Result<AttributeValue> {
     Ok(value)
 }
 
+/// Leaves out the nulls of a member, and the member if it holds nothing else.
+fn without_absent(object: &mut AttributeValue, name: &str) {
+    let AttributeValue::M(members) = object else {
+        return;
+    };
+    if let Some(AttributeValue::M(member)) = members.get_mut(name) {
+        member.retain(|_, value| !value.is_null());
+        if member.is_empty() {
+            members.remove(name);
+        }
+    }
+}
+
 /// The least that the table can hold besides zero.
 const LEAST: f64 = 1e-130;
 
@@ -505,7 +521,12 @@ macro_rules! records {
 
 records! {
     Driver {}
-    Fleet {    }
+    Fleet {
+        /// Leaves out the billing details that are not given.
+        fn compact(object: &mut AttributeValue) {
+            without_absent(object, "billing_details");
+        }
+    }
 
     ChargeCard {    }
 
@@ -555,8 +576,16 @@ records! {
     }
 
     Transaction {
-        fn fleet(&self) -> Option<&Id> {
-            self.fleet.as_ref()
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a TransactionInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
+            let paid = self.charging_session.as_ref().or(self.invoice.as_ref());
+            let paid = paid.map(|what| Partition::PaymentsFor { tenant, what });
+            let month = self.created.utc_date().first_of_month();
+            let refund = Partition::Refunds { tenant, month };
+            let refund = (self.kind == TransactionType::Refund).then_some(refund);
+            let always = Partition::Kind { tenant, kind };
+            [Some(always), fleet, paid, refund].into_iter().flatten().collect()
         }
     }
 
@@ -634,7 +663,17 @@ records! {
         }
     }
 
-    Invoice {    }
+    Invoice {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a InvoiceInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let status = self.status.as_str();
+            let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
+            let number = self.number.as_deref();
+            let number = number.map(|number| Partition::Number { tenant, kind, number });
+            let always = [Partition::Kind { tenant, kind }, Partition::Status { tenant, kind, status }];
+            always.into_iter().chain(fleet).chain(number).collect()
+        }
+    }
 
     Report {    }
 
@@ -878,8 +917,8 @@ mod tests {
         let tenant = "acct_00000000000000000000000000000001#test";
         let id = "flt_00000000000000000000000000000003";
         let mut object = serde_json::to_value(fleet()).unwrap();
-        // Null members are left out, and so are id and kind, which are in the key. A whole number is one.
-        for absent in ["phone", "id", "object"] {
+        // Null members are left out, also of billing details, and so are id and kind, which are in the key. A whole number is one.
+        for absent in ["billing_details", "phone", "id", "object"] {
             object.as_object_mut().unwrap().remove(absent);
         }
         object["total_energy_consumed_kwh"] = json!(0);

@@ -19,6 +19,6 @@ pub mod strict;
 
 pub use body::Body;
 pub use list::ListQuery;
-pub use query::{Created, Query};
+pub use query::{Created, Finalized, Query};
 pub use request_context::{PathId, RequestContext};
 pub use route::{Conditional, Method, Route};

@@ -17,6 +17,7 @@ use super::errors::Rejection;
 use kernel::error::{Error, Result, excerpt};
 use kernel::id::Id;
 use kernel::time::{Timestamp, millis};
+use models::condition::Condition;
 use table::list::PageRequest;
 
 /// The query of a request, read as `T`: a struct whose members are named as the query names that it reads.
@@ -72,6 +73,35 @@ impl Created {
             *high = (*high).min(bound.map_or(u128::MAX, |bound| bound.saturating_sub(1)));
         }
         page_request
+    }
+}
+
+/// Filters by the time at which objects were finalized.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct Finalized {
+    /// Finalized after this moment.
+    #[serde(rename = "finalized[gt]")]
+    after: Option<Timestamp>,
+    /// Finalized at or after this moment.
+    #[serde(rename = "finalized[gte]")]
+    from: Option<Timestamp>,
+    /// Finalized before this moment.
+    #[serde(rename = "finalized[lt]")]
+    before: Option<Timestamp>,
+    /// Finalized at or before this moment.
+    #[serde(rename = "finalized[lte]")]
+    until: Option<Timestamp>,
+}
+
+impl Finalized {
+    /// The conditions of these times.
+    pub fn conditions(&self) -> impl Iterator<Item = Condition<'static>> {
+        let member = "finalized_at";
+        let next = |at: Option<Timestamp>| at.map(|at| at.plus(millis(1)));
+        let from = [self.from, next(self.after)].into_iter().flatten();
+        let before = [self.before, next(self.until)].into_iter().flatten();
+        let from = from.map(move |at| Condition::From { member, at });
+        from.chain(before.map(move |at| Condition::Before { member, at }))
     }
 }
 

@@ -4,6 +4,7 @@ pub mod address;
 pub mod card;
 pub mod cycle;
 pub mod metadata;
+pub mod party;
 pub mod patch;
 pub mod schema;
 pub mod text;

@@ -11,6 +11,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::address::Country;
 use super::metadata::{Metadata, MetadataChange};
+use super::party::{AddressScheme, Bic, Iban, InvoicePrefix, PaymentTerm, TaxPercent, VatId};
 use super::patch::{Change, Patch};
 use super::text::{Email, Memo, Text, WebUrl, ZoneName};
 use crate::id::{Id, Kind, Resource};
@@ -55,6 +56,13 @@ schemas! {
     (ZoneName) "ZoneName", string().description(Some("IANA time zone, such as `Europe/London`."));
     (WebUrl) "WebUrl", string().max_length(Some(2048)).description(Some("Absolute `https` URL without user information."));
     (Country) "Country", string().pattern(Some("^[A-Z]{2}$")).description(Some("Two-letter ISO 3166-1 code."));
+    (VatId) "VatId", string().min_length(Some(4)).description(Some("VAT identifier with the prefix of its country, such as `DE123456789`."));
+    (Iban) "Iban", string().min_length(Some(15)).description(Some("IBAN; blanks are removed."));
+    (Bic) "Bic", string().min_length(Some(8)).description(Some("BIC of 8 or 11 characters."));
+    (InvoicePrefix) "InvoicePrefix", string().pattern(Some("^[0-9A-Za-z_/.-]{1,20}$"));
+    (AddressScheme) "AddressScheme", string().min_length(Some(2)).max_length(Some(4));
+    (PaymentTerm) "PaymentTerm", ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer)).minimum(Some(0)).maximum(Some(365));
+    (TaxPercent) "TaxPercent", string().pattern(Some(r"^\d{1,3}(\.\d{1,4})?$")).description(Some("Decimal number of percent, 0 to 100."));
     (Metadata) "Metadata", ObjectBuilder::new()
         .additional_properties(Some(AdditionalProperties::RefOr(RefOr::T(Schema::Object(string().max_length(Some(500)).build())))))
         .description(Some("Key-value pairs that belong to the client; empty when unset."));

@@ -19,6 +19,8 @@ macro_rules! checked_string {
     };
 }
 
+pub(super) use checked_string;
+
 /// A text of 1 to `MAX` characters that is not all blank.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

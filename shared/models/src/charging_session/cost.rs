@@ -15,6 +15,9 @@ pub struct SessionCost {
     /// What of the total is paid.
     #[serde(default, skip_serializing_if = "is_default")]
     pub paid: i64,
+    /// What of that was refunded.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub refunded: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<SessionCostLine>,
     pub source: CostSource,
@@ -26,6 +29,7 @@ impl SessionCost {
         Self {
             total: Total::default(),
             paid: 0,
+            refunded: 0,
             lines: Vec::new(),
             source,
         }

@@ -158,7 +158,8 @@ pub struct NewChargingSession {
     /// One of the vehicle's drivers, or attached to its fleet.
     pub driver: Id,
     pub vehicle: Id,
-    /// What the session is paid with when it ends; without one it waits for an invoice.
+    /// What the session is paid with when it ends. Default: the `preferences.default_payment_method` of the driver, else of the fleet,
+    /// else of the account; without any the session waits for an invoice.
     #[serde(default)]
     pub payment_method: Option<Id>,
     /// Wh at which the session ends and the vehicle is unplugged, at least 1. Without one, or with one that the battery does
@@ -194,6 +195,11 @@ impl ChargingSession {
         self.state.cost().map_or(0, |cost| cost.paid)
     }
 
+    /// What of the paid amount was refunded.
+    pub fn amount_refunded(&self) -> i64 {
+        self.state.cost().map_or(0, |cost| cost.refunded)
+    }
+
     /// What of the total is not yet paid.
     pub fn amount_due(&self) -> i64 {
         self.state.cost().map_or(0, SessionCost::due)
@@ -219,6 +225,14 @@ impl ChargingSession {
         cost.paid = cost.total.gross;
         self.updated = now;
         true
+    }
+
+    /// Records that so much of the paid amount was refunded.
+    pub fn count_refund(&mut self, amount: i64, now: Timestamp) {
+        if let Some((_, cost)) = self.state.figures_mut() {
+            cost.refunded += amount;
+            self.updated = now;
+        }
     }
 
     /// What a charge for the session is called.

@@ -24,6 +24,9 @@ struct View {
     amount_due: i64,
     /// Minor units of `currency`.
     amount_paid: i64,
+    /// What of `amount_paid` refunds of the session's charge have returned. A refund of the invoice that the session was paid with is on
+    /// the invoice.
+    amount_refunded: i64,
     /// When the vehicle stopped drawing energy, because the battery was full, `session_limit` was reached or the session
     /// ended; null while it charges. PARKING_TIME counts from here to `session_ended`.
     #[schema(required)]
@@ -126,6 +129,7 @@ impl From<ChargingSession> for View {
             object: Kind::ChargingSession,
             amount_due: cost.map_or(0, SessionCost::due),
             amount_paid: cost.map_or(0, |cost| cost.paid),
+            amount_refunded: cost.map_or(0, |cost| cost.refunded),
             charging_ended: charged.ended,
             charging_station,
             connector,

@@ -10,6 +10,7 @@ use crate::charging_session::{ChargingSession, SessionStatus};
 use crate::reservation::Reservation;
 use crate::stored::Stored;
 use kernel::error::{Code, Error, Result};
+use kernel::fields::address::Country;
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::text::Description;
 use kernel::id::Id;
@@ -52,6 +53,8 @@ pub struct Billable {
     pub what: Id,
     /// Minor units that were paid already.
     pub paid: i64,
+    /// What of these was refunded.
+    pub refunded: i64,
     /// The version of its row.
     pub version: u64,
     /// The invoice that claimed it.
@@ -99,6 +102,7 @@ impl NewInvoice {
             line: LineItem::of(session, internal, ended),
             what: session.id.clone(),
             paid: session.amount_paid(),
+            refunded: session.amount_refunded(),
             version: stored.version,
             claimed_by: session.invoice.clone(),
         })
@@ -119,14 +123,21 @@ impl NewInvoice {
             line: adjustment.line.clone(),
             what: adjustment.id.clone(),
             paid: 0,
+            refunded: 0,
             version: stored.version,
             claimed_by: stored.internal.invoice.clone(),
         })
     }
 
     /// The line of a reservation's fee, if an invoice in this currency bills it: of a reservation that was over within the
-    /// window, and not about to be charged from its own payment method. A fee that was charged is on the invoice as paid.
-    pub fn bills_fee(&self, currency: Currency, stored: &Stored<Reservation>) -> Option<Billable> {
+    /// window, and not about to be charged from its own payment method. A fee that was charged is on the invoice as paid. Fees are taxed
+    /// in the country of the seller.
+    pub fn bills_fee(
+        &self,
+        currency: Currency,
+        stored: &Stored<Reservation>,
+        country: Option<&Country>,
+    ) -> Option<Billable> {
         let (reservation, internal) = (&stored.object, &stored.internal);
         let fee = stored.fee()?;
         let bills = stored.next_action().is_none()
@@ -134,9 +145,10 @@ impl NewInvoice {
             && (self.period_start..self.period_end).contains(&fee.since)
             && (self.fleet.is_none() || self.fleet == internal.fleet);
         bills.then(|| Billable {
-            line: LineItem::of_fee(reservation, &fee),
+            line: LineItem::of_fee(stored, &fee, country),
             what: reservation.id.clone(),
             paid: fee.paid,
+            refunded: fee.refunded,
             version: stored.version,
             claimed_by: internal.invoice.clone(),
         })

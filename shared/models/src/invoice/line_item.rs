@@ -4,11 +4,14 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::totals::TaxAmount;
 use crate::charging_session::network::Total;
 use crate::charging_session::{ChargingSession, CostSource, Names, PriceCheck, SessionInternal};
 use crate::charging_station::PriceType;
-use crate::reservation::{Fee, Reservation};
+use crate::reservation::{Fee, Reservation, ReservationStatus};
 use crate::stored::Stored;
+use kernel::fields::address::Country;
+use kernel::fields::text::ZoneName;
 use kernel::id::{Id, Kind};
 use kernel::time::Timestamp;
 
@@ -33,7 +36,7 @@ pub struct LineItem {
     pub description: String,
     #[schema(required)]
     pub driver: Option<Id>,
-    /// What the driver was called when the session started; null for a fee.
+    /// What the driver was called when the session started, and for a fee when the invoice was drafted.
     #[schema(required, example = "Ada Byron")]
     pub driver_name: Option<String>,
     /// Seconds from `started` to `ended`.
@@ -56,19 +59,23 @@ pub struct LineItem {
     #[schema(required)]
     pub price_check: Option<PriceCheck>,
     pub quantity: u32,
-    /// The vehicle's plate when the session started; null for a fee.
+    /// The vehicle's plate when the session started, and for a fee when the invoice was drafted.
     #[schema(required, example = "AB12 CDE")]
     pub registration_plate: Option<String>,
-    /// The reservation whose fee this is.
+    /// The reservation whose fee this is, or that the session fulfilled.
     pub reservation: Option<Id>,
     /// When the session started; the start of the reserved window for a fee.
     #[schema(required)]
     pub started: Option<Timestamp>,
-    /// What the station was called when the session started; null for a fee.
+    /// What the station was called when the session started, and for a fee when the invoice was drafted.
     #[schema(required, example = "Depot")]
     pub station_name: Option<String>,
     /// Minor units of tax.
     pub tax: i64,
+    /// What `net` and `tax` are made of: one for each country, rate and category.
+    #[serde(default)]
+    #[schema(required)]
+    pub taxes: Vec<TaxAmount>,
     #[serde(rename = "type")]
     pub kind: LineType,
     /// Minor units, tax included.
@@ -117,11 +124,11 @@ impl LineItem {
             price_check: session.state.price_check(),
             quantity: 1,
             registration_plate: some(registration_plate),
-            // A reservation here is one whose fee is billed.
-            reservation: None,
+            reservation: session.reservation.clone(),
             started: Some(started),
             station_name: some(station),
             tax: total.tax(),
+            taxes: TaxAmount::of_session(session, internal),
             kind: LineType::EnergySession,
             unit_amount: gross,
             vehicle: Some(session.vehicle.clone()),
@@ -152,6 +159,7 @@ impl LineItem {
             price_check: None,
             price_per_kwh: None,
             tax: more.gross - more.net,
+            taxes: TaxAmount::of_total(&stored.object, &stored.internal, more),
             unit_amount: more.gross,
             ..session
         })
@@ -160,16 +168,17 @@ impl LineItem {
     /// The line of what a network bills for a reservation after its fee was charged or invoiced, in minor units.
     pub(crate) fn of_fee_adjustment(
         id: &Id,
-        reservation: &Reservation,
+        reservation: &Stored<Reservation>,
         more: i64,
         cdr: &str,
     ) -> Self {
         let fee = Fee {
-            since: reservation.updated,
+            since: reservation.object.updated,
             amount: more,
             paid: 0,
+            refunded: 0,
         };
-        let line = Self::of_fee(reservation, &fee);
+        let line = Self::of_fee(reservation, &fee, None);
         Self {
             id: id.as_kind(Kind::LineItem),
             description: format!("Adjustment by CDR {cdr}: {}", line.description),
@@ -178,24 +187,34 @@ impl LineItem {
         }
     }
 
-    /// Fees carry no tax: no tax rate is known for them.
-    pub(super) fn of_fee(reservation: &Reservation, fee: &Fee) -> Self {
+    /// The line of a reservation's fee, which is taxed in this country.
+    pub(super) fn of_fee(
+        stored: &Stored<Reservation>,
+        fee: &Fee,
+        country: Option<&Country>,
+    ) -> Self {
+        let reservation = &stored.object;
         let reserved = reservation.state.reserved();
         let window = reservation.window();
+        let tax = TaxAmount::of_fee(
+            fee.amount,
+            stored.internal.fee_tax_percent,
+            country.cloned(),
+        );
         Self {
             id: reservation.id.as_kind(Kind::LineItem),
             amount: fee.amount,
             charging_session: None,
             charging_station: reserved.map(|reserved| reserved.station.clone()),
             connector: reserved.map(|reserved| reserved.connector.clone()),
-            description: reservation.fee_description(),
+            description: describe_fee(stored, &FeeNames::default()),
             driver: Some(reservation.driver.clone()),
             driver_name: None,
             duration_seconds: window.map(|window| window.until.since(window.from).as_secs()),
             ended: window.map(|window| window.until),
             energy_wh: 0,
             free: false,
-            net: fee.amount,
+            net: tax.net,
             price_per_kwh: None,
             price_check: None,
             quantity: 1,
@@ -203,12 +222,74 @@ impl LineItem {
             reservation: Some(reservation.id.clone()),
             started: window.map(|window| window.from),
             station_name: None,
-            tax: 0,
+            tax: tax.tax,
+            taxes: vec![tax],
             kind: LineType::ReservationFee,
             unit_amount: fee.amount,
             vehicle: Some(reservation.vehicle.clone()),
         }
     }
+
+    /// Says in the line of a reservation's fee what its parties are called.
+    pub fn name_fee(&mut self, reservation: &Stored<Reservation>, names: FeeNames) {
+        self.description = describe_fee(reservation, &names);
+        self.driver_name = names.driver;
+        self.registration_plate = names.registration_plate;
+        self.station_name = names.station;
+    }
+}
+
+/// What the parties of a reservation are called; none of those that were deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FeeNames {
+    pub driver: Option<String>,
+    pub registration_plate: Option<String>,
+    pub station: Option<String>,
+    /// The station's time zone.
+    pub zone: Option<ZoneName>,
+}
+
+/// A fee in words: who reserved which connector, when, and what became of it.
+fn describe_fee(stored: &Stored<Reservation>, names: &FeeNames) -> String {
+    let reservation = &stored.object;
+    let what = match reservation.status() {
+        ReservationStatus::Expired => "Reservation, not used",
+        ReservationStatus::Cancelled => "Reservation, cancelled late",
+        _ => "Reservation",
+    };
+    let who = [&names.registration_plate, &names.driver];
+    let who: Vec<&str> = who.into_iter().flatten().map(String::as_str).collect();
+    let mut text = match who.is_empty() {
+        true => what.to_owned(),
+        false => format!("{}: {what}", who.join(", ")),
+    };
+    if let Some(reserved) = reservation.state.reserved() {
+        if let Some(station) = &names.station {
+            text = format!("{text} at {station}");
+        }
+        let period = period(
+            reserved.window.from,
+            reserved.window.until,
+            names.zone.as_ref(),
+        );
+        text = format!("{text}, connector {}, {period}", reserved.connector);
+    }
+    text
+}
+
+/// A period in the time of a place, `2026-03-01 08:00 to 08:30 (Europe/London)`; in UTC where the zone is not known.
+fn period(from: Timestamp, until: Timestamp, zone: Option<&ZoneName>) -> String {
+    let (zone, name) = match zone {
+        Some(zone) => (zone.rules(), zone.as_str()),
+        None => (TimeZone::UTC, "UTC"),
+    };
+    let (from, until) = (from.civil_in(&zone), until.civil_in(&zone));
+    let last = match from.date() == until.date() {
+        true => "%H:%M",
+        false => "%Y-%m-%d %H:%M",
+    };
+    let (from, until) = (from.strftime("%Y-%m-%d %H:%M"), until.strftime(last));
+    format!("{from} to {until} ({name})")
 }
 
 fn some(name: &str) -> Option<String> {
@@ -246,23 +327,13 @@ fn describe(session: &ChargingSession, internal: &SessionInternal, ended: Timest
     if *names == Names::default() {
         return format!("Charging, {energy}, ended {ended}{note}");
     }
-    let (zone, name) = match &internal.zone {
-        Some(zone) => (zone.rules(), zone.as_str()),
-        None => (TimeZone::UTC, "UTC"),
-    };
-    let local = |moment: Timestamp| moment.civil_in(&zone);
-    let (from, until) = (local(session.session_started), local(ended));
-    let last = match from.date() == until.date() {
-        true => "%H:%M",
-        false => "%Y-%m-%d %H:%M",
-    };
-    let (from, until) = (from.strftime("%Y-%m-%d %H:%M"), until.strftime(last));
+    let period = period(session.session_started, ended, internal.zone.as_ref());
     let Names {
         driver,
         registration_plate,
         station,
     } = names;
     format!(
-        "{registration_plate}, {driver}: {energy} at {station}, connector {connector}, {from} to {until} ({name}){note}"
+        "{registration_plate}, {driver}: {energy} at {station}, connector {connector}, {period}{note}"
     )
 }

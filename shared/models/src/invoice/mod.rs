@@ -7,15 +7,19 @@
 
 mod billing;
 pub mod line_item;
+mod parties;
 #[cfg(test)]
 pub mod tests;
+pub mod totals;
 mod transitions;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::billing::{Billable, NewInvoice};
-pub use self::line_item::{LineItem, LineType};
+pub use self::line_item::{FeeNames, LineItem, LineType};
+pub use self::parties::{Buyer, Seller};
+pub use self::totals::{InvoiceTotals, TaxAmount, TaxCategory};
 use super::action::Action;
 use super::body::RequestBody;
 use super::condition::Condition;
@@ -31,14 +35,12 @@ use kernel::fields::text::Description;
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::size::Size;
-use kernel::time::{MINUTE, SignedDuration, Timestamp, days};
+use kernel::time::{MINUTE, SignedDuration, Timestamp};
 
 /// How many line items an invoice shows; the others are on pages of their own.
 pub const SHOWN_LINES: usize = 100;
 /// How large the lines are, together, that an invoice shows itself, in bytes of JSON.
 const SHOWN_BYTES: usize = 96 * 1024;
-/// How long after its creation an invoice is due.
-const TERM: SignedDuration = days(30);
 /// How long an attempt to pay may take before it counts as interrupted.
 const LEASE: SignedDuration = MINUTE;
 
@@ -50,11 +52,20 @@ pub struct Invoice {
     pub amount_due: i64,
     /// Minor units of `currency`, sessions that were paid before among them; null while nothing is paid.
     pub amount_paid: Option<i64>,
+    /// The fleet, or the account for an invoice of the whole account, as it was when the invoice was finalized; null for a draft, and if
+    /// the fleet was deleted before.
+    #[serde(default)]
+    #[schema(required)]
+    pub buyer: Option<Buyer>,
     pub created: Timestamp,
     pub currency: Currency,
     pub description: Option<Description>,
-    /// By default 30 days after `created`.
+    /// By default as many days after `created` as `billing_details.payment_terms_days` of the account says, or 30.
     pub due_date: Timestamp,
+    /// When the invoice was finalized; null for a draft.
+    #[serde(default)]
+    #[schema(required)]
+    pub finalized_at: Option<Timestamp>,
     /// Null for an invoice of the whole account.
     pub fleet: Option<Id>,
     /// One for each session, each fee and each adjustment, the newest first; at most 100 are shown here.
@@ -62,13 +73,24 @@ pub struct Invoice {
     /// Whether there are more than `line_items` shows: `GET /v1/invoices/{id}/line_items` lists them all.
     pub line_items_has_more: bool,
     pub metadata: Metadata,
+    /// `<prefix><year>-<sequence>`, without gaps for each account, mode and year; null for a draft.
+    #[serde(default)]
+    #[schema(required, example = "2026-17")]
+    pub number: Option<String>,
     pub paid_at: Option<Timestamp>,
     pub payment_method: Option<Id>,
     /// Exclusive.
     pub period_end: Timestamp,
     /// Inclusive.
     pub period_start: Timestamp,
+    /// The account as it was when the invoice was finalized; null for a draft.
+    #[serde(default)]
+    #[schema(required)]
+    pub seller: Option<Seller>,
     pub status: InvoiceStatus,
+    #[serde(default)]
+    #[schema(required)]
+    pub totals: InvoiceTotals,
 }
 
 impl Object for Invoice {
@@ -86,8 +108,11 @@ impl Object for Invoice {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum InvoiceStatus {
     Draft,
     Open,
@@ -147,6 +172,14 @@ pub struct Attempt {
     pub transaction: Id,
 }
 
+/// What an invoice is given when it is finalized.
+#[derive(Debug, Clone)]
+pub struct Issue {
+    pub number: String,
+    pub seller: Seller,
+    pub buyer: Option<Buyer>,
+}
+
 /// The body of `POST /v1/invoices/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -167,7 +200,7 @@ impl RequestBody for InvoiceChange {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PayInvoice {
-    /// Default: the account's `preferences.default_payment_method`.
+    /// Default: the `preferences.default_payment_method` of the account, else of the fleet.
     #[serde(default)]
     pub payment_method: Option<Id>,
 }
@@ -176,19 +209,32 @@ impl RequestBody for PayInvoice {
     const INVALID: Option<Code> = Some(Code::InvoiceValidationError);
 }
 
+impl InvoiceStatus {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
 impl InvoiceFilter {
+    /// The status of the listed invoices.
+    pub fn status(self) -> InvoiceStatus {
+        match self {
+            Self::Draft => InvoiceStatus::Draft,
+            Self::Open | Self::Overdue => InvoiceStatus::Open,
+            Self::Paid => InvoiceStatus::Paid,
+            Self::Void => InvoiceStatus::Void,
+            Self::Uncollectible => InvoiceStatus::Uncollectible,
+        }
+    }
+
     /// The conditions that the listed invoices meet.
     pub fn conditions(self, now: Timestamp) -> Vec<Condition<'static>> {
-        match self {
-            Self::Overdue => vec![
-                Condition::equals("status", InvoiceStatus::Open),
-                Condition::Before {
-                    member: "due_date",
-                    at: now,
-                },
-            ],
-            status => vec![Condition::equals("status", status)],
-        }
+        let status = Condition::equals("status", self.status());
+        let overdue = (self == Self::Overdue).then_some(Condition::Before {
+            member: "due_date",
+            at: now,
+        });
+        std::iter::once(status).chain(overdue).collect()
     }
 }
 
@@ -205,7 +251,7 @@ fn shown_lines(billed: &[Billable]) -> Result<usize> {
 }
 
 impl Invoice {
-    /// A new draft of these sessions and fees, newest first.
+    /// A new draft of these sessions and fees, newest first, that is due after `term`.
     ///
     /// # Errors
     /// 400 if metadata exceeds its limits.
@@ -214,29 +260,37 @@ impl Invoice {
         id: Id,
         currency: Currency,
         billed: Vec<Billable>,
+        term: SignedDuration,
         now: Timestamp,
     ) -> Result<Stored<Self>> {
-        let total: i64 = billed.iter().map(|one| one.line.amount).sum();
         let paid: i64 = billed.iter().map(|one| one.paid).sum();
+        let refunded = billed.iter().map(|one| one.refunded).sum();
+        let totals = InvoiceTotals::of(billed.iter().map(|one| &one.line), paid);
+        let totals = InvoiceTotals { refunded, ..totals };
         let shown = shown_lines(&billed)?;
         let invoice = Self {
             id,
             object: Kind::Invoice,
-            amount_due: total - paid,
+            amount_due: totals.due,
             amount_paid: (paid != 0).then_some(paid),
+            buyer: None,
             created: now,
             currency,
             description: new.description,
-            due_date: now.plus(TERM),
+            due_date: now.plus(term),
+            finalized_at: None,
             fleet: new.fleet,
             line_items_has_more: billed.len() > shown,
             line_items: billed.into_iter().take(shown).map(|one| one.line).collect(),
             metadata: Metadata::new(new.metadata)?,
+            number: None,
             paid_at: None,
             payment_method: None,
             period_end: new.period_end,
             period_start: new.period_start,
+            seller: None,
             status: InvoiceStatus::Draft,
+            totals,
         };
         let invoice =
             sized(invoice).map_err(|error| error.coded(Some(Code::InvoiceValidationError)))?;
@@ -253,6 +307,17 @@ impl Invoice {
                 "Only a draft can be deleted; an open invoice can be voided.",
                 Some(Kind::Invoice.name()),
             ));
+        }
+        Ok(())
+    }
+
+    /// Checks that the invoice may be finalized.
+    ///
+    /// # Errors
+    /// `invoice_finalize_invalid_state` unless it is a draft.
+    pub fn check_finalizable(&self) -> Result<()> {
+        if self.status != InvoiceStatus::Draft {
+            return Err(Code::InvoiceFinalizeInvalidState.because("Only a draft can be finalized."));
         }
         Ok(())
     }
@@ -290,13 +355,20 @@ impl Invoice {
             id: attempt.transaction.clone(),
             object: Kind::Transaction,
             amount: self.amount_due,
+            amount_refunded: 0,
+            charge: None,
             charging_session: None,
             created: attempt.begun,
             currency: self.currency,
             description: self.bill(),
+            destination: None,
             driver: None,
+            failed_reason: None,
             fleet: self.fleet.clone(),
+            invoice: Some(self.id.clone()),
             payment_method: Some(attempt.method.id.clone()),
+            reason: None,
+            reservation: None,
             status,
             kind: TransactionType::Charge,
             vehicle: None,

@@ -2,7 +2,7 @@ use super::*;
 use crate::charging_session::network::Total;
 use crate::charging_session::{ChargingSession, Names, SessionCost};
 use kernel::origin::Mode;
-use kernel::time::millis;
+use kernel::time::{days, millis};
 use serde_json::json;
 
 pub fn at(text: &str) -> Timestamp {
@@ -93,7 +93,16 @@ fn invoice(paid: i64) -> Stored<Invoice> {
     let billable = march().bills(simulated(), eur(), &session).unwrap();
     let id = Id::from_number(Kind::Invoice, 1);
     let now = at("2026-04-02T00:00:00Z");
-    Invoice::new(march(), id, eur(), vec![billable], now).unwrap()
+    Invoice::new(march(), id, eur(), vec![billable], days(30), now).unwrap()
+}
+
+fn issue() -> Issue {
+    let seller = json!({"account": Id::from_number(Kind::Account, 1), "email": "ops@fleet.example", "legal_name": "Fleet Ltd"});
+    Issue {
+        number: "2026-1".to_owned(),
+        seller: serde_json::from_value(seller).unwrap(),
+        buyer: None,
+    }
 }
 
 fn method(json: serde_json::Value) -> PaymentMethod {
@@ -191,17 +200,17 @@ fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
         open.void().unwrap_err().class(),
         kernel::error::ErrorClass::Conflict
     );
-    open.finalize(now).unwrap();
+    open.finalize(issue(), now).unwrap();
     assert_eq!(
         (open.object.status, open.object.paid_at),
         (InvoiceStatus::Open, None)
     );
     assert_eq!(
-        open.finalize(now).unwrap_err().class(),
+        open.finalize(issue(), now).unwrap_err().class(),
         kernel::error::ErrorClass::Conflict
     );
     let mut settled = invoice(1190);
-    settled.finalize(now).unwrap();
+    settled.finalize(issue(), now).unwrap();
     assert_eq!(
         (settled.object.status, settled.object.paid_at),
         (InvoiceStatus::Paid, Some(now))
@@ -218,7 +227,7 @@ fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
 fn paying_moves_what_is_due_to_what_is_paid_and_a_decline_leaves_it() {
     let now = at("2026-04-03T00:00:00Z");
     let mut invoice = invoice(190);
-    invoice.finalize(now).unwrap();
+    invoice.finalize(issue(), now).unwrap();
     let mut keys = Vec::new();
     for succeeded in [false, true] {
         invoice.begin_payment(method(json!({})), PaymentMethodInternal::default(), now);
@@ -270,7 +279,7 @@ fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
         (invoice.next_action_at(), invoice.concern(now)),
         (None, None)
     );
-    invoice.finalize(now).unwrap();
+    invoice.finalize(issue(), now).unwrap();
     let late = invoice.object.due_date.plus(millis(1));
     assert_eq!(invoice.next_action_at(), Some(late));
     assert_eq!(invoice.concern(invoice.object.due_date), None);

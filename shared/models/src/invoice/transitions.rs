@@ -1,7 +1,8 @@
 //! The transitions of an invoice: each checks its condition, changes the invoice and its internal state, and records the event.
 
 use super::{
-    Attempt, Concern, Invoice, InvoiceChange, InvoiceInternal, InvoiceStatus, LEASE, LineType,
+    Attempt, Concern, Invoice, InvoiceChange, InvoiceInternal, InvoiceStatus, Issue, LEASE,
+    LineType,
 };
 use crate::check_size;
 use crate::event_type::EventType;
@@ -102,14 +103,22 @@ impl Stored<Invoice> {
         self.internal.sessions_unpaid = false;
     }
 
-    /// Locks the lines and opens the invoice for payment. One on which nothing is due is paid by that.
+    /// Locks the lines and opens the invoice for payment, with its number and copies of its parties. One on which nothing is due is paid
+    /// by that.
     ///
     /// # Errors
     /// `invoice_finalize_invalid_state` unless it is a draft.
-    pub fn finalize(&mut self, now: Timestamp) -> Result<()> {
-        if self.object.status != InvoiceStatus::Draft {
-            return Err(Code::InvoiceFinalizeInvalidState.because("Only a draft can be finalized."));
-        }
+    pub fn finalize(&mut self, issue: Issue, now: Timestamp) -> Result<()> {
+        self.object.check_finalizable()?;
+        let Issue {
+            number,
+            seller,
+            buyer,
+        } = issue;
+        self.object.number = Some(number);
+        self.object.seller = Some(seller);
+        self.object.buyer = buyer;
+        self.object.finalized_at = Some(now);
         self.object.status = InvoiceStatus::Open;
         self.record(EventType::InvoiceFinalized);
         if self.object.amount_due == 0 {
@@ -127,10 +136,17 @@ impl Stored<Invoice> {
         self.object.amount_paid =
             Some(self.object.amount_paid.unwrap_or(0) + self.object.amount_due);
         self.object.amount_due = 0;
+        self.object.totals.paid = self.object.amount_paid.unwrap_or(0);
+        self.object.totals.due = 0;
         self.object.paid_at = Some(now);
         self.object.payment_method = method;
         self.object.status = InvoiceStatus::Paid;
         self.record(EventType::InvoicePaid);
+    }
+
+    /// Records that so much of what was paid for its lines was refunded.
+    pub fn count_refund(&mut self, amount: i64) {
+        self.object.totals.refunded += amount;
     }
 
     /// Voids the invoice, so that its sessions can be billed by another.

@@ -23,7 +23,7 @@ pub trait Payments: Send + Sync {
     /// charged is then unknown, and the same charge has to be repeated until the answer is clear.
     fn charge<'a>(&'a self, charge: &'a Charge) -> BoxFuture<'a, Result<ChargeResult>>;
 
-    /// Refunds a whole charge, at most once per `key`.
+    /// Refunds a charge or a part of it, at most once per `key`.
     ///
     /// # Errors
     /// `Unavailable` if the provider gave no clear answer: repeat the refund with the same key.
@@ -104,7 +104,7 @@ impl Charge {
     }
 }
 
-/// The refund of a whole charge.
+/// The refund of a charge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refund {
     /// What makes a repetition recognisable.
@@ -114,6 +114,10 @@ pub struct Refund {
     /// The provider's id of the charge; without it the charge is searched for by its key.
     pub reference: Option<String>,
     pub amount: Money,
+    /// Whether it returns a part of the charge, of which there may be others. A whole charge is refunded once.
+    pub is_partial: bool,
+    /// Whether this may repeat a refund from so long ago that the provider has forgotten its key.
+    pub key_expired: bool,
 }
 
 /// How a charge ended at the provider.

@@ -39,6 +39,7 @@ use super::stored::{Object, Stored, is_default};
 use super::vehicle::{ConnectorType, Vehicle};
 use kernel::error::Result;
 use kernel::fields::metadata::Metadata;
+use kernel::fields::party::TaxPercent;
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, minutes};
@@ -108,6 +109,9 @@ pub struct ReservationInternal {
     /// The vehicle's plug when the reservation was made: what updates of `connector_type` are held against.
     #[serde(default = "usual_plug", skip_serializing_if = "is_usual_plug")]
     pub charging_standard: ConnectorType,
+    /// What the fee includes of tax, fixed at creation.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub fee_tax_percent: TaxPercent,
     /// The vehicle's fleet.
     pub fleet: Option<Id>,
     /// The invoice that claimed the fee.
@@ -128,6 +132,7 @@ impl Default for ReservationInternal {
     fn default() -> Self {
         Self {
             charging_standard: usual_plug(),
+            fee_tax_percent: TaxPercent::default(),
             fleet: None,
             invoice: None,
         }
@@ -164,6 +169,8 @@ pub struct Terms {
     pub currency: Currency,
     /// Minor units.
     pub fee: i64,
+    /// What the fee includes of tax.
+    pub fee_tax_percent: TaxPercent,
 }
 
 /// When the first attempt to confirm is made.
@@ -226,6 +233,7 @@ impl Reservation {
         check_size(&reservation).map_err(coded)?;
         let internal = ReservationInternal {
             charging_standard: vehicle.charging_standard,
+            fee_tax_percent: terms.fee_tax_percent,
             fleet: Some(vehicle.fleet.clone()),
             ..ReservationInternal::default()
         };

@@ -119,6 +119,9 @@ pub enum FeeState {
     Paid {
         since: Timestamp,
         amount: i64,
+        /// What of that was refunded.
+        #[serde(default, skip_serializing_if = "is_default")]
+        refunded: i64,
     },
 }
 
@@ -131,6 +134,8 @@ pub struct Fee {
     pub amount: i64,
     /// What of `amount` is paid.
     pub paid: i64,
+    /// What of that was refunded.
+    pub refunded: i64,
 }
 
 #[derive(

@@ -56,6 +56,7 @@ fn reserve(change: Value) -> Result<Stored<Reservation>> {
     let terms = Terms {
         currency: Currency::USD,
         fee: 0,
+        fee_tax_percent: Default::default(),
     };
     let new: NewReservation = serde_json::from_value(body(change)).unwrap();
     new.check(now())?;
@@ -159,6 +160,7 @@ fn driver_and_vehicle_must_be_active_and_belong_together() {
     let terms = Terms {
         currency: Currency::USD,
         fee: 0,
+        fee_tax_percent: Default::default(),
     };
     let reserve = |driver: &Driver, vehicle: &Vehicle| {
         Reservation::new(

@@ -391,9 +391,30 @@ impl Stored<Reservation> {
         let FeeState::Due { since, amount, .. } = self.object.state.fee() else {
             return false;
         };
-        self.object.state.set_fee(FeeState::Paid { since, amount });
+        self.object.state.set_fee(FeeState::Paid {
+            since,
+            amount,
+            refunded: 0,
+        });
         self.object.updated = now;
         true
+    }
+
+    /// Records that so much of the paid fee was refunded.
+    pub fn count_refund(&mut self, returned: i64, now: Timestamp) {
+        if let FeeState::Paid {
+            since,
+            amount,
+            refunded,
+        } = self.object.state.fee()
+        {
+            self.object.state.set_fee(FeeState::Paid {
+                since,
+                amount,
+                refunded: refunded + returned,
+            });
+            self.object.updated = now;
+        }
     }
 
     /// The fee, if the reservation is over and has one that was not waived.
@@ -404,11 +425,17 @@ impl Stored<Reservation> {
                 since,
                 amount,
                 paid: 0,
+                refunded: 0,
             }),
-            FeeState::Paid { since, amount } => Some(Fee {
+            FeeState::Paid {
+                since,
+                amount,
+                refunded,
+            } => Some(Fee {
                 since,
                 amount,
                 paid: amount,
+                refunded,
             }),
         }
     }
@@ -439,6 +466,9 @@ impl Stored<Reservation> {
             }
             TransactionStatus::Failed
         };
-        Transaction::new(movement, status, now)
+        Transaction {
+            reservation: Some(self.object.id.clone()),
+            ..Transaction::new(movement, status, now)
+        }
     }
 }

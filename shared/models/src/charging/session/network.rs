@@ -323,6 +323,7 @@ impl Stored<ChargingSession> {
                 lines,
                 source,
                 paid: cost.paid,
+                refunded: cost.refunded,
             };
         }
     }

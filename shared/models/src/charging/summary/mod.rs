@@ -17,6 +17,7 @@ use crate::charging_session::{ChargingSession, Names, SessionInternal, SessionSt
 use crate::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, ReportType};
 use crate::reservation::{Reservation, ReservationInternal};
 use crate::stored::Stored;
+use crate::transaction::Transaction;
 use kernel::error::Result;
 use kernel::id::Id;
 use kernel::money::{Currency, Money};
@@ -68,6 +69,7 @@ fn columns(kind: ReportType) -> &'static [Column] {
             Amount("paid", |totals| totals.paid),
             Amount("due", |totals| totals.due),
             PRICE,
+            Amount("refunded", |totals| totals.refunded),
         ],
         ReportType::UsageBreakdown => &[
             SESSIONS,
@@ -252,6 +254,18 @@ fn of_adjustment(stored: &Stored<Adjustment>) -> Vec<Cell> {
     ]
 }
 
+/// What a row says of the one refund it stands for, in the order of the columns.
+fn of_refund(refund: &Transaction) -> Vec<Cell> {
+    let mut cells = vec![Cell::Nothing; Grouping::Session.columns().len()];
+    cells[0] = Cell::id(refund.charging_session.as_ref());
+    cells[1] = Cell::id(refund.reservation.as_ref());
+    cells[6] = Cell::id(refund.vehicle.as_ref());
+    cells[8] = Cell::id(refund.driver.as_ref());
+    cells[10] = Cell::id(refund.fleet.as_ref());
+    cells[14] = Cell::id(refund.invoice.as_ref());
+    cells
+}
+
 impl Summary {
     /// An empty summary. The time zone is shown in a column.
     pub fn new(parameters: ReportParameters, time_zone: &str) -> Self {
@@ -308,12 +322,13 @@ impl Summary {
                 Grouping::Session => Some(reservation.id.clone()),
             });
         let totals = self.row(group, reservation.currency);
-        totals.add_fee(&fee);
+        totals.add_fee(&fee, internal.fee_tax_percent);
         if self.parameters.group_by == Some(Grouping::Session) {
             self.row(Some(reservation.id.clone()), reservation.currency)
                 .single = of_fee(reservation, internal);
         }
-        self.of_currency(reservation.currency).add_fee(&fee);
+        self.of_currency(reservation.currency)
+            .add_fee(&fee, internal.fee_tax_percent);
     }
 
     /// Counts an adjustment, if the report covers it. It is paid when the invoice that bills it is.
@@ -347,6 +362,30 @@ impl Summary {
         self.of_currency(*currency).add_adjustment(line, is_paid);
     }
 
+    /// Counts a refund, if the report covers it. One of an invoice belongs to no vehicle, driver or session.
+    pub fn add_refund(&mut self, refund: &Transaction) {
+        if !self.parameters.covers_refund(refund) {
+            return;
+        }
+        let group = self
+            .parameters
+            .group_by
+            .and_then(|grouping| match grouping {
+                Grouping::Vehicle => refund.vehicle.clone(),
+                Grouping::Driver => refund.driver.clone(),
+                Grouping::Fleet => refund.fleet.clone(),
+                Grouping::Station => None,
+                Grouping::Session => Some(refund.id.clone()),
+            });
+        let of_one = self.parameters.group_by == Some(Grouping::Session);
+        let totals = self.row(group, refund.currency);
+        totals.refunded += refund.amount;
+        if of_one {
+            totals.single = of_refund(refund);
+        }
+        self.of_currency(refund.currency).refunded += refund.amount;
+    }
+
     fn row(&mut self, group: Option<Id>, currency: Currency) -> &mut Totals {
         self.groups.entry((group, currency.as_str())).or_default()
     }
@@ -373,6 +412,7 @@ impl Summary {
                     tax,
                     paid,
                     due,
+                    refunded,
                     ..
                 } = *totals;
                 let decimal = |amount| Money::new(amount, *currency).decimal();
@@ -393,6 +433,8 @@ impl Summary {
                     paid_decimal: decimal(paid),
                     due,
                     due_decimal: decimal(due),
+                    refunded,
+                    refunded_decimal: decimal(refunded),
                 }
             })
             .collect()

@@ -8,6 +8,7 @@ use super::table::Cell;
 use crate::charging_session::{ChargingSession, SessionStatus};
 use crate::invoice::line_item::LineItem;
 use crate::reservation::Fee;
+use kernel::fields::party::TaxPercent;
 use kernel::id::Id;
 use kernel::time::{SignedDuration, Timestamp};
 
@@ -26,6 +27,7 @@ pub(super) struct Totals {
     pub(super) tax: i64,
     pub(super) paid: i64,
     pub(super) due: i64,
+    pub(super) refunded: i64,
     pub(super) first: Option<Timestamp>,
     pub(super) last: Option<Timestamp>,
     pub(super) vehicles: BTreeSet<Id>,
@@ -53,11 +55,13 @@ impl Totals {
         self.drivers.insert(session.driver.clone());
     }
 
-    /// Fees are free of tax.
-    pub(super) fn add_fee(&mut self, fee: &Fee) {
+    /// A fee includes so much tax.
+    pub(super) fn add_fee(&mut self, fee: &Fee, tax: TaxPercent) {
+        let net = tax.net_of(fee.amount);
         self.fees += 1;
         self.fees_gross += fee.amount;
-        self.net += fee.amount;
+        self.net += net;
+        self.tax += fee.amount - net;
         self.paid += fee.paid;
         self.due += fee.amount - fee.paid;
     }

@@ -128,7 +128,7 @@ impl Price {
     }
 
     /// Percent of tax, within reason.
-    fn percent(&self) -> Decimal {
+    pub(crate) fn percent(&self) -> Decimal {
         let percent = match self.tax {
             Tax::None => Decimal::ZERO,
             _ => decimal(&self.tax_percent).unwrap_or_default(),

@@ -1,0 +1,306 @@
+//! How a seller or a buyer is identified on an invoice: tax and bank identifiers, electronic addresses and rates. A value of one of
+//! these types has been checked.
+
+use rust_decimal::prelude::ToPrimitive as _;
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::address::Country;
+use super::text::{Text, checked_string};
+
+/// A VAT identifier with the country's prefix (Greece `EL`, Northern Ireland `XI`), written in capitals without blanks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct VatId(String);
+checked_string!(VatId);
+
+impl TryFrom<String> for VatId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let text = compact(&text);
+        let valid = text.split_at_checked(2).is_some_and(|(country, rest)| {
+            let sign =
+                |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'+' || b == b'*';
+            (matches!(country, "EL" | "XI") || is_country(country))
+                && (2..=13).contains(&rest.len())
+                && rest.bytes().all(sign)
+                && rest.bytes().any(|b| b.is_ascii_digit())
+        });
+        if valid {
+            Ok(Self(text))
+        } else {
+            Err("expected a VAT identifier with the prefix of its country, such as DE123456789")
+        }
+    }
+}
+
+/// An international bank account number (ISO 13616), written in capitals without blanks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Iban(String);
+checked_string!(Iban);
+
+impl TryFrom<String> for Iban {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let text = compact(&text);
+        let bytes = text.as_bytes();
+        let shape = (15..=34).contains(&bytes.len())
+            && bytes.iter().all(u8::is_ascii_alphanumeric)
+            && is_country(&text[..2])
+            && bytes[2..4].iter().all(u8::is_ascii_digit);
+        if !shape {
+            return Err("expected an IBAN, such as DE02120300000000202051");
+        }
+        if remainder(bytes) != 1 {
+            return Err("the check digits of the IBAN are wrong");
+        }
+        Ok(Self(text))
+    }
+}
+
+/// The number that the characters stand for, the first four of them last, modulo 97.
+fn remainder(iban: &[u8]) -> u32 {
+    let moved = iban[4..].iter().chain(&iban[..4]);
+    moved.fold(0, |rest, byte| {
+        let value = char::from(*byte).to_digit(36).unwrap_or_default();
+        let shift = if value > 9 { 100 } else { 10 };
+        (rest * shift + value) % 97
+    })
+}
+
+/// A business identifier code of a bank (ISO 9362) of 8 or 11 characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Bic(String);
+checked_string!(Bic);
+
+impl TryFrom<String> for Bic {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let text = compact(&text);
+        let valid = matches!(text.len(), 8 | 11)
+            && text.bytes().all(|b| b.is_ascii_alphanumeric())
+            && is_country(&text[4..6]);
+        if valid {
+            Ok(Self(text))
+        } else {
+            Err("expected a BIC of 8 or 11 characters, such as BYLADEM1001")
+        }
+    }
+}
+
+/// What the numbers of invoices begin with: at most 20 letters, digits and `-`, `_`, `/` or `.`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct InvoicePrefix(String);
+checked_string!(InvoicePrefix);
+
+impl TryFrom<String> for InvoicePrefix {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let sign = |b: u8| b.is_ascii_alphanumeric() || b"-_/.".contains(&b);
+        if (1..=20).contains(&text.len()) && text.bytes().all(sign) {
+            Ok(Self(text))
+        } else {
+            Err("must have 1 to 20 letters, digits or any of - _ / .")
+        }
+    }
+}
+
+/// Where a party receives electronic invoices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ElectronicAddress {
+    /// A code of the list EAS: four digits, such as `0204`, or `EM` for an email address.
+    pub scheme: AddressScheme,
+    pub value: Text<128>,
+}
+
+/// A code of the list EAS (Electronic Address Scheme).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AddressScheme(String);
+checked_string!(AddressScheme);
+
+impl TryFrom<String> for AddressScheme {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let digits = text.len() == 4 && text.bytes().all(|b| b.is_ascii_digit());
+        if digits || matches!(text.as_str(), "EM" | "AN" | "AQ" | "AS" | "AU") {
+            Ok(Self(text))
+        } else {
+            Err("expected a code of the list EAS, such as 0204 or EM")
+        }
+    }
+}
+
+/// How many days after its creation an invoice is due: 0 to 365.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
+pub struct PaymentTerm(u16);
+
+impl PaymentTerm {
+    pub fn days(self) -> i64 {
+        self.0.into()
+    }
+}
+
+impl From<PaymentTerm> for u16 {
+    fn from(term: PaymentTerm) -> Self {
+        term.0
+    }
+}
+
+impl TryFrom<u16> for PaymentTerm {
+    type Error = &'static str;
+
+    fn try_from(days: u16) -> Result<Self, &'static str> {
+        if days <= 365 {
+            Ok(Self(days))
+        } else {
+            Err("must be a whole number from 0 to 365")
+        }
+    }
+}
+
+/// A rate of tax in percent, 0 to 100 with at most four digits after the point, as a decimal number in a string.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TaxPercent(Decimal);
+
+impl TaxPercent {
+    pub fn new(percent: Decimal) -> Self {
+        Self(percent.normalize())
+    }
+
+    pub fn decimal(self) -> Decimal {
+        self.0
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.0.is_zero()
+    }
+
+    /// What of an amount in minor units is not tax, half away from zero.
+    pub fn net_of(self, gross: i64) -> i64 {
+        let whole = Decimal::ONE + self.0 / Decimal::ONE_HUNDRED;
+        let net = Decimal::from(gross) / whole;
+        let rounded = net.round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
+        rounded.to_i64().unwrap_or(gross)
+    }
+}
+
+impl From<TaxPercent> for String {
+    fn from(percent: TaxPercent) -> Self {
+        percent.0.to_string()
+    }
+}
+
+impl TryFrom<String> for TaxPercent {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        const SHAPE: &str = "expected a decimal number from 0 to 100 in a string, such as \"19\"";
+        let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        let percent = text.parse::<Decimal>().map_err(|_| SHAPE)?;
+        if plain && percent <= Decimal::ONE_HUNDRED && percent.scale() <= 4 {
+            Ok(Self::new(percent))
+        } else {
+            Err(SHAPE)
+        }
+    }
+}
+
+fn is_country(code: &str) -> bool {
+    Country::try_from(code.to_owned()).is_ok()
+}
+
+/// The text in capitals without blanks.
+fn compact(text: &str) -> String {
+    let signs = text.chars().filter(|c| !c.is_whitespace());
+    signs.map(|c| c.to_ascii_uppercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads<T: TryFrom<String>>(text: &str) -> bool {
+        T::try_from(text.to_owned()).is_ok()
+    }
+
+    #[test]
+    fn an_iban_is_held_to_its_check_digits() {
+        let iban = Iban::try_from("de02 1203 0000 0000 2020 51".to_owned());
+        assert_eq!(iban.unwrap().as_str(), "DE02120300000000202051");
+        for right in [
+            "GB82WEST12345698765432",
+            "NO9386011117947",
+            "MT84MALT011000012345MTLCAST001S",
+        ] {
+            assert!(reads::<Iban>(right), "{right}");
+        }
+        for wrong in [
+            "",
+            "DE",
+            "DE02120300000000202052",
+            "DE20120300000000202051",
+            "XX02120300000000202051",
+            "DEA2120300000000202051",
+            "DE02ä120300000000202051",
+        ] {
+            assert!(!reads::<Iban>(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_bic_names_a_country_and_has_8_or_11_characters() {
+        assert!(reads::<Bic>("BYLADEM1001") && reads::<Bic>("deutdeff"));
+        for wrong in ["", "DEUTXXFF", "DEUTDEFF5", "DEUT DE", "DEUTDEFé"] {
+            assert!(!reads::<Bic>(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_vat_identifier_has_the_prefix_of_its_country() {
+        for right in [
+            "DE123456789",
+            "FR 12 345678901",
+            "EL123456789",
+            "XI123456789",
+            "IE1234567+A",
+        ] {
+            assert!(reads::<VatId>(right), "{right}");
+        }
+        for wrong in [
+            "",
+            "D",
+            "DE",
+            "123456789",
+            "XX123456789",
+            "DE12345678901234",
+            "DE12-3456",
+            "DEABC",
+            "Dé123",
+        ] {
+            assert!(!reads::<VatId>(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_rate_of_tax_is_a_decimal_number_of_percent() {
+        let percent = |text: &str| TaxPercent::try_from(text.to_owned()).map(String::from);
+        assert_eq!(percent("19.60"), Ok("19.6".to_owned()));
+        assert_eq!(percent("0"), Ok("0".to_owned()));
+        for wrong in ["", "-1", "100.1", "1.00001", "1e1", "nineteen", "+1"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The sums of an invoice, and what of them is taxed at which rate.
+//!
+//! They are computed once, when the invoice is drafted, and kept up by its transitions: however many lines an invoice has, none is read
+//! for them. The lines add up to `due` plus `paid` plus `credited`, and to `net` plus `tax`.
+
+use rust_decimal::Decimal;
+use rust_decimal::RoundingStrategy;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::line_item::LineItem;
+use crate::charging_session::network::Total;
+use crate::charging_session::{ChargingSession, SessionInternal};
+use crate::charging_station::{Price, Tax};
+use kernel::fields::address::Country;
+use kernel::fields::party::TaxPercent;
+
+/// The sums of an invoice, in minor units of its currency.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct InvoiceTotals {
+    /// Without tax.
+    pub net: i64,
+    pub tax: i64,
+    /// With tax: the sum of the lines.
+    pub gross: i64,
+    /// The same as `amount_paid`.
+    pub paid: i64,
+    /// What credit notes have taken off the amount due.
+    pub credited: i64,
+    /// What was paid and refunded.
+    pub refunded: i64,
+    /// The same as `amount_due`.
+    pub due: i64,
+    /// What `net` and `tax` are made of, by country, rate and category.
+    pub by_rate: Vec<TaxAmount>,
+}
+
+/// What is taxed at one rate, in minor units.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaxAmount {
+    /// Where the tax is due: the country of the station, and for reservation fees that of the account's billing address, if it has one.
+    #[schema(required)]
+    pub country: Option<Country>,
+    /// A decimal number of percent. Where a charging network bills an amount that no rate of the tariff explains, it is the rate that the
+    /// amounts with and without tax imply, rounded to two digits.
+    #[schema(example = "20")]
+    pub tax_percent: TaxPercent,
+    pub category: TaxCategory,
+    #[schema(example = 413)]
+    pub net: i64,
+    #[schema(example = 82)]
+    pub tax: i64,
+}
+
+/// The category of a tax by the list UNCL5305.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub enum TaxCategory {
+    /// Standard: a rate above zero.
+    S,
+    /// Zero rated: a tax with a rate of zero.
+    Z,
+    /// Exempt: the tariff names no tax.
+    E,
+}
+
+impl TaxAmount {
+    /// Adds an amount to those of its country, rate and category.
+    fn add_to(&self, by_rate: &mut Vec<Self>) {
+        let key = |one: &Self| (one.country.clone(), one.tax_percent, one.category);
+        match by_rate.iter_mut().find(|one| key(one) == key(self)) {
+            Some(same) => {
+                same.net += self.net;
+                same.tax += self.tax;
+            }
+            None => by_rate.push(self.clone()),
+        }
+    }
+
+    /// The taxes of a session: one for each rate.
+    pub(super) fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Vec<Self> {
+        let lines = session.state.cost().map_or(&[][..], |cost| &cost.lines);
+        let total = session.total();
+        let sum = lines.iter().map(|line| line.gross).sum::<i64>();
+        let net = lines.iter().map(|line| line.net).sum::<i64>();
+        let mut taxes = Vec::new();
+        if (net, sum) != (total.net, total.gross) {
+            return Self::of_total(session, internal, total);
+        }
+        for line in lines {
+            let amount = Total {
+                net: line.net,
+                gross: line.gross,
+            };
+            let percent = line.tax_percent.parse().unwrap_or_default();
+            let percent = rate(amount, &internal.pricing, percent);
+            Self::new(session, internal, percent, amount).add_to(&mut taxes);
+        }
+        taxes
+    }
+
+    /// The tax of an amount of a session that is made of no lines.
+    pub(super) fn of_total(
+        session: &ChargingSession,
+        internal: &SessionInternal,
+        total: Total,
+    ) -> Vec<Self> {
+        let implied = implied(total);
+        let percent = rate(total, &internal.pricing, implied);
+        vec![Self::new(session, internal, percent, total)]
+    }
+
+    fn new(
+        session: &ChargingSession,
+        internal: &SessionInternal,
+        percent: Decimal,
+        amount: Total,
+    ) -> Self {
+        let taxed = |price: &Price| price.tax != Tax::None;
+        Self {
+            country: Some(session.country.clone()),
+            tax_percent: TaxPercent::new(percent),
+            category: match percent.is_zero() {
+                false => TaxCategory::S,
+                true if internal.pricing.iter().any(taxed) => TaxCategory::Z,
+                true => TaxCategory::E,
+            },
+            net: amount.net,
+            tax: amount.tax(),
+        }
+    }
+
+    /// The tax that an amount includes at the rate of reservation fees.
+    pub(super) fn of_fee(gross: i64, percent: TaxPercent, country: Option<Country>) -> Self {
+        let net = percent.net_of(gross);
+        Self {
+            country,
+            tax_percent: percent,
+            category: match percent.is_zero() {
+                true => TaxCategory::Z,
+                false => TaxCategory::S,
+            },
+            net,
+            tax: gross - net,
+        }
+    }
+}
+
+impl InvoiceTotals {
+    /// The sums of lines of which so much was paid before.
+    pub(super) fn of<'a>(lines: impl Iterator<Item = &'a LineItem>, paid: i64) -> Self {
+        let mut totals = Self::default();
+        for line in lines {
+            totals.net += line.net;
+            totals.tax += line.tax;
+            totals.gross += line.amount;
+            let taxes = line.taxes.iter();
+            taxes.for_each(|tax| tax.add_to(&mut totals.by_rate));
+        }
+        totals.paid = paid;
+        totals.due = totals.gross - paid;
+        totals.by_rate.sort_by(|a, b| {
+            let key = |one: &TaxAmount| {
+                let country = one.country.as_ref().map(|one| one.as_str().to_owned());
+                (country, one.tax_percent, one.category)
+            };
+            key(a).cmp(&key(b))
+        });
+        totals
+    }
+}
+
+/// The rate in percent of an amount: `stated` if the tariff has it or has no rate that explains the amount, else the one that does.
+fn rate(amount: Total, pricing: &[Price], stated: Decimal) -> Decimal {
+    let mut rates = pricing.iter().map(Price::percent);
+    if pricing.iter().map(Price::percent).any(|one| one == stated) {
+        return stated;
+    }
+    let explains = |percent: &Decimal| {
+        let tax = Decimal::from(amount.net) * percent / Decimal::ONE_HUNDRED;
+        (tax - Decimal::from(amount.tax())).abs() < Decimal::ONE
+    };
+    rates.find(explains).unwrap_or(stated)
+}
+
+/// The rate that an amount with and without tax implies, in percent.
+fn implied(amount: Total) -> Decimal {
+    let percent = Decimal::from(amount.tax()) * Decimal::ONE_HUNDRED;
+    let percent = percent.checked_div(Decimal::from(amount.net));
+    let rounding = RoundingStrategy::MidpointAwayFromZero;
+    let percent = percent.map(|percent| percent.round_dp_with_strategy(2, rounding));
+    percent
+        .unwrap_or_default()
+        .clamp(Decimal::ZERO, Decimal::ONE_HUNDRED)
+}

@@ -1,0 +1,158 @@
+//! What accounts and fleets say of themselves on invoices, as sellers and as buyers.
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use kernel::fields::address::Address;
+use kernel::fields::party::{
+    Bic, ElectronicAddress, Iban, InvoicePrefix, PaymentTerm, TaxPercent, VatId,
+};
+use kernel::fields::patch::Patch;
+use kernel::fields::text::{Name, Text, ZoneName};
+use kernel::time::{SignedDuration, Timestamp, days};
+
+/// What an account says of itself on its invoices, of which it is the seller, and how it issues them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BillingDetails {
+    pub billing_address: Option<Address>,
+    pub bic: Option<Bic>,
+    pub electronic_address: Option<ElectronicAddress>,
+    pub iban: Option<Iban>,
+    /// What the numbers of invoices begin with: `<prefix><year>-<sequence>`.
+    pub invoice_prefix: Option<InvoicePrefix>,
+    /// Null: the account's `name`.
+    pub legal_name: Option<Name>,
+    /// How many days after its creation an invoice is due. Null: 30.
+    pub payment_terms_days: Option<PaymentTerm>,
+    /// What reservation fees include of tax, in percent. It holds for reservations that are created later. Null: 0.
+    pub reservation_fee_tax_percent: Option<TaxPercent>,
+    /// Decides in which year an invoice is finalized. Null: UTC.
+    pub timezone: Option<ZoneName>,
+    pub vat_id: Option<VatId>,
+}
+
+/// A change of an account's billing details: omitted fields keep their values.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BillingDetailsChange {
+    #[serde(default)]
+    pub billing_address: Patch<Address>,
+    #[serde(default)]
+    pub bic: Patch<Bic>,
+    #[serde(default)]
+    pub electronic_address: Patch<ElectronicAddress>,
+    #[serde(default)]
+    pub iban: Patch<Iban>,
+    #[serde(default)]
+    pub invoice_prefix: Patch<InvoicePrefix>,
+    #[serde(default)]
+    pub legal_name: Patch<Name>,
+    #[serde(default)]
+    pub payment_terms_days: Patch<PaymentTerm>,
+    #[serde(default)]
+    pub reservation_fee_tax_percent: Patch<TaxPercent>,
+    #[serde(default)]
+    pub timezone: Patch<ZoneName>,
+    #[serde(default)]
+    pub vat_id: Patch<VatId>,
+}
+
+/// What a fleet says of itself on invoices, of which it is the buyer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FleetBillingDetails {
+    /// Null: the fleet's `address`.
+    pub billing_address: Option<Address>,
+    /// What the buyer wants to find on its invoices, such as the number of an order.
+    pub buyer_reference: Option<Text<256>>,
+    pub electronic_address: Option<ElectronicAddress>,
+    /// Null: the fleet's `name`.
+    pub legal_name: Option<Name>,
+    pub registration_number: Option<Text<256>>,
+    pub vat_id: Option<VatId>,
+}
+
+/// A change of a fleet's billing details: omitted fields keep their values.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetBillingDetailsChange {
+    #[serde(default)]
+    pub billing_address: Patch<Address>,
+    #[serde(default)]
+    pub buyer_reference: Patch<Text<256>>,
+    #[serde(default)]
+    pub electronic_address: Patch<ElectronicAddress>,
+    #[serde(default)]
+    pub legal_name: Patch<Name>,
+    #[serde(default)]
+    pub registration_number: Patch<Text<256>>,
+    #[serde(default)]
+    pub vat_id: Patch<VatId>,
+}
+
+impl BillingDetails {
+    /// How long after its creation an invoice is due.
+    pub fn payment_term(&self) -> SignedDuration {
+        days(self.payment_terms_days.map_or(30, PaymentTerm::days))
+    }
+
+    /// The year in which an invoice is that is finalized now.
+    pub fn year(&self, now: Timestamp) -> i16 {
+        let zone = self.timezone.as_ref();
+        let zone = zone.map_or(TimeZone::UTC, ZoneName::rules);
+        now.date_in(&zone).year()
+    }
+
+    /// The number of a document that is finalized in that year.
+    pub fn number(&self, year: i16, sequence: u64) -> String {
+        let prefix = self.invoice_prefix.as_ref();
+        let prefix = prefix.map_or("", InvoicePrefix::as_str);
+        format!("{prefix}{year}-{sequence}")
+    }
+
+    /// Applies a change; what it leaves out stays.
+    pub fn update(&mut self, change: BillingDetailsChange) {
+        let BillingDetailsChange {
+            billing_address,
+            bic,
+            electronic_address,
+            iban,
+            invoice_prefix,
+            legal_name,
+            payment_terms_days,
+            reservation_fee_tax_percent,
+            timezone,
+            vat_id,
+        } = change;
+        billing_address.apply(&mut self.billing_address);
+        bic.apply(&mut self.bic);
+        electronic_address.apply(&mut self.electronic_address);
+        iban.apply(&mut self.iban);
+        invoice_prefix.apply(&mut self.invoice_prefix);
+        legal_name.apply(&mut self.legal_name);
+        payment_terms_days.apply(&mut self.payment_terms_days);
+        reservation_fee_tax_percent.apply(&mut self.reservation_fee_tax_percent);
+        timezone.apply(&mut self.timezone);
+        vat_id.apply(&mut self.vat_id);
+    }
+}
+
+impl FleetBillingDetails {
+    /// Applies a change; what it leaves out stays.
+    pub fn update(&mut self, change: FleetBillingDetailsChange) {
+        let FleetBillingDetailsChange {
+            billing_address,
+            buyer_reference,
+            electronic_address,
+            legal_name,
+            registration_number,
+            vat_id,
+        } = change;
+        billing_address.apply(&mut self.billing_address);
+        buyer_reference.apply(&mut self.buyer_reference);
+        electronic_address.apply(&mut self.electronic_address);
+        legal_name.apply(&mut self.legal_name);
+        registration_number.apply(&mut self.registration_number);
+        vat_id.apply(&mut self.vat_id);
+    }
+}

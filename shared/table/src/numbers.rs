@@ -1,0 +1,44 @@
+//! The numbers of documents: without gaps for each account, mode and year.
+//!
+//! The last number given is in an item that all finalizations of the year share. It is raised in the transaction that writes the document,
+//! on the condition that it is as it was read: of several that read the same number one is committed, and the others try again. So a
+//! number is given if and only if its document is written.
+
+use aws_sdk_dynamodb::types::Update;
+
+use super::keys::Key;
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{key_item, n, number};
+use kernel::error::{Error, Result};
+use kernel::id::Kind;
+
+impl UnitOfWork<'_> {
+    /// The next number of documents of this kind in a year, which is given when the changes are committed.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached. A commit fails with `Contended` if another document was given the number.
+    pub async fn next_number(&mut self, kind: Kind, year: i16) -> Result<u64> {
+        let key = Key::DocumentNumber {
+            tenant: &self.origin.tenant,
+            kind,
+            year,
+        };
+        let found = self.store.item(key, true).await?;
+        let last = found.map_or(0, |item| number(&item, "last").unsigned_abs());
+        let update = Update::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(key)))
+            .update_expression("SET #last = :next")
+            .expression_attribute_names("#last", "last")
+            .expression_attribute_values(":next", n(last + 1));
+        let update = match last {
+            0 => update.condition_expression("attribute_not_exists(#last)"),
+            _ => update
+                .condition_expression("#last = :last")
+                .expression_attribute_values(":last", n(last)),
+        };
+        let update = update.build().map_err(Error::internal)?;
+        self.push(Write::Update(update), Error::Contended);
+        Ok(last + 1)
+    }
+}
