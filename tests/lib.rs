@@ -819,6 +819,7 @@ struct Inbox {
     received: Vec<Received>,
     /// Statuses and headers of the next answers; after these, 200.
     answers: Vec<(u16, Vec<(&'static str, String)>)>,
+    body: String,
 }
 
 /// A webhook as it came.
@@ -866,6 +867,11 @@ impl Receiver {
             .push((status, vec![(name, value.to_owned())]));
     }
 
+    /// The body of the responses from now on.
+    pub fn answer_body(&self, body: &str) {
+        self.inbox.lock().expect("an inbox").body = body.to_owned();
+    }
+
     pub fn received(&self) -> Vec<Received> {
         self.inbox.lock().expect("an inbox").received.clone()
     }
@@ -883,7 +889,7 @@ async fn receive(
     State(inbox): State<Arc<Mutex<Inbox>>>,
     headers: HeaderMap,
     body: Bytes,
-) -> (StatusCode, HeaderMap) {
+) -> (StatusCode, HeaderMap, String) {
     let event = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let mut inbox = inbox.lock().expect("an inbox");
     inbox.received.push(Received {
@@ -900,7 +906,8 @@ async fn receive(
     for (name, value) in extra {
         headers.insert(name, value.parse().expect("a header"));
     }
-    (StatusCode::from_u16(status).expect("a status"), headers)
+    let status = StatusCode::from_u16(status).expect("a status");
+    (status, headers, inbox.body.clone())
 }
 
 /// A header of a webhook.

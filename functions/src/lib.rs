@@ -165,6 +165,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(drivers::update),
         route!(estimations::create),
         route!(estimations::retrieve, Estimation),
+        route!(events::list_deliveries),
         route!(events::list),
         route!(events::redeliver),
         route!(events::retrieve),

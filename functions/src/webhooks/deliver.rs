@@ -1,5 +1,7 @@
 //! `deliver-webhook`: makes one attempt to deliver an event to an endpoint. [`models::webhooks`] describes deliveries.
 
+use std::collections::BTreeMap;
+
 use crate::App;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
@@ -7,7 +9,7 @@ use kernel::{Error, Id, Kind};
 use models::event::{DeliveryState, Event};
 use models::ports::JobSubject;
 use models::stored::Stored;
-use models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
+use models::webhook_delivery::{DeliveryStatus, KEPT_HEADERS, KEPT_OF_HEADER, WebhookDelivery};
 use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use models::webhooks::attempt::{self, DeliveryOutcome};
 use models::webhooks::signature;
@@ -89,6 +91,7 @@ impl Job for DeliverWebhook {
         } = &self;
         let attempt = *attempt;
         let now = app.now();
+        let signed = app.clock.wall_clock();
         let origin = Origin::background(tenant.clone(), now);
         let receiver = known_endpoint(app, tenant, endpoint).await?;
         let claimed = app
@@ -106,7 +109,7 @@ impl Job for DeliverWebhook {
         let outcome = match enabled {
             Some(receiver) => {
                 let rendered = rendered(app, &event, &receiver.object);
-                send(app, receiver, &rendered, now).await
+                send(app, receiver, &rendered, now, signed).await
             }
             None => DeliveryOutcome {
                 response: "the endpoint is disabled or deleted".into(),
@@ -130,12 +133,18 @@ impl Job for DeliverWebhook {
             event_type: event.object.kind,
             latency: whole_millis(outcome.latency).unsigned_abs(),
             next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
+            request_headers: WebhookDelivery::stored_headers(now, signed),
             response: outcome.response.clone(),
+            response_headers: match outcome.succeeded() {
+                true => BTreeMap::new(),
+                false => outcome.response_headers.clone(),
+            },
             response_status: outcome.status,
             status: match outcome.succeeded() {
                 true => DeliveryStatus::Succeeded,
                 false => DeliveryStatus::Failed,
             },
+            truncated: outcome.truncated,
             webhook_endpoint: endpoint.clone(),
         };
         // The health of the endpoint is written first: after a crash in between, the attempt is repeated.
@@ -221,15 +230,16 @@ async fn known_endpoint(
 }
 
 /// Sends an event. An error on the way is an outcome, too. `now` is the service's time; what the receiver compares with its own
-/// clock goes by the machine's.
+/// clock, the time of the signature, goes by the machine's.
 async fn send(
     app: &App,
     receiver: &Stored<WebhookEndpoint>,
     event: &Event,
     now: Timestamp,
+    signed: Timestamp,
 ) -> DeliveryOutcome {
     let started = tokio::time::Instant::now();
-    let mut outcome = match post(app, receiver, event, now).await {
+    let mut outcome = match post(app, receiver, event, now, signed).await {
         Ok(outcome) => outcome,
         Err(error) => DeliveryOutcome {
             response: error,
@@ -245,10 +255,10 @@ async fn post(
     receiver: &Stored<WebhookEndpoint>,
     event: &Event,
     now: Timestamp,
+    signed: Timestamp,
 ) -> Result<DeliveryOutcome, String> {
     let internal = &receiver.internal;
     let receiver = &receiver.object;
-    let wall_clock = app.clock.wall_clock();
     let url = receiver.url.parts().ok_or("the URL cannot be read")?;
     if !app.settings.targets.allow_url(&url) {
         return Err("the URL is not a public address".into());
@@ -265,7 +275,7 @@ async fn post(
         &body,
         &secrets,
         receiver.signature_timestamp,
-        wall_clock,
+        signed,
     ) {
         request = request.header(name, value);
     }
@@ -274,11 +284,18 @@ async fn post(
         .send()
         .await
         .map_err(|error| chain(&error))?;
+    let kept = KEPT_HEADERS.into_iter().filter_map(|name| {
+        let value = answer.headers().get(name)?.as_bytes();
+        let value = &value[..value.len().min(KEPT_OF_HEADER)];
+        Some((name.to_owned(), String::from_utf8_lossy(value).into_owned()))
+    });
+    let response_headers = kept.collect();
     let retry_after = answer
         .headers()
         .get("retry-after")
         .and_then(|value| value.to_str().ok());
-    let retry_after = retry_after.and_then(|text| attempt::retry_after(text, wall_clock));
+    let retry_after =
+        retry_after.and_then(|text| attempt::retry_after(text, app.clock.wall_clock()));
     let mut read = Vec::new();
     while read.len() < READ {
         match answer.chunk().await {
@@ -286,12 +303,15 @@ async fn post(
             Ok(None) | Err(_) => break,
         }
     }
+    let truncated = read.len() > KEEP;
     read.truncate(KEEP);
     let response = String::from_utf8_lossy(&read).into_owned();
     Ok(DeliveryOutcome {
         status: Some(answer.status().as_u16()),
         retry_after,
         response,
+        response_headers,
+        truncated,
         latency: SignedDuration::ZERO,
     })
 }

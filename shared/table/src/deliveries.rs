@@ -3,7 +3,7 @@
 //! An event is written once. Its delivery to an endpoint is an item of its own, the line of the first attempt in the log of the endpoint, so
 //! that endpoints do not contend for one item. The worker of the first attempt creates it, which claims the attempt, and adds the outcome:
 //! two writes if the attempt succeeds. Until then the message of the queue is all that stands for the delivery: it comes again until
-//! the attempt has an outcome. Further attempts, and those of events that are delivered once more, have lines of their own.
+//! the attempt has an outcome. Further attempts, and those of events that are delivered once more, have lines of their own, whose ids the item names.
 //!
 //! A delivery is `Waiting` for its next attempt until a worker claims that by a conditional write, and `Delivered` or `GivenUp` in the end.
 //! A claim holds until a moment in the item: when the worker dies, the attempt may be made again after it, under the next number. Only while
@@ -20,7 +20,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Update};
 use futures::future::try_join_all;
 
 use super::keys::{self, Key, Partition};
-use super::list::{Cursor, Page, PageRequest};
+use super::list::{self, Cursor, Page, PageRequest};
 use super::row;
 use super::scan::{Filter, Pass};
 use super::unit_of_work::{UnitOfWork, Write};
@@ -33,6 +33,10 @@ use models::event::{self, Delivery, DeliveryState, Event};
 use models::stored::{Object as _, Stored};
 use models::webhook_delivery::WebhookDelivery;
 use models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
+
+/// How many further attempts the item of a delivery names, by which they are found with their event: of any more, the log of the endpoint has
+/// the lines alone.
+const MAX_LINES: u32 = 200;
 
 /// The deliveries of an event, by webhook endpoint.
 pub type Deliveries = BTreeMap<Id, Delivery>;
@@ -62,7 +66,12 @@ impl Store {
         tenant: &Tenant,
         endpoint: &Id,
         page_request: &PageRequest,
+        filter: list::Filter<'_>,
     ) -> Result<Page<Stored<WebhookDelivery>>> {
+        if !filter.is_empty() {
+            let partition = Partition::Deliveries { tenant, endpoint };
+            return self.list(partition, page_request, filter).await;
+        }
         let partitions = 0..keys::DELIVERY_SHARDS;
         let reads = partitions.map(|number| {
             let pk = keys::deliveries_partition(tenant, endpoint, number);
@@ -74,6 +83,53 @@ impl Store {
             items.reverse();
         }
         Page::from_rows(items, page_request).try_map(row::from_item)
+    }
+
+    /// One page of the attempts to deliver an event to these endpoints that meet the conditions, newest first. Of a delivery that was repeated
+    /// more than [`MAX_LINES`] times, the first of them.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn deliveries_of_event(
+        &self,
+        tenant: &Tenant,
+        event: &Id,
+        endpoints: &[Id],
+        page_request: &PageRequest,
+        filter: &list::Filter<'_>,
+    ) -> Result<Page<Stored<WebhookDelivery>>> {
+        let key = |endpoint: &Id, delivery: &Id| {
+            key_item(Key::Delivery {
+                tenant,
+                endpoint,
+                delivery,
+            })
+        };
+        let firsts = endpoints.iter();
+        let firsts =
+            firsts.map(|endpoint| key(endpoint, &WebhookDelivery::first_id(event, endpoint)));
+        let mut items = self.items(firsts.collect(), None, false).await?;
+        let lines = items.iter().flat_map(|item| {
+            let place = keys::parse_delivery(string(item, "pk"), string(item, "sk"));
+            let lines = item.get("further").and_then(|lines| lines.as_l().ok());
+            let ids = lines.into_iter().flatten().filter_map(|id| id.as_s().ok());
+            let ids = ids.map(|id| Id::from(id.as_str()));
+            place.into_iter().flat_map(move |(_, endpoint, _)| {
+                let ids = ids.clone();
+                ids.map(move |id| key(&endpoint, &id))
+            })
+        });
+        let lines = lines.collect();
+        items.extend(self.items(lines, None, false).await?);
+        items.retain(has_outcome);
+        items.iter_mut().for_each(row::restore);
+        items.retain(|item| filter.iter().all(|condition| list::is_met(item, condition)));
+        let ids = items.iter().map(|item| Id::from(string(item, "sk")));
+        let page = list::page_of_ids(ids.collect(), Kind::WebhookDelivery, page_request);
+        let place = |item: Item| (Id::from(string(&item, "sk")), item);
+        let mut items: HashMap<Id, Item> = items.into_iter().map(place).collect();
+        let missing = || Error::internal("an attempt that was read is missing");
+        page.try_map(|id| row::from_item(items.remove(&id).ok_or_else(missing)?))
     }
 
     /// Reads an event to show it, with the number of its open deliveries.
@@ -342,11 +398,17 @@ impl Store {
         number: u32,
         until: Timestamp,
     ) -> Result<Claimed> {
-        let call = self
+        let line = WebhookDelivery::id_of(event, endpoint, number, origin.now);
+        let is_listed = number <= MAX_LINES;
+        let lines = match is_listed {
+            true => ", further = list_append(if_not_exists(further, :none), :line)",
+            false => "",
+        };
+        let mut call = self
             .update_delivery(origin, event, endpoint)
-            .update_expression(
-                "SET attempts = :attempts, delivery = :claimed, claimed_until = :until",
-            )
+            .update_expression(format!(
+                "SET attempts = :attempts, delivery = :claimed, claimed_until = :until{lines}"
+            ))
             .condition_expression(
                 "attempts = :before AND ((delivery = :waiting AND next_at <= :now) \
                  OR (delivery = :claimed AND claimed_until <= :now))",
@@ -358,6 +420,12 @@ impl Store {
             .expression_attribute_values(":waiting", state(DeliveryState::Waiting)?)
             .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?)
             .return_values_on_condition_check_failure(AllOld);
+        if is_listed {
+            let list = |ids: Vec<AttributeValue>| AttributeValue::L(ids);
+            call = call
+                .expression_attribute_values(":none", list(Vec::new()))
+                .expression_attribute_values(":line", list(vec![s(line.as_str())]));
+        }
         refused(call.send().await, by_update)
     }
 

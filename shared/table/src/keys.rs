@@ -325,6 +325,11 @@ pub enum Partition<'a> {
     Vehicle { tenant: &'a Tenant, vehicle: &'a Id },
     /// The open reservations and active sessions that are paid with a payment method.
     Payment { tenant: &'a Tenant, method: &'a Id },
+    /// The attempts to deliver to a webhook endpoint.
+    Deliveries {
+        tenant: &'a Tenant,
+        endpoint: &'a Id,
+    },
     /// The accounts an account has made.
     Children { parent: &'a Id },
     /// All stations of a mode.
@@ -366,6 +371,9 @@ impl Partition<'_> {
             Self::Driver { driver, .. } => ("driver", "driver_pk", driver.to_string()),
             Self::Vehicle { vehicle, .. } => ("vehicle", "vehicle_pk", vehicle.to_string()),
             Self::Payment { method, .. } => ("payment", "payment_pk", method.to_string()),
+            Self::Deliveries { tenant, endpoint } => {
+                (TABLE, "pk", of_tenant(tenant, endpoint.as_str()))
+            }
             Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
             Self::Stations { mode } => {
                 let kind = Kind::ChargingStation;
@@ -394,6 +402,7 @@ impl Partition<'_> {
                 kind: Kind::Event, ..
             } => EVENT_SHARDS,
             Self::Payment { .. } => PAYMENT_SHARDS,
+            Self::Deliveries { .. } => DELIVERY_SHARDS,
             _ => 1,
         }
     }

@@ -697,6 +697,17 @@ records! {
     }
 
     WebhookDelivery {
+        /// Leaves out what most attempts do not have.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(delivery) = object else {
+                return;
+            };
+            delivery.retain(|_, member| match member {
+                AttributeValue::M(headers) => !headers.is_empty(),
+                member => *member != AttributeValue::Bool(false),
+            });
+        }
+
         fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
             Key::Delivery {
                 tenant,

@@ -1,5 +1,7 @@
 //! What follows from an attempt to deliver an event: the next attempt, and the health of the endpoint.
 
+use std::collections::BTreeMap;
+
 use crate::event::{Delivery, DeliveryState};
 use crate::stored::Stored;
 use crate::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, WebhookEndpoint};
@@ -27,6 +29,10 @@ pub struct DeliveryOutcome {
     pub retry_after: Option<SignedDuration>,
     /// The beginning of the response's body, or why there was no response.
     pub response: String,
+    /// Some of the response's headers.
+    pub response_headers: BTreeMap<String, String>,
+    /// Whether the response's body is longer than `response`.
+    pub truncated: bool,
     pub latency: SignedDuration,
 }
 
