@@ -44,4 +44,5 @@ mod vehicles;
 mod versions;
 mod wallets;
 mod webhook_endpoints;
+mod webhook_replays;
 mod webhooks;

@@ -21,7 +21,7 @@ async fn a_new_endpoint_has_every_field_of_the_specification() {
         .expect(200);
     let want = json!({"id": made.id(), "object": "webhook_endpoint", "api_version": "2026-03-01", "application": null,
         "created": made.body["created"], "description": "Depot", "disabled_at": null, "disabled_reason": null,
-        "enabled_events": ["reservation.confirmed"], "livemode": false, "metadata": {"k": "v"},
+        "enabled_events": ["reservation.confirmed"], "livemode": false, "metadata": {"k": "v"}, "missed_since": null,
         "secret": made.body["secret"], "signature_timestamp": "rfc3339", "status": "enabled",
         "url": "https://fleet.example/hook"});
     assert_eq!(made.body, want);
@@ -230,13 +230,15 @@ async fn an_update_changes_what_it_names_and_status_switches_it_off_and_on() {
         .post(&format!("{path}/test"), json!({}))
         .await
         .expect(409);
+    assert_eq!(off["missed_since"], off["disabled_at"]);
+    let missed = json!({"missed_since": off["disabled_at"]});
     assert_eq!(
         app.alice
             .post(&path, json!({"status": "enabled"}))
             .await
             .expect(200)
             .body,
-        want
+        with(want, missed)
     );
     for (wrong, param) in [
         (json!({"url": "http://fleet.example/"}), "url"),

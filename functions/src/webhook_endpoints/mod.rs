@@ -6,13 +6,16 @@
 use crate::stream::change::OnChange;
 use models::api_key::{Resource, Scope};
 use models::webhook_endpoint::WebhookEndpoint;
+use models::webhook_replay::WebhookReplay;
 use web::{Conditional, RequestContext};
 
 pub mod create;
 pub mod delete;
 pub mod list;
 pub mod list_deliveries;
+pub mod replay;
 pub mod retrieve;
+pub mod retrieve_replay;
 pub mod rotate;
 pub mod test;
 pub mod update;
@@ -38,3 +41,5 @@ fn shown(context: &RequestContext, endpoint: WebhookEndpoint) -> WebhookEndpoint
 }
 
 impl OnChange for WebhookEndpoint {}
+
+impl OnChange for WebhookReplay {}

@@ -1,2 +1,6 @@
+//! Delivering events to webhook endpoints. [`models::webhooks`] describes deliveries.
+
+pub mod attempt;
 pub mod deliver;
 pub mod plan;
+pub mod replay;

@@ -33,6 +33,8 @@ pub enum Action {
     PullNetwork,
     /// Plan the deliveries of an event.
     PlanDeliveries,
+    /// Replay events to a webhook endpoint.
+    ReplayEvents,
 }
 
 impl Action {
@@ -53,6 +55,7 @@ impl Action {
             Self::ExpireCard => "expire",
             Self::PullNetwork => "pull",
             Self::PlanDeliveries => "plan",
+            Self::ReplayEvents => "replay",
         }
     }
 
@@ -74,6 +77,7 @@ impl Action {
             Kind::Fleet => &[Self::BillFleet],
             Kind::ChargeCard => &[Self::ExpireCard],
             Kind::Network => &[Self::PullNetwork],
+            Kind::WebhookReplay => &[Self::ReplayEvents],
             _ => &[],
         }
     }

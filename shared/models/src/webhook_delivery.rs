@@ -25,6 +25,10 @@ pub struct WebhookDelivery {
     pub latency: u64,
     /// When the next attempt is due; null after a success and after the last attempt.
     pub next_attempt: Option<Timestamp>,
+    /// Whether the event was delivered once more, on request or by a replay. The request has the header `webhook-redelivery: true` then.
+    #[serde(default)]
+    #[schema(required)]
+    pub redelivery: bool,
     /// The headers of the request by name, signatures masked.
     #[serde(default)]
     #[schema(required)]
@@ -69,6 +73,9 @@ const MASKED: &str = "****";
 /// The header with the time of the signature: stored where it does not follow from the attempt.
 const TIMESTAMP: &str = "webhook-timestamp";
 
+/// The header of a delivery that is made once more.
+pub const REDELIVERY: &str = "webhook-redelivery";
+
 /// The headers of a receiver's answer that are kept, and how much of each, in bytes.
 pub const KEPT_HEADERS: [&str; 5] = [
     "content-type",
@@ -98,7 +105,8 @@ impl WebhookDelivery {
             ("webhook-signature", MASKED.to_owned()),
             (TIMESTAMP, self.created.unix_seconds().to_string()),
         ];
-        for (name, value) in headers {
+        let mark = self.redelivery.then(|| (REDELIVERY, "true".to_owned()));
+        for (name, value) in headers.into_iter().chain(mark) {
             let known = self.request_headers.entry(name.to_owned());
             known.or_insert(value);
         }

@@ -46,6 +46,11 @@ pub struct WebhookEndpoint {
     pub enabled_events: Vec<Subscription>,
     pub livemode: bool,
     pub metadata: Metadata,
+    /// Since when events were not delivered, because the endpoint failed until it was disabled or was disabled otherwise. They are kept for 30
+    /// days: a replay with this moment as `from` delivers them once the endpoint is enabled again, and sets this to null.
+    #[serde(default)]
+    #[schema(required)]
+    pub missed_since: Option<Timestamp>,
     /// What deliveries are signed with. Masked for keys without `webhook_endpoints:write`, and in events: `whsec_****` and
     /// its last four characters.
     pub secret: SigningSecret,
@@ -267,6 +272,7 @@ impl WebhookEndpoint {
             enabled_events: some(new.enabled_events)?,
             livemode: tenant.mode.is_live(),
             metadata: Metadata::new(new.metadata)?,
+            missed_since: None,
             secret: SigningSecret::generate()?,
             signature_timestamp: new.signature_timestamp.unwrap_or_default(),
             status: EndpointStatus::Enabled,
@@ -308,23 +314,30 @@ impl WebhookEndpoint {
     }
 }
 
-impl WebhookEndpoint {
-    fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
-        if self.status == EndpointStatus::Enabled {
-            self.status = EndpointStatus::Disabled;
-            self.disabled_reason = Some(reason);
-            self.disabled_at = Some(now);
-        }
-    }
-}
-
 impl Stored<WebhookEndpoint> {
     /// Stops deliveries because of a failure. An endpoint that is disabled already keeps its first reason.
     pub fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
         if self.object.status == EndpointStatus::Enabled {
             self.record(EventType::WebhookEndpointDisabled);
         }
-        self.object.disable(reason, now);
+        self.stop(reason, now);
+    }
+
+    fn stop(&mut self, reason: DisabledReason, now: Timestamp) {
+        let endpoint = &mut self.object;
+        if endpoint.status == EndpointStatus::Enabled {
+            endpoint.status = EndpointStatus::Disabled;
+            endpoint.disabled_reason = Some(reason);
+            endpoint.disabled_at = Some(now);
+            let since = self.internal.failing_since.unwrap_or(now);
+            endpoint.missed_since.get_or_insert(since);
+        }
+    }
+
+    /// Forgets the events that were missed, which a replay from that moment on has delivered. Returns whether the endpoint has changed.
+    pub fn catch_up(&mut self, from: Timestamp) -> bool {
+        let missed = &mut self.object.missed_since;
+        missed.take_if(|since| from <= *since).is_some()
     }
 
     /// Applies an update; what the body leaves out stays. Enabling an endpoint forgets its failures.
@@ -362,7 +375,7 @@ impl Stored<WebhookEndpoint> {
         match status {
             Change::Keep => {}
             Change::Set(EndpointStatus::Disabled) => {
-                self.object.disable(DisabledReason::Manual, now)
+                self.stop(DisabledReason::Manual, now);
             }
             Change::Set(EndpointStatus::Enabled) => {
                 self.object.status = EndpointStatus::Enabled;
@@ -521,7 +534,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_wants_what_it_subscribed_to_until_it_is_disabled() {
-        let mut some = endpoint(
+        let some = endpoint(
             "https://fleet.example/",
             &["reservation.confirmed"],
             Targets::Public,
@@ -529,9 +542,12 @@ mod tests {
         .unwrap();
         assert!(some.subscribes_to(EventType::ReservationConfirmed));
         assert!(!some.subscribes_to(EventType::FleetCreated));
-        some.disable(DisabledReason::Gone, Timestamp::from_unix_millis(1));
-        some.disable(DisabledReason::Failing, Timestamp::from_unix_millis(2));
+        let mut stored = Stored::new(some);
+        stored.disable(DisabledReason::Gone, Timestamp::from_unix_millis(1));
+        stored.disable(DisabledReason::Failing, Timestamp::from_unix_millis(2));
+        let some = stored.object;
         assert_eq!(some.disabled_reason, Some(DisabledReason::Gone));
+        assert_eq!(some.missed_since, some.disabled_at);
         assert!(!some.subscribes_to(EventType::ReservationConfirmed));
         assert!(endpoint("https://fleet.example/", &[], Targets::Public).is_err());
     }

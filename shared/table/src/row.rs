@@ -40,6 +40,7 @@ use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use models::webhook_delivery::WebhookDelivery;
 use models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
+use models::webhook_replay::{ReplayInternal, WebhookReplay};
 
 /// An object that has a row of its own: the keys of the row and of its index entries follow from the object.
 pub trait Record: Object {
@@ -725,6 +726,16 @@ records! {
         }
     }
 
+    WebhookReplay {
+        fn lists<'a>(&'a self, _: &'a Tenant, _: &'a ReplayInternal) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.created.plus(event::KEPT))
+        }
+    }
+
     Account {
         fn key<'a>(&'a self, _: &'a Tenant, _: &'a AccountInternal) -> Key<'a> {
             Key::Account { id: &self.id }
@@ -825,6 +836,7 @@ impl ById for Transaction {}
 impl ById for Vehicle {}
 impl ById for VehicleTelemetry {}
 impl ById for WebhookEndpoint {}
+impl ById for WebhookReplay {}
 
 impl ById for Account {
     fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {

@@ -43,11 +43,12 @@ impl DeliveryOutcome {
     }
 
     /// The delivery after this outcome of an attempt. Without a receiver, which was deleted or disabled, there is no next
-    /// attempt. `jitter` lies between −0.2 and 0.2.
+    /// attempt. A delivery that is made once more has as many attempts as the first time. `jitter` lies between −0.2 and 0.2.
     pub fn delivery(
         &self,
         has_receiver: bool,
         attempt: u32,
+        redelivered_after: Option<u32>,
         now: Timestamp,
         jitter: f64,
     ) -> Delivery {
@@ -55,11 +56,13 @@ impl DeliveryOutcome {
             attempts: attempt,
             state,
             next_at: now,
+            redelivered_after,
         };
         if self.succeeded() {
             return closed(DeliveryState::Delivered);
         }
-        let wait = WAITS.get(attempt.saturating_sub(1) as usize);
+        let earlier = redelivered_after.unwrap_or_default();
+        let wait = WAITS.get(attempt.saturating_sub(1 + earlier) as usize);
         match wait {
             Some(wait) if has_receiver && self.status != Some(410) => {
                 let wait = whole_millis(*wait) as f64 * (1.0 + jitter);
@@ -71,6 +74,7 @@ impl DeliveryOutcome {
                     attempts: attempt,
                     state: DeliveryState::Waiting,
                     next_at: now.plus(wait),
+                    redelivered_after,
                 }
             }
             _ => closed(DeliveryState::GivenUp),
@@ -130,7 +134,7 @@ mod tests {
             status,
             ..DeliveryOutcome::default()
         };
-        let delivery = outcome.delivery(true, attempt, now(), jitter);
+        let delivery = outcome.delivery(true, attempt, None, now(), jitter);
         assert_eq!(delivery.attempts, attempt);
         (delivery.state, delivery.next_at.since(now()).as_secs())
     }
@@ -169,7 +173,7 @@ mod tests {
                 ..DeliveryOutcome::default()
             };
             outcome
-                .delivery(true, 1, now(), 0.0)
+                .delivery(true, 1, None, now(), 0.0)
                 .next_at
                 .since(now())
                 .as_secs()
