@@ -24,6 +24,7 @@ pub mod units;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -820,6 +821,7 @@ struct Inbox {
     /// Statuses and headers of the next answers; after these, 200.
     answers: Vec<(u16, Vec<(&'static str, String)>)>,
     body: String,
+    hangs: bool,
 }
 
 /// A webhook as it came.
@@ -867,6 +869,18 @@ impl Receiver {
             .push((status, vec![(name, value.to_owned())]));
     }
 
+    /// Answers with 200 from now on.
+    pub fn recover(&self) {
+        let mut inbox = self.inbox.lock().expect("an inbox");
+        inbox.answers.clear();
+        inbox.hangs = false;
+    }
+
+    /// Answers nothing from now on.
+    pub fn hang(&self) {
+        self.inbox.lock().expect("an inbox").hangs = true;
+    }
+
     /// The body of the responses from now on.
     pub fn answer_body(&self, body: &str) {
         self.inbox.lock().expect("an inbox").body = body.to_owned();
@@ -891,6 +905,10 @@ async fn receive(
     body: Bytes,
 ) -> (StatusCode, HeaderMap, String) {
     let event = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let hangs = inbox.lock().expect("an inbox").hangs;
+    if hangs {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
     let mut inbox = inbox.lock().expect("an inbox");
     inbox.received.push(Received {
         headers,

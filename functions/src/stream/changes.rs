@@ -204,6 +204,7 @@ fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
         Kind::Network => Action::PullNetwork,
         Kind::Report => Action::GenerateReport,
         Kind::Transaction => Action::SettleTransaction,
+        Kind::WebhookEndpoint => Action::ResumeEndpoint,
         Kind::WebhookReplay => Action::ReplayEvents,
         _ => return Ok(None),
     };

@@ -3,7 +3,13 @@
 //! A key subscribes only to events whose objects it may read, and sees an endpoint's secret only if it may
 //! write endpoints.
 
+use crate::App;
+use crate::job::Job as _;
 use crate::stream::change::OnChange;
+use crate::webhooks::resume::ResumeEndpoint;
+use kernel::Id;
+use kernel::error::Result;
+use kernel::origin::Tenant;
 use models::api_key::{Resource, Scope};
 use models::webhook_endpoint::WebhookEndpoint;
 use models::webhook_replay::WebhookReplay;
@@ -40,6 +46,11 @@ fn shown(context: &RequestContext, endpoint: WebhookEndpoint) -> WebhookEndpoint
     }
 }
 
-impl OnChange for WebhookEndpoint {}
+impl OnChange for WebhookEndpoint {
+    async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
+        let (tenant, endpoint) = (tenant.clone(), id.clone());
+        ResumeEndpoint { tenant, endpoint }.send(app).await
+    }
+}
 
 impl OnChange for WebhookReplay {}

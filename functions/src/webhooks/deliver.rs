@@ -2,20 +2,29 @@
 
 use crate::App;
 use kernel::origin::{Origin, Tenant};
+use kernel::time::{SignedDuration, seconds};
 use kernel::{Error, Id, Kind};
 use models::ports::JobSubject;
+use models::stored::{Stored, is_default};
 use models::webhook_delivery::WebhookDelivery;
+use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use serde::{Deserialize, Serialize};
 use table::access::Rows;
 use table::deliveries::Claim;
+use table::held::HeldDelivery;
 use web::deployment::{Deployment, Need};
 
 use super::attempt::{self, CLAIM, known_endpoint};
+use super::hold::hold;
+use super::pace;
 use crate::function::{Function, Trigger};
 use crate::job::Job;
 
 /// How often a message is received: for ten hours while the table cannot be reached. Nothing but its message stands for a first attempt.
 const RECEIVES: u32 = 100;
+
+/// How long an attempt waits here until its endpoint takes it. For longer waits the message goes back to the queue.
+const LONGEST_WAIT: SignedDuration = seconds(2);
 
 /// Makes one attempt to deliver an event.
 #[derive(Debug, Serialize, Deserialize)]
@@ -24,6 +33,9 @@ pub struct DeliverWebhook {
     pub event: Id,
     pub endpoint: Id,
     pub attempt: u32,
+    /// Whether an endpoint that limits its pace takes the attempt at the moment of the message.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub has_slot: bool,
 }
 
 impl Job for DeliverWebhook {
@@ -50,43 +62,81 @@ impl Job for DeliverWebhook {
     }
 
     /// Makes one attempt, unless it was made before or the delivery is closed. While another worker has the attempt, this message waits for the
-    /// end of its claim: if that worker has died, the next attempt is made then.
+    /// end of its claim: if that worker has died, the next attempt is made then. While the endpoint fails, the attempt is held.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB or SQS cannot be reached: the message is then delivered again.
     async fn run(self, app: &App) -> Result<(), Error> {
         let Self {
-            tenant,
-            event,
-            endpoint,
-            attempt,
+            tenant, endpoint, ..
         } = &self;
         let origin = Origin::background(tenant.clone(), app.now());
         let receiver = known_endpoint(app, tenant, endpoint).await?;
-        let until = origin.now.plus(CLAIM);
-        let claimed = app
-            .store
-            .claim_attempt(&origin, event, endpoint, *attempt, until)
-            .await?;
-        match claimed {
-            Claim::Granted(claimed) => {
-                let made = attempt::make(app, &origin, endpoint, receiver.as_ref(), claimed);
-                made.await.map(drop)
-            }
-            Claim::Held { until } => self.next().send_at(app, until).await,
-            Claim::Closed => Ok(()),
+        let is_enabled =
+            |one: &&Stored<WebhookEndpoint>| one.object.status == EndpointStatus::Enabled;
+        let Some(enabled) = receiver.as_ref().filter(is_enabled) else {
+            return self.make(app, receiver.as_ref()).await.map(drop);
+        };
+        if enabled.internal.breaker.holds() {
+            let held = HeldDelivery {
+                event: self.event.clone(),
+                attempt: self.attempt,
+            };
+            return match hold(app, &origin, endpoint, held).await? {
+                true => Ok(()),
+                false => self.make(app, None).await.map(drop),
+            };
         }
+        if !self.has_slot
+            && let Some(slot) = pace::slot(app, tenant, &enabled.object).await?
+        {
+            if slot.since(origin.now) > LONGEST_WAIT {
+                let later = Self {
+                    has_slot: true,
+                    ..self
+                };
+                return later.send_at(app, slot).await;
+            }
+            pace::sleep_until(app, slot).await;
+        }
+        self.make(app, Some(enabled)).await.map(drop)
     }
 }
 
 impl DeliverWebhook {
+    /// Claims the attempt and makes it. Returns whether the receiver has acknowledged the event, if the attempt was made.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB or SQS cannot be reached.
+    pub async fn make(
+        &self,
+        app: &App,
+        receiver: Option<&Stored<WebhookEndpoint>>,
+    ) -> Result<Option<bool>, Error> {
+        let origin = Origin::background(self.tenant.clone(), app.now());
+        let until = origin.now.plus(CLAIM);
+        let claimed = app
+            .store
+            .claim_attempt(&origin, &self.event, &self.endpoint, self.attempt, until)
+            .await?;
+        match claimed {
+            Claim::Granted(claimed) => {
+                let made = attempt::make(app, &origin, &self.endpoint, receiver, claimed);
+                made.await.map(Some)
+            }
+            Claim::Held { until } => self.next().send_at(app, until).await.map(|()| None),
+            Claim::Closed => Ok(None),
+        }
+    }
+
     /// The attempt after this one.
-    pub fn next(&self) -> Self {
+    fn next(&self) -> Self {
         Self {
             tenant: self.tenant.clone(),
             event: self.event.clone(),
             endpoint: self.endpoint.clone(),
             attempt: self.attempt + 1,
+            has_slot: false,
         }
     }
 }

@@ -2,5 +2,8 @@
 
 pub mod attempt;
 pub mod deliver;
+pub mod hold;
+pub mod pace;
 pub mod plan;
 pub mod replay;
+pub mod resume;

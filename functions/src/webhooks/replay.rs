@@ -6,7 +6,6 @@
 //! far it has come; after a crash it begins there again, once its lease is over, and leaves out what was delivered meanwhile if it replays
 //! failures only.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::App;
@@ -27,12 +26,12 @@ use tokio::time::Instant;
 use web::deployment::{Deployment, Need};
 
 use super::attempt::{self, CLAIM, change_endpoint};
+use super::pace;
 use crate::function::Function;
 use crate::job::{Job, find_due};
 
-/// How many events a page has, and how many attempts are made at a time.
+/// How many events a page has.
 const PAGE: usize = 50;
-const ABREAST: usize = 10;
 
 /// How long a run of the job begins with further attempts: one takes 15 seconds at most, and the function has 300.
 const RUN: Duration = Duration::from_secs(120);
@@ -131,6 +130,10 @@ async fn replay_page(
         row.finish(Some(ReplayFailedReason::EndpointDisabled), app.now());
         return Ok(true);
     };
+    if endpoint.internal.breaker.holds() {
+        row.put_off(true, app.now());
+        return Ok(false);
+    }
     if replay.delivered + replay.failed >= MAX_EVENTS {
         row.finish(Some(ReplayFailedReason::TooManyEvents), app.now());
         return Ok(true);
@@ -153,7 +156,9 @@ async fn replay_page(
             store.events_onward(tenant, &page_request, &types).await?
         }
     };
-    for wave in waves(events) {
+    let object = |event: &Stored<Event>| pace::object(event).unwrap_or_default();
+    for wave in pace::waves(events, object, Some(&endpoint.object)) {
+        pace::wait(app, tenant, &endpoint.object).await?;
         let made = wave
             .iter()
             .map(|event| deliver(app, tenant, &replay, &endpoint, event));
@@ -172,31 +177,6 @@ async fn replay_page(
         }
     }
     Ok(true)
-}
-
-/// Divides events into groups that are sent one after another, those of a group side by side: two about one object are not in one group.
-pub fn waves(events: Vec<Stored<Event>>) -> Vec<Vec<Stored<Event>>> {
-    let mut waves: Vec<Vec<Stored<Event>>> = Vec::new();
-    let mut objects = BTreeSet::new();
-    for event in events {
-        let object = event
-            .object
-            .data
-            .object
-            .get("id")
-            .and_then(|id| id.as_str());
-        let object = object.unwrap_or_default().to_owned();
-        match waves.last_mut() {
-            Some(wave) if wave.len() < ABREAST && objects.insert(object.clone()) => {
-                wave.push(event)
-            }
-            _ => {
-                objects = BTreeSet::from([object]);
-                waves.push(vec![event]);
-            }
-        }
-    }
-    waves
 }
 
 /// Delivers an event once more, if the replay includes it. Returns whether the receiver has acknowledged it, if an attempt was made.

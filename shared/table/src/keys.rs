@@ -14,6 +14,8 @@
 //! | event (outbox) | `<acct>#<mode>#event#<0 to 3>` | `<evt>` | `next_action` until its deliveries are planned; `ttl` 30 days |
 //! | delivery of an event to an endpoint, with the log line of the first attempt | `<acct>#<mode>#<wh>#<0 to 3>` | `<dlv>` | `next_action` while another attempt is due; `ttl` 30 days |
 //! | further attempt of a delivery | the same | `<dlv>` | `ttl` 30 days |
+//! | delivery that is held while its endpoint fails | `<acct>#<mode>#<wh>#HELD` | `<dlv>` | `ttl` 30 days |
+//! | next moment at which a webhook endpoint with a limit takes an attempt | `<acct>#<mode>#<wh>#PACE` | `#` | |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
@@ -85,6 +87,17 @@ pub enum Key<'a> {
         tenant: &'a Tenant,
         endpoint: &'a Id,
         delivery: &'a Id,
+    },
+    /// A delivery that is held while its endpoint fails.
+    Held {
+        tenant: &'a Tenant,
+        endpoint: &'a Id,
+        delivery: &'a Id,
+    },
+    /// When a webhook endpoint with a limit takes the next attempt.
+    Pace {
+        tenant: &'a Tenant,
+        endpoint: &'a Id,
     },
     EndpointCount {
         tenant: &'a Tenant,
@@ -227,6 +240,14 @@ impl Key<'_> {
                 deliveries_partition(tenant, endpoint, shard(delivery.as_str(), DELIVERY_SHARDS)),
                 delivery.to_string(),
             ),
+            Self::Held {
+                tenant,
+                endpoint,
+                delivery,
+            } => (held_partition(tenant, endpoint), delivery.to_string()),
+            Self::Pace { tenant, endpoint } => {
+                (of_tenant(tenant, &format!("{endpoint}#PACE")), ALONE.into())
+            }
             Self::EndpointCount { tenant } => (of_tenant(tenant, "ENDPOINTS"), ALONE.into()),
             Self::DriverOfFleet {
                 tenant,
@@ -489,6 +510,11 @@ pub fn deliveries_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> Strin
     numbered(&of_tenant(tenant, endpoint.as_str()), number)
 }
 
+/// The partition of the table with the deliveries that are held for an endpoint.
+pub fn held_partition(tenant: &Tenant, endpoint: &Id) -> String {
+    of_tenant(tenant, &format!("{endpoint}#HELD"))
+}
+
 /// Whether a row belongs to a tenant, by its `pk`.
 pub fn is_of(tenant: &Tenant, pk: &str) -> bool {
     pk.strip_prefix(tenant.account.as_str())
@@ -534,7 +560,8 @@ pub fn parse_event(pk: &str, sk: &str) -> Option<(Tenant, Id)> {
 /// The tenant, the webhook endpoint and the id of the key of a delivery.
 pub fn parse_delivery(pk: &str, sk: &str) -> Option<(Tenant, Id, Id)> {
     let (tenant, rest) = parse_tenant(pk)?;
-    let endpoint = Id::from(rest.split_once('#')?.0);
+    let (endpoint, number) = rest.split_once('#')?;
+    let endpoint = Some(Id::from(endpoint)).filter(|_| number.parse::<u8>().is_ok())?;
     let delivery = Some(Id::from(sk)).filter(|id| id.is(Kind::WebhookDelivery))?;
     Some((tenant, endpoint, delivery))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::event::{Delivery, DeliveryState};
 use crate::stored::Stored;
 use crate::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, WebhookEndpoint};
+use crate::webhooks::breaker::{Breaker, FAILURES};
 use kernel::time::{DAY, SignedDuration, Timestamp, hours, millis, minutes, seconds, whole_millis};
 
 /// The waits between attempts: the first follows the first attempt.
@@ -42,6 +43,12 @@ impl DeliveryOutcome {
         matches!(self.status, Some(200 | 201 | 202 | 204))
     }
 
+    /// How long the receiver asks to wait with a status for which that counts.
+    fn asked_to_wait(&self) -> Option<SignedDuration> {
+        let is_asking = matches!(self.status, Some(429 | 503));
+        self.retry_after.filter(|_| is_asking)
+    }
+
     /// The delivery after this outcome of an attempt. Without a receiver, which was deleted or disabled, there is no next
     /// attempt. A delivery that is made once more has as many attempts as the first time. `jitter` lies between −0.2 and 0.2.
     pub fn delivery(
@@ -66,10 +73,8 @@ impl DeliveryOutcome {
         match wait {
             Some(wait) if has_receiver && self.status != Some(410) => {
                 let wait = whole_millis(*wait) as f64 * (1.0 + jitter);
-                let asked = self
-                    .retry_after
-                    .filter(|_| matches!(self.status, Some(429 | 503)));
-                let wait = millis(wait.round() as i64).max(asked.unwrap_or_default().min(DAY));
+                let asked = self.asked_to_wait().unwrap_or_default();
+                let wait = millis(wait.round() as i64).max(asked.min(DAY));
                 Delivery {
                     attempts: attempt,
                     state: DeliveryState::Waiting,
@@ -84,12 +89,22 @@ impl DeliveryOutcome {
 
 impl Stored<WebhookEndpoint> {
     /// Records the outcome of an attempt in the health of the endpoint, which is disabled by a 410 at once, and after 120
-    /// hours of failures. Returns whether the endpoint has changed.
+    /// hours of failures. Five failures in a row open its breaker, a success lets go what is held. Returns whether the endpoint has changed.
     pub fn record_outcome(&mut self, outcome: &DeliveryOutcome, now: Timestamp) -> bool {
-        let before = self.internal.failing_since;
+        let health = |row: &Self| {
+            let internal = &row.internal;
+            (internal.failing_since, internal.failures, internal.breaker)
+        };
+        let before = health(self);
         if outcome.succeeded() {
             self.internal.failing_since = None;
-            return before.is_some();
+            self.internal.failures = 0;
+            self.internal.breaker.release(now);
+            return health(self) != before;
+        }
+        self.internal.failures = (self.internal.failures + 1).min(FAILURES);
+        if self.internal.failures == FAILURES && !self.internal.breaker.is_open() {
+            self.internal.breaker = Breaker::opened(outcome.asked_to_wait(), now);
         }
         let since = *self.internal.failing_since.get_or_insert(now);
         let reason = match outcome.status {
@@ -102,7 +117,7 @@ impl Stored<WebhookEndpoint> {
                 self.disable(reason, now);
                 true
             }
-            _ => before.is_none(),
+            _ => health(self) != before,
         }
     }
 }
