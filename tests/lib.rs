@@ -24,6 +24,7 @@ pub mod units;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -819,6 +820,8 @@ struct Inbox {
     received: Vec<Received>,
     /// Statuses and headers of the next answers; after these, 200.
     answers: Vec<(u16, Vec<(&'static str, String)>)>,
+    body: String,
+    hangs: bool,
 }
 
 /// A webhook as it came.
@@ -866,6 +869,23 @@ impl Receiver {
             .push((status, vec![(name, value.to_owned())]));
     }
 
+    /// Answers with 200 from now on.
+    pub fn recover(&self) {
+        let mut inbox = self.inbox.lock().expect("an inbox");
+        inbox.answers.clear();
+        inbox.hangs = false;
+    }
+
+    /// Answers nothing from now on.
+    pub fn hang(&self) {
+        self.inbox.lock().expect("an inbox").hangs = true;
+    }
+
+    /// The body of the responses from now on.
+    pub fn answer_body(&self, body: &str) {
+        self.inbox.lock().expect("an inbox").body = body.to_owned();
+    }
+
     pub fn received(&self) -> Vec<Received> {
         self.inbox.lock().expect("an inbox").received.clone()
     }
@@ -883,8 +903,12 @@ async fn receive(
     State(inbox): State<Arc<Mutex<Inbox>>>,
     headers: HeaderMap,
     body: Bytes,
-) -> (StatusCode, HeaderMap) {
+) -> (StatusCode, HeaderMap, String) {
     let event = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let hangs = inbox.lock().expect("an inbox").hangs;
+    if hangs {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
     let mut inbox = inbox.lock().expect("an inbox");
     inbox.received.push(Received {
         headers,
@@ -900,7 +924,8 @@ async fn receive(
     for (name, value) in extra {
         headers.insert(name, value.parse().expect("a header"));
     }
-    (StatusCode::from_u16(status).expect("a status"), headers)
+    let status = StatusCode::from_u16(status).expect("a status");
+    (status, headers, inbox.body.clone())
 }
 
 /// A header of a webhook.

@@ -169,6 +169,11 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
             .await
             .expect(200);
     }
+    if name == "retrieve-webhook-endpoint-replay" {
+        let path = format!("/v1/webhook_endpoints/{endpoint}/replay");
+        let replay = json!({"from": app.in_minutes(-60)});
+        alice.post(&path, replay).await.expect(200);
+    }
     if name == "delete-fleet" {
         crew.fleet = alice.post("/v1/fleets", crate::fleet()).await.id();
     }

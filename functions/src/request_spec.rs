@@ -151,4 +151,4 @@ arguments!(A, B);
 arguments!(A B, C);
 arguments!(A B C, D);
 arguments!(A B C D, E);
-arguments!(A B C D E, F0);
+arguments!(A B C D E, G);

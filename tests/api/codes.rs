@@ -313,4 +313,9 @@ codes! {
     webhook_endpoint_not_found WebhookEndpointNotFound async |app: &TestApp| {
         app.alice.get(&format!("/v1/webhook_endpoints/wh_{UNKNOWN}")).await
     };
+    webhook_replay_not_found WebhookReplayNotFound async |app: &TestApp| {
+        let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+        let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+        app.alice.get(&format!("/v1/webhook_endpoints/{endpoint}/replay")).await
+    };
 }

@@ -45,5 +45,7 @@ mod transactions;
 mod vehicles;
 mod versions;
 mod wallets;
+mod webhook_breakers;
 mod webhook_endpoints;
+mod webhook_replays;
 mod webhooks;

@@ -12,7 +12,7 @@ use kernel::time::{MINUTE, hours};
 use kernel::{Id, Kind};
 use models::webhook_delivery::WebhookDelivery;
 use serde_json::json;
-use table::deliveries::Claim;
+use table::deliveries::{Attempt, Claim};
 use table::keys::{Key, next_actions};
 use table::sweep::SWEEP_PAGE;
 use tests::player::Player;
@@ -92,7 +92,7 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
         .await;
     let claimed = claimed.expect("a claim");
     assert!(
-        matches!(claimed, Claim::Granted { is_new: false, .. }),
+        matches!(claimed, Claim::Granted(Attempt { is_new: false, .. })),
         "{claimed:?}"
     );
     app.advance(10 * 60).await;
@@ -117,7 +117,7 @@ async fn a_worker_that_dies_with_the_first_attempt_is_followed_by_the_second() {
     let claimed = store.claim_attempt(&origin, &event, &endpoint, 1, until);
     let claimed = claimed.await.expect("a claim");
     assert!(
-        matches!(claimed, Claim::Granted { is_new: true, .. }),
+        matches!(claimed, Claim::Granted(Attempt { is_new: true, .. })),
         "{claimed:?}"
     );
     let log = format!("{path}/deliveries");

@@ -21,7 +21,7 @@ async fn a_new_endpoint_has_every_field_of_the_specification() {
         .expect(200);
     let want = json!({"id": made.id(), "object": "webhook_endpoint", "api_version": "2026-03-01", "application": null,
         "created": made.body["created"], "description": "Depot", "disabled_at": null, "disabled_reason": null,
-        "enabled_events": ["reservation.confirmed"], "livemode": false, "metadata": {"k": "v"},
+        "enabled_events": ["reservation.confirmed"], "livemode": false, "max_per_second": null, "metadata": {"k": "v"}, "missed_since": null,
         "secret": made.body["secret"], "signature_timestamp": "rfc3339", "status": "enabled",
         "url": "https://fleet.example/hook"});
     assert_eq!(made.body, want);
@@ -230,13 +230,15 @@ async fn an_update_changes_what_it_names_and_status_switches_it_off_and_on() {
         .post(&format!("{path}/test"), json!({}))
         .await
         .expect(409);
+    assert_eq!(off["missed_since"], off["disabled_at"]);
+    let missed = json!({"missed_since": off["disabled_at"]});
     assert_eq!(
         app.alice
             .post(&path, json!({"status": "enabled"}))
             .await
             .expect(200)
             .body,
-        want
+        with(want, missed)
     );
     for (wrong, param) in [
         (json!({"url": "http://fleet.example/"}), "url"),
@@ -245,6 +247,8 @@ async fn an_update_changes_what_it_names_and_status_switches_it_off_and_on() {
         (json!({"api_version": "2020-01-01"}), "api_version"),
         (json!({"status": "paused"}), "status"),
         (json!({"secret": "mine"}), "secret"),
+        (json!({"max_per_second": 0}), "max_per_second"),
+        (json!({"max_per_second": 1001}), "max_per_second"),
     ] {
         assert_eq!(
             app.alice.post(&path, wrong.clone()).await.error().3,
@@ -327,4 +331,134 @@ async fn the_log_shows_every_attempt_newest_first() {
         .await
         .expect(200);
     assert_eq!(shown.body["data"][0]["event"]["type"], "fleet.created");
+}
+
+#[tokio::test]
+async fn the_log_is_filtered_by_event_type_status_and_time() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created", "driver.created"]});
+    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    receiver.answer(&[500, 500]);
+    for _ in 0..3 {
+        app.alice
+            .post("/v1/fleets", tests::fleet())
+            .await
+            .expect(200);
+        app.drain().await;
+    }
+    app.advance(600).await;
+    let later = app.now();
+    app.advance(60).await;
+    let driver = json!({"name": "Ada", "email": "ada@fleet.example"});
+    app.alice.post("/v1/drivers", driver).await.expect(200);
+    app.drain().await;
+    let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries");
+    let found = async |query: &str| {
+        let page = app.alice.get(&format!("{path}?limit=100&{query}")).await;
+        let page = page.expect(200).body["data"].clone();
+        let shown = |line: &Value| {
+            let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+            (text("event_type"), text("status"), text("event"))
+        };
+        let lines = page.as_array().expect("lines").iter().map(shown);
+        lines.collect::<Vec<_>>()
+    };
+    let all = found("").await;
+    assert_eq!(all.len(), 6, "{all:?}");
+    let failed = found("status=failed").await;
+    assert_eq!(failed.len(), 2);
+    assert!(failed.iter().all(|line| line.1 == "failed"));
+    let drivers = found("type=driver.created").await;
+    assert_eq!(drivers.len(), 1);
+    assert_eq!(found(&format!("created[gte]={later}")).await, drivers);
+    let before = found(&format!("created[lt]={later}&status=succeeded")).await;
+    assert_eq!(before.len(), 3);
+    // Every attempt of one event, here and with the event.
+    let event = &failed[0].2;
+    let of_event = found(&format!("event={event}")).await;
+    let attempts: Vec<_> = of_event.iter().map(|line| line.1.as_str()).collect();
+    assert_eq!(attempts, ["succeeded", "failed"]);
+    assert!(of_event.iter().all(|line| line.2 == *event));
+    assert_eq!(
+        found(&format!("event={event}&status=failed")).await.len(),
+        1
+    );
+    let with_event = app
+        .alice
+        .get(&format!("/v1/events/{event}/deliveries"))
+        .await;
+    let here = app.alice.get(&format!("{path}?event={event}")).await;
+    assert_eq!(with_event.expect(200).body["data"], here.body["data"]);
+    // Page by page, the same.
+    for query in [
+        "status=succeeded",
+        "type=fleet.created",
+        &format!("event={event}"),
+    ] {
+        let one_by_one = app.alice.walk(&format!("{path}?limit=1&{query}")).await;
+        let at_once = app.alice.get(&format!("{path}?limit=100&{query}")).await;
+        assert_eq!(one_by_one, at_once.ids(), "{query}");
+    }
+    for wrong in ["status=lost", "type=fleet.exploded", "created[gte]=today"] {
+        let refused = app.alice.get(&format!("{path}?{wrong}")).await;
+        assert_eq!(refused.status, 400, "{wrong}");
+    }
+    let bob = app.other_account(kernel::Mode::Test).await;
+    let strange = bob.get(&format!("/v1/events/{event}/deliveries")).await;
+    strange.expect_error(404, None, Some("event"));
+}
+
+#[tokio::test]
+async fn an_attempt_shows_its_request_and_the_head_of_the_response() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    app.advance(3600).await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    receiver.answer_with(503, "retry-after", "7");
+    receiver.answer_body(&"x".repeat(5000));
+    app.alice
+        .post("/v1/fleets", tests::fleet())
+        .await
+        .expect(200);
+    app.drain().await;
+    receiver.answer_body("ok");
+    app.advance(60).await;
+    let received = receiver.received();
+    let event = tests::header(&received[0], "webhook-id").to_owned();
+    let path = format!("/v1/events/{event}/deliveries");
+    let lines = app.alice.get(&path).await.expect(200).body["data"].clone();
+    let [last, first] = lines.as_array().expect("lines").as_slice() else {
+        panic!("two attempts: {lines}");
+    };
+    assert_eq!(first["webhook_endpoint"], endpoint);
+    assert_eq!(first["response_headers"]["retry-after"], "7");
+    assert_eq!(first["response"].as_str().map(str::len), Some(4096));
+    assert_eq!(
+        (&first["truncated"], &last["truncated"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(
+        (&last["response"], &last["response_headers"]),
+        (&json!("ok"), &json!({}))
+    );
+    for (line, received) in [first, last].into_iter().zip(&received) {
+        let shown = line["request_headers"].as_object().expect("headers");
+        for (name, value) in shown {
+            let sent = tests::header(received, name);
+            let is_signature = name.ends_with("signature");
+            let value = value.as_str().expect("a value");
+            assert_eq!(value, if is_signature { "****" } else { sent }, "{name}");
+        }
+        assert_eq!(shown.len(), 5);
+    }
+    // A key that may not read fleets does not see to whom fleets are sent.
+    let scopes = json!({"scopes": ["events:read", "webhook_endpoints:read"]});
+    let made = app.alice.post("/v1/api_keys", scopes).await.expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
+    assert_eq!(reader.get(&path).await.status, 403);
 }

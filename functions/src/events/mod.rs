@@ -5,6 +5,7 @@
 use web::Conditional;
 
 pub mod list;
+pub mod list_deliveries;
 pub mod redeliver;
 pub mod retrieve;
 

@@ -36,7 +36,7 @@ pub async fn handle(
     let again: Deliveries = wanting
         .map(|endpoint| {
             let attempts = before.get(&endpoint.id).map_or(0, |one| one.attempts);
-            (endpoint.id, Delivery::waiting(attempts, context.now()))
+            (endpoint.id, Delivery::once_more(attempts, context.now()))
         })
         .collect();
     let is_open = |endpoint: &&Id| before.get(endpoint).is_none_or(Delivery::is_open);

@@ -21,9 +21,11 @@ use crate::reservations::expire::ExpireReservation;
 use crate::reservations::outward::ReserveAtNetwork;
 use crate::transactions::settle::SettleTransaction;
 use crate::webhooks::deliver::DeliverWebhook;
+use crate::webhooks::replay::ReplayEvents;
+use crate::webhooks::resume::ResumeEndpoint;
 
 /// The jobs that objects wait for, and the one that the deliveries of an event wait for.
-pub(crate) const JOBS: [RegisteredJob; 14] = [
+pub(crate) const JOBS: [RegisteredJob; 16] = [
     RegisteredJob::of::<ConfirmReservation>(),
     RegisteredJob::of::<ExpireReservation>(),
     RegisteredJob::of::<ChargeReservationFee>(),
@@ -33,6 +35,8 @@ pub(crate) const JOBS: [RegisteredJob; 14] = [
     RegisteredJob::of::<SettleSession>(),
     RegisteredJob::of::<OperateSession>(),
     RegisteredJob::of::<DeliverWebhook>(),
+    RegisteredJob::of::<ReplayEvents>(),
+    RegisteredJob::of::<ResumeEndpoint>(),
     RegisteredJob::of::<GenerateReport>(),
     RegisteredJob::of::<CheckInvoice>(),
     RegisteredJob::of::<SettleTransaction>(),
@@ -59,6 +63,8 @@ pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option
         Action::BillFleet => BillFleet { tenant, fleet: id }.message(),
         Action::ExpireCard => RefreshTokens::of(&tenant, &id).message(),
         Action::PullNetwork => SyncNetwork { mode, network: id }.message(),
+        Action::ResumeEndpoint => ResumeEndpoint { tenant, endpoint: id }.message(),
+        Action::ReplayEvents => ReplayEvents { tenant, replay: id }.message(),
         Action::PlanDeliveries => return Ok(None),
     };
     message.map(|message| Some(Message { schedule, ..message }))

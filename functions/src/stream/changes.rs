@@ -33,6 +33,7 @@ use models::stored::Stored;
 use models::transaction::Transaction;
 use models::vehicle::Vehicle;
 use models::webhook_endpoint::WebhookEndpoint;
+use models::webhook_replay::WebhookReplay;
 use table::keys;
 use table::row::ById;
 use table::sweep::Waiting;
@@ -58,6 +59,7 @@ fn followers(kind: Kind) -> Option<Followers> {
         Kind::Transaction => Followers::of::<Transaction>(),
         Kind::Vehicle => Followers::of::<Vehicle>(),
         Kind::WebhookEndpoint => Followers::of::<WebhookEndpoint>(),
+        Kind::WebhookReplay => Followers::of::<WebhookReplay>(),
         _ => return None,
     })
 }
@@ -202,6 +204,8 @@ fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
         Kind::Network => Action::PullNetwork,
         Kind::Report => Action::GenerateReport,
         Kind::Transaction => Action::SettleTransaction,
+        Kind::WebhookEndpoint => Action::ResumeEndpoint,
+        Kind::WebhookReplay => Action::ReplayEvents,
         _ => return Ok(None),
     };
     actions::message(tenant, id, action)

@@ -1,14 +1,20 @@
 //! `GET /v1/webhook_endpoints/{id}/deliveries`: lists every attempt of the last 30 days to deliver to this endpoint, newest first.
+//! Filters: `status`, `event`, `type`, `created[gt|gte|lt|lte]`. The first attempt to deliver an event counts as made at the moment of the
+//! event.
 
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Error, Kind};
+use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
-use models::webhook_delivery::WebhookDelivery;
+use models::condition::Condition;
+use models::event::EventType;
+use models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use models::webhook_endpoint::WebhookEndpoint;
+use serde::Deserialize;
 use table::list::Page;
-use web::{ListQuery, PathId, RequestContext, Route};
+use utoipa::ToSchema;
+use web::{Created, ListQuery, PathId, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-webhook-endpoint-deliveries",
@@ -16,15 +22,49 @@ pub const ROUTE: Route = Route::get(
     Resource::WebhookEndpoints,
 );
 
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    /// Attempts to deliver this event.
+    event: Option<Id>,
+    /// Attempts that ended like this.
+    status: Option<DeliveryStatus>,
+    /// Attempts to deliver events of this type.
+    #[serde(rename = "type")]
+    kind: Option<EventType>,
+}
+
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
     query: ListQuery,
+    Query(created): Query<Created>,
+    Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<WebhookDelivery>>, Error> {
     let tenant = context.tenant();
-    let page_request = query.page_request(tenant, Kind::WebhookDelivery)?;
+    let page_request = created.narrow(query.page_request(tenant, Kind::WebhookDelivery)?);
+    let conditions = [
+        Condition::given("status", filters.status),
+        Condition::given("event_type", filters.kind),
+    ];
+    let filter = conditions.into_iter().flatten().collect();
     app.store.get::<WebhookEndpoint>(tenant, &id).await?;
-    let found = app.store.deliveries(tenant, &id, &page_request).await?;
-    query.respond(&context, found.objects())
+    let found = match &filters.event {
+        Some(event) => {
+            let endpoints = [id];
+            let store = &app.store;
+            let found =
+                store.deliveries_of_event(tenant, event, &endpoints, &page_request, &filter);
+            found.await?
+        }
+        None => {
+            let found = app.store.deliveries(tenant, &id, &page_request, filter);
+            found.await?
+        }
+    };
+    let shown = found
+        .objects()
+        .try_map(|delivery| Ok(delivery.with_headers()))?;
+    query.respond(&context, shown)
 }

@@ -3,16 +3,25 @@
 //! A key subscribes only to events whose objects it may read, and sees an endpoint's secret only if it may
 //! write endpoints.
 
+use crate::App;
+use crate::job::Job as _;
 use crate::stream::change::OnChange;
+use crate::webhooks::resume::ResumeEndpoint;
+use kernel::Id;
+use kernel::error::Result;
+use kernel::origin::Tenant;
 use models::api_key::{Resource, Scope};
 use models::webhook_endpoint::WebhookEndpoint;
+use models::webhook_replay::WebhookReplay;
 use web::{Conditional, RequestContext};
 
 pub mod create;
 pub mod delete;
 pub mod list;
 pub mod list_deliveries;
+pub mod replay;
 pub mod retrieve;
+pub mod retrieve_replay;
 pub mod rotate;
 pub mod test;
 pub mod update;
@@ -37,4 +46,11 @@ fn shown(context: &RequestContext, endpoint: WebhookEndpoint) -> WebhookEndpoint
     }
 }
 
-impl OnChange for WebhookEndpoint {}
+impl OnChange for WebhookEndpoint {
+    async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
+        let (tenant, endpoint) = (tenant.clone(), id.clone());
+        ResumeEndpoint { tenant, endpoint }.send(app).await
+    }
+}
+
+impl OnChange for WebhookReplay {}

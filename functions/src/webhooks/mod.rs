@@ -1,2 +1,9 @@
+//! Delivering events to webhook endpoints. [`models::webhooks`] describes deliveries.
+
+pub mod attempt;
 pub mod deliver;
+pub mod hold;
+pub mod pace;
 pub mod plan;
+pub mod replay;
+pub mod resume;

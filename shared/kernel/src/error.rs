@@ -441,6 +441,8 @@ codes! {
         "The vehicle exists and has sent no reading yet.",
     WebhookEndpointNotFound "webhook_endpoint_not_found" NotFound
         "No such webhook endpoint.",
+    WebhookReplayNotFound "webhook_replay_not_found" NotFound
+        "The webhook endpoint exists and has had no replay in the last 30 days.",
 }
 
 impl Code {

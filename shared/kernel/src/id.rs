@@ -58,6 +58,7 @@ kinds! {
     VehicleTelemetry "vehicle_telemetry" "vtel_",
     WebhookDelivery "webhook_delivery" "dlv_",
     WebhookEndpoint "webhook_endpoint" "wh_",
+    WebhookReplay "webhook_replay" "whr_",
 }
 
 macro_rules! resources {
@@ -74,12 +75,12 @@ macro_rules! resources {
                 match self { $(Resource::$variant => Kind::$kind,)* }
             }
 
-            /// The resource whose scopes cover objects of a kind. Telemetry is read with its vehicle, a delivery with its
-            /// webhook endpoint.
+            /// The resource whose scopes cover objects of a kind. Telemetry is read with its vehicle, a delivery or replay with
+            /// its webhook endpoint.
             pub fn of(kind: Kind) -> Option<Self> {
                 match kind {
                     Kind::VehicleTelemetry => Some(Self::Vehicles),
-                    Kind::WebhookDelivery => Some(Self::WebhookEndpoints),
+                    Kind::WebhookDelivery | Kind::WebhookReplay => Some(Self::WebhookEndpoints),
                     kind => Self::ALL.iter().copied().find(|one| one.kind() == kind),
                 }
             }

@@ -33,6 +33,10 @@ pub enum Action {
     PullNetwork,
     /// Plan the deliveries of an event.
     PlanDeliveries,
+    /// Probe a webhook endpoint that fails, or send what was held for it.
+    ResumeEndpoint,
+    /// Replay events to a webhook endpoint.
+    ReplayEvents,
 }
 
 impl Action {
@@ -53,6 +57,8 @@ impl Action {
             Self::ExpireCard => "expire",
             Self::PullNetwork => "pull",
             Self::PlanDeliveries => "plan",
+            Self::ResumeEndpoint => "resume",
+            Self::ReplayEvents => "replay",
         }
     }
 
@@ -74,6 +80,8 @@ impl Action {
             Kind::Fleet => &[Self::BillFleet],
             Kind::ChargeCard => &[Self::ExpireCard],
             Kind::Network => &[Self::PullNetwork],
+            Kind::WebhookEndpoint => &[Self::ResumeEndpoint],
+            Kind::WebhookReplay => &[Self::ReplayEvents],
             _ => &[],
         }
     }

@@ -92,6 +92,8 @@ pub struct Delivery {
     pub state: DeliveryState,
     /// Waiting: when the next attempt is due. Claimed: when the attempt counts as lost.
     pub next_at: Timestamp,
+    /// How many attempts were made before the event was to be delivered once more, on request or by a replay; none if it was not.
+    pub redelivered_after: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +112,24 @@ impl Delivery {
             attempts,
             state: DeliveryState::Waiting,
             next_at,
+            redelivered_after: None,
+        }
+    }
+
+    /// One that waits to be made once more, after so many attempts.
+    pub fn once_more(attempts: u32, next_at: Timestamp) -> Self {
+        Self {
+            redelivered_after: Some(attempts),
+            ..Self::waiting(attempts, next_at)
+        }
+    }
+
+    /// One that a worker makes once more until a moment, after so many attempts.
+    pub fn claimed_once_more(attempts: u32, until: Timestamp) -> Self {
+        Self {
+            attempts: attempts + 1,
+            state: DeliveryState::Claimed,
+            ..Self::once_more(attempts, until)
         }
     }
 

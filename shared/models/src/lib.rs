@@ -35,6 +35,7 @@ pub mod vehicle;
 pub mod vehicle_telemetry;
 pub mod webhook_delivery;
 pub mod webhook_endpoint;
+pub mod webhook_replay;
 pub mod webhooks;
 
 use std::collections::HashSet;

@@ -1,5 +1,7 @@
 //! Webhook deliveries: the log of a webhook endpoint, an entry for each attempt. Kept 30 days.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,17 +18,35 @@ pub struct WebhookDelivery {
     pub attempt: u32,
     /// When the attempt was made.
     pub created: Timestamp,
+    /// The event that is the body of the request, in the version of the endpoint.
     pub event: Id,
     pub event_type: EventType,
     /// Milliseconds.
     pub latency: u64,
     /// When the next attempt is due; null after a success and after the last attempt.
     pub next_attempt: Option<Timestamp>,
+    /// Whether the event was delivered once more, on request or by a replay. The request has the header `webhook-redelivery: true` then.
+    #[serde(default)]
+    #[schema(required)]
+    pub redelivery: bool,
+    /// The headers of the request by name, signatures masked.
+    #[serde(default)]
+    #[schema(required)]
+    pub request_headers: BTreeMap<String, String>,
     /// The first 4 KiB of the receiver's answer, or why there was none.
     pub response: String,
+    /// Headers of the receiver's answer by name: `content-type`, `location`, `retry-after`, `server` and `www-authenticate`, as far as it has
+    /// them. Empty after a success.
+    #[serde(default)]
+    #[schema(required)]
+    pub response_headers: BTreeMap<String, String>,
     /// The receiver's HTTP status; null when there was no answer.
     pub response_status: Option<u16>,
     pub status: DeliveryStatus,
+    /// Whether the receiver's answer was longer than `response`.
+    #[serde(default)]
+    #[schema(required)]
+    pub truncated: bool,
     pub webhook_endpoint: Id,
 }
 
@@ -47,7 +67,52 @@ pub enum DeliveryStatus {
     Failed,
 }
 
+/// In place of what may not be shown.
+const MASKED: &str = "****";
+
+/// The header with the time of the signature: stored where it does not follow from the attempt.
+const TIMESTAMP: &str = "webhook-timestamp";
+
+/// The header of a delivery that is made once more.
+pub const REDELIVERY: &str = "webhook-redelivery";
+
+/// The headers of a receiver's answer that are kept, and how much of each, in bytes.
+pub const KEPT_HEADERS: [&str; 5] = [
+    "content-type",
+    "location",
+    "retry-after",
+    "server",
+    "www-authenticate",
+];
+pub const KEPT_OF_HEADER: usize = 256;
+
 impl WebhookDelivery {
+    /// The request headers that are stored: the time of the signature if it is not that of the attempt, because the clock of the service was
+    /// moved. The others follow from the attempt.
+    pub fn stored_headers(created: Timestamp, signed: Timestamp) -> BTreeMap<String, String> {
+        let differs = created.unix_seconds() != signed.unix_seconds();
+        let entry = (TIMESTAMP.to_owned(), signed.unix_seconds().to_string());
+        differs.then_some(entry).into_iter().collect()
+    }
+
+    /// The attempt with all headers of its request.
+    #[must_use]
+    pub fn with_headers(mut self) -> Self {
+        let headers = [
+            ("content-type", "application/json".to_owned()),
+            ("service-signature", MASKED.to_owned()),
+            ("webhook-id", self.event.to_string()),
+            ("webhook-signature", MASKED.to_owned()),
+            (TIMESTAMP, self.created.unix_seconds().to_string()),
+        ];
+        let mark = self.redelivery.then(|| (REDELIVERY, "true".to_owned()));
+        for (name, value) in headers.into_iter().chain(mark) {
+            let known = self.request_headers.entry(name.to_owned());
+            known.or_insert(value);
+        }
+        self
+    }
+
     /// The id of an attempt, the same however often it is written down.
     pub fn id_of(event: &Id, endpoint: &Id, attempt: u32, at: Timestamp) -> Id {
         let seed = format!("{event} {endpoint} {attempt}");

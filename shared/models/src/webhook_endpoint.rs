@@ -7,10 +7,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::action::Action;
 use super::api_key::ActingKey;
 use super::body::RequestBody;
 use super::event::EventType;
-use super::stored::{Object, Stored};
+use super::stored::{Object, Stored, is_default};
+use super::webhooks::breaker::Breaker;
 use super::{Distinct, check_size, sized};
 use kernel::error::{Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
@@ -45,7 +47,16 @@ pub struct WebhookEndpoint {
     /// otherwise, needs the read scopes of the objects that these events show.
     pub enabled_events: Vec<Subscription>,
     pub livemode: bool,
+    /// How many requests the endpoint is sent per second at most; null for no limit.
+    #[serde(default)]
+    #[schema(required)]
+    pub max_per_second: Option<MaxPerSecond>,
     pub metadata: Metadata,
+    /// Since when events were not delivered, because the endpoint failed until it was disabled or was disabled otherwise. They are kept for 30
+    /// days: a replay with this moment as `from` delivers them once the endpoint is enabled again, and sets this to null.
+    #[serde(default)]
+    #[schema(required)]
+    pub missed_since: Option<Timestamp>,
     /// What deliveries are signed with. Masked for keys without `webhook_endpoints:write`, and in events: `whsec_****` and
     /// its last four characters.
     pub secret: SigningSecret,
@@ -63,12 +74,23 @@ impl Object for WebhookEndpoint {
     fn id(&self) -> &Id {
         &self.id
     }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.internal.breaker.next_action_at();
+        at.map(|at| (at, Action::ResumeEndpoint))
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndpointInternal {
+    /// Whether deliveries are held because attempts fail.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub breaker: Breaker,
     /// Since when every attempt has failed.
     pub failing_since: Option<Timestamp>,
+    /// How many attempts have failed in a row, as far as it matters to the breaker.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub failures: u32,
     /// The secrets that were replaced in the last 24 hours, the newest first: each keeps signing for 24 hours after its
     /// replacement.
     pub previous: Vec<PreviousSecret>,
@@ -88,6 +110,29 @@ impl EndpointInternal {
             .iter()
             .filter(move |previous| now < previous.until)
             .map(|previous| &previous.secret)
+    }
+}
+
+/// A whole number from 1 to 1,000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "u32", into = "u32")]
+#[schema(value_type = u32, minimum = 1, maximum = 1000)]
+pub struct MaxPerSecond(u32);
+
+impl TryFrom<u32> for MaxPerSecond {
+    type Error = &'static str;
+
+    fn try_from(number: u32) -> Result<Self, &'static str> {
+        match number {
+            1..=1000 => Ok(Self(number)),
+            _ => Err("must be a whole number from 1 to 1,000"),
+        }
+    }
+}
+
+impl From<MaxPerSecond> for u32 {
+    fn from(number: MaxPerSecond) -> Self {
+        number.0
     }
 }
 
@@ -208,6 +253,9 @@ pub struct NewWebhookEndpoint {
     pub application: Option<Text<256>>,
     #[serde(default)]
     pub description: Option<Description>,
+    /// Default: no limit.
+    #[serde(default)]
+    pub max_per_second: Option<MaxPerSecond>,
     #[serde(default)]
     pub metadata: MetadataChange,
     /// Default `rfc3339`.
@@ -229,6 +277,8 @@ pub struct WebhookEndpointChange {
     pub description: Patch<Description>,
     #[serde(default)]
     pub enabled_events: Change<Distinct<Subscription>>,
+    #[serde(default)]
+    pub max_per_second: Patch<MaxPerSecond>,
     #[serde(default)]
     pub metadata: MetadataChange,
     #[serde(default)]
@@ -266,7 +316,9 @@ impl WebhookEndpoint {
             disabled_reason: None,
             enabled_events: some(new.enabled_events)?,
             livemode: tenant.mode.is_live(),
+            max_per_second: new.max_per_second,
             metadata: Metadata::new(new.metadata)?,
+            missed_since: None,
             secret: SigningSecret::generate()?,
             signature_timestamp: new.signature_timestamp.unwrap_or_default(),
             status: EndpointStatus::Enabled,
@@ -308,23 +360,32 @@ impl WebhookEndpoint {
     }
 }
 
-impl WebhookEndpoint {
-    fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
-        if self.status == EndpointStatus::Enabled {
-            self.status = EndpointStatus::Disabled;
-            self.disabled_reason = Some(reason);
-            self.disabled_at = Some(now);
-        }
-    }
-}
-
 impl Stored<WebhookEndpoint> {
     /// Stops deliveries because of a failure. An endpoint that is disabled already keeps its first reason.
     pub fn disable(&mut self, reason: DisabledReason, now: Timestamp) {
         if self.object.status == EndpointStatus::Enabled {
             self.record(EventType::WebhookEndpointDisabled);
         }
-        self.object.disable(reason, now);
+        self.stop(reason, now);
+    }
+
+    fn stop(&mut self, reason: DisabledReason, now: Timestamp) {
+        let endpoint = &mut self.object;
+        if endpoint.status == EndpointStatus::Enabled {
+            endpoint.status = EndpointStatus::Disabled;
+            endpoint.disabled_reason = Some(reason);
+            endpoint.disabled_at = Some(now);
+            let since = self.internal.failing_since.unwrap_or(now);
+            endpoint.missed_since.get_or_insert(since);
+            // What is held is given up.
+            self.internal.breaker.release(now);
+        }
+    }
+
+    /// Forgets the events that were missed, which a replay from that moment on has delivered. Returns whether the endpoint has changed.
+    pub fn catch_up(&mut self, from: Timestamp) -> bool {
+        let missed = &mut self.object.missed_since;
+        missed.take_if(|since| from <= *since).is_some()
     }
 
     /// Applies an update; what the body leaves out stays. Enabling an endpoint forgets its failures.
@@ -342,6 +403,7 @@ impl Stored<WebhookEndpoint> {
             application,
             description,
             enabled_events,
+            max_per_second,
             metadata,
             signature_timestamp,
             status,
@@ -353,6 +415,7 @@ impl Stored<WebhookEndpoint> {
         if let Change::Set(events) = enabled_events {
             self.object.enabled_events = some(events)?;
         }
+        max_per_second.apply(&mut self.object.max_per_second);
         self.object.metadata.merge(metadata)?;
         signature_timestamp.apply(&mut self.object.signature_timestamp);
         if let Change::Set(url) = url {
@@ -362,13 +425,15 @@ impl Stored<WebhookEndpoint> {
         match status {
             Change::Keep => {}
             Change::Set(EndpointStatus::Disabled) => {
-                self.object.disable(DisabledReason::Manual, now)
+                self.stop(DisabledReason::Manual, now);
             }
             Change::Set(EndpointStatus::Enabled) => {
                 self.object.status = EndpointStatus::Enabled;
                 self.object.disabled_reason = None;
                 self.object.disabled_at = None;
                 self.internal.failing_since = None;
+                self.internal.failures = 0;
+                self.internal.breaker.release(now);
             }
         }
         check_size(&self.object)
@@ -521,7 +586,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_wants_what_it_subscribed_to_until_it_is_disabled() {
-        let mut some = endpoint(
+        let some = endpoint(
             "https://fleet.example/",
             &["reservation.confirmed"],
             Targets::Public,
@@ -529,9 +594,12 @@ mod tests {
         .unwrap();
         assert!(some.subscribes_to(EventType::ReservationConfirmed));
         assert!(!some.subscribes_to(EventType::FleetCreated));
-        some.disable(DisabledReason::Gone, Timestamp::from_unix_millis(1));
-        some.disable(DisabledReason::Failing, Timestamp::from_unix_millis(2));
+        let mut stored = Stored::new(some);
+        stored.disable(DisabledReason::Gone, Timestamp::from_unix_millis(1));
+        stored.disable(DisabledReason::Failing, Timestamp::from_unix_millis(2));
+        let some = stored.object;
         assert_eq!(some.disabled_reason, Some(DisabledReason::Gone));
+        assert_eq!(some.missed_since, some.disabled_at);
         assert!(!some.subscribes_to(EventType::ReservationConfirmed));
         assert!(endpoint("https://fleet.example/", &[], Targets::Public).is_err());
     }

@@ -3,7 +3,7 @@
 //! An event is written once. Its delivery to an endpoint is an item of its own, the line of the first attempt in the log of the endpoint, so
 //! that endpoints do not contend for one item. The worker of the first attempt creates it, which claims the attempt, and adds the outcome:
 //! two writes if the attempt succeeds. Until then the message of the queue is all that stands for the delivery: it comes again until
-//! the attempt has an outcome. Further attempts, and those of events that are delivered once more, have lines of their own.
+//! the attempt has an outcome. Further attempts, and those of events that are delivered once more, have lines of their own, whose ids the item names.
 //!
 //! A delivery is `Waiting` for its next attempt until a worker claims that by a conditional write, and `Delivered` or `GivenUp` in the end.
 //! A claim holds until a moment in the item: when the worker dies, the attempt may be made again after it, under the next number. Only while
@@ -16,11 +16,11 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-use aws_sdk_dynamodb::types::{AttributeValue, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Update};
 use futures::future::try_join_all;
 
 use super::keys::{self, Key, Partition};
-use super::list::{Cursor, Page, PageRequest};
+use super::list::{self, Cursor, Page, PageRequest};
 use super::row;
 use super::scan::{Filter, Pass};
 use super::unit_of_work::{UnitOfWork, Write};
@@ -33,6 +33,10 @@ use models::event::{self, Delivery, DeliveryState, Event};
 use models::stored::{Object as _, Stored};
 use models::webhook_delivery::WebhookDelivery;
 use models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
+
+/// How many further attempts the item of a delivery names, by which they are found with their event: of any more, the log of the endpoint has
+/// the lines alone.
+const MAX_LINES: u32 = 200;
 
 /// The deliveries of an event, by webhook endpoint.
 pub type Deliveries = BTreeMap<Id, Delivery>;
@@ -62,7 +66,12 @@ impl Store {
         tenant: &Tenant,
         endpoint: &Id,
         page_request: &PageRequest,
+        filter: list::Filter<'_>,
     ) -> Result<Page<Stored<WebhookDelivery>>> {
+        if !filter.is_empty() {
+            let partition = Partition::Deliveries { tenant, endpoint };
+            return self.list(partition, page_request, filter).await;
+        }
         let partitions = 0..keys::DELIVERY_SHARDS;
         let reads = partitions.map(|number| {
             let pk = keys::deliveries_partition(tenant, endpoint, number);
@@ -74,6 +83,53 @@ impl Store {
             items.reverse();
         }
         Page::from_rows(items, page_request).try_map(row::from_item)
+    }
+
+    /// One page of the attempts to deliver an event to these endpoints that meet the conditions, newest first. Of a delivery that was repeated
+    /// more than [`MAX_LINES`] times, the first of them.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn deliveries_of_event(
+        &self,
+        tenant: &Tenant,
+        event: &Id,
+        endpoints: &[Id],
+        page_request: &PageRequest,
+        filter: &list::Filter<'_>,
+    ) -> Result<Page<Stored<WebhookDelivery>>> {
+        let key = |endpoint: &Id, delivery: &Id| {
+            key_item(Key::Delivery {
+                tenant,
+                endpoint,
+                delivery,
+            })
+        };
+        let firsts = endpoints.iter();
+        let firsts =
+            firsts.map(|endpoint| key(endpoint, &WebhookDelivery::first_id(event, endpoint)));
+        let mut items = self.items(firsts.collect(), None, false).await?;
+        let lines = items.iter().flat_map(|item| {
+            let place = keys::parse_delivery(string(item, "pk"), string(item, "sk"));
+            let lines = item.get("further").and_then(|lines| lines.as_l().ok());
+            let ids = lines.into_iter().flatten().filter_map(|id| id.as_s().ok());
+            let ids = ids.map(|id| Id::from(id.as_str()));
+            place.into_iter().flat_map(move |(_, endpoint, _)| {
+                let ids = ids.clone();
+                ids.map(move |id| key(&endpoint, &id))
+            })
+        });
+        let lines = lines.collect();
+        items.extend(self.items(lines, None, false).await?);
+        items.retain(has_outcome);
+        items.iter_mut().for_each(row::restore);
+        items.retain(|item| filter.iter().all(|condition| list::is_met(item, condition)));
+        let ids = items.iter().map(|item| Id::from(string(item, "sk")));
+        let page = list::page_of_ids(ids.collect(), Kind::WebhookDelivery, page_request);
+        let place = |item: Item| (Id::from(string(&item, "sk")), item);
+        let mut items: HashMap<Id, Item> = items.into_iter().map(place).collect();
+        let missing = || Error::internal("an attempt that was read is missing");
+        page.try_map(|id| row::from_item(items.remove(&id).ok_or_else(missing)?))
     }
 
     /// Reads an event to show it, with the number of its open deliveries.
@@ -105,8 +161,61 @@ impl Store {
         Ok((event, by_endpoint.collect()))
     }
 
+    /// The events of a part of the list with these types, the oldest first, and whether more follow.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn events_onward(
+        &self,
+        tenant: &Tenant,
+        page_request: &PageRequest,
+        types: &[&str],
+    ) -> Result<(Vec<Stored<Event>>, Option<Id>)> {
+        let kind = Kind::Event;
+        let partition = Partition::Kind { tenant, kind };
+        let among = list::Among {
+            member: "type",
+            values: types,
+        };
+        let found = self.list_among::<Event>(partition, page_request, Vec::new(), among);
+        let mut found = found.await?;
+        found.rows.reverse();
+        let last = found.rows.last().map(|event| event.object.id.clone());
+        let next = found.end.or(last).filter(|_| found.newer);
+        Ok((found.rows, next))
+    }
+
+    /// Claims a further delivery of an event to an endpoint, which has come that far so far, for this worker until a moment. False if another
+    /// worker has changed the delivery or the event in the meantime.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn claim_once_more(
+        &self,
+        origin: &Origin,
+        event: &Stored<Event>,
+        endpoint: &Id,
+        before: Option<&Delivery>,
+        until: Timestamp,
+    ) -> Result<bool> {
+        let attempts = before.map_or(0, |before| before.attempts);
+        let claimed = Delivery::claimed_once_more(attempts, until);
+        let of_endpoint = |one: Delivery| Deliveries::from([(endpoint.clone(), one)]);
+        let before = before.cloned().map(of_endpoint).unwrap_or_default();
+        let mut tx = self.begin(origin);
+        tx.deliver_anew(event, &before, &of_endpoint(claimed))?;
+        match tx.commit_without_response().await {
+            Ok(()) => Ok(true),
+            Err(Error::Contended) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The deliveries of these events to these endpoints that a worker has begun with, by event and endpoint.
-    async fn deliveries_of(
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn deliveries_of(
         &self,
         tenant: &Tenant,
         pairs: &[(&Id, &Id)],
@@ -283,7 +392,8 @@ impl Store {
         let id = &event.object.id;
         let mut claimed = Err(None);
         if number == 1 {
-            claimed = self.create_claimed(origin, id, endpoint, until).await?;
+            let created = self.create_claimed(origin, id, endpoint, until).await?;
+            claimed = created.map(|()| None);
         }
         let is_new = claimed.is_ok();
         if !is_new {
@@ -292,10 +402,12 @@ impl Store {
                 .await?;
         }
         match claimed {
-            Ok(()) => Ok(Claim::Granted {
+            Ok(redelivered_after) => Ok(Claim::Granted(Attempt {
                 event: Box::new(event),
+                number,
                 is_new,
-            }),
+                redelivered_after,
+            })),
             Err(Some(other))
                 if other.state == DeliveryState::Claimed && other.attempts == number =>
             {
@@ -319,6 +431,7 @@ impl Store {
             attempts: 1,
             state: DeliveryState::Claimed,
             next_at: until,
+            redelivered_after: None,
         };
         let put = self
             .client
@@ -327,13 +440,15 @@ impl Store {
             .set_item(Some(delivery_item(origin, event, endpoint, &claimed)?))
             .condition_expression("attribute_not_exists(pk)")
             .return_values_on_condition_check_failure(AllOld);
-        refused(put.send().await, |error| match error {
+        let created = refused(put.send().await, |error| match error {
             PutItemError::ConditionalCheckFailedException(refused) => Some(refused.item()),
             _ => None,
-        })
+        })?;
+        Ok(created.map(drop))
     }
 
-    /// Claims the next attempt of a delivery that is due, or whose last claim is over. Otherwise the delivery is returned in the error.
+    /// Claims the next attempt of a delivery that is due, or whose last claim is over, and returns its `redelivered_after`. Otherwise the
+    /// delivery is returned in the error.
     async fn claim_waiting(
         &self,
         origin: &Origin,
@@ -341,12 +456,18 @@ impl Store {
         endpoint: &Id,
         number: u32,
         until: Timestamp,
-    ) -> Result<Claimed> {
-        let call = self
+    ) -> Result<Claimed<Option<u32>>> {
+        let line = WebhookDelivery::id_of(event, endpoint, number, origin.now);
+        let is_listed = number <= MAX_LINES;
+        let lines = match is_listed {
+            true => ", further = list_append(if_not_exists(further, :none), :line)",
+            false => "",
+        };
+        let mut call = self
             .update_delivery(origin, event, endpoint)
-            .update_expression(
-                "SET attempts = :attempts, delivery = :claimed, claimed_until = :until",
-            )
+            .update_expression(format!(
+                "SET attempts = :attempts, delivery = :claimed, claimed_until = :until{lines}"
+            ))
             .condition_expression(
                 "attempts = :before AND ((delivery = :waiting AND next_at <= :now) \
                  OR (delivery = :claimed AND claimed_until <= :now))",
@@ -357,8 +478,16 @@ impl Store {
             .expression_attribute_values(":until", s(until.to_string()))
             .expression_attribute_values(":waiting", state(DeliveryState::Waiting)?)
             .expression_attribute_values(":claimed", state(DeliveryState::Claimed)?)
+            .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(AllOld);
-        refused(call.send().await, by_update)
+        if is_listed {
+            let list = |ids: Vec<AttributeValue>| AttributeValue::L(ids);
+            call = call
+                .expression_attribute_values(":none", list(Vec::new()))
+                .expression_attribute_values(":line", list(vec![s(line.as_str())]));
+        }
+        let claimed = refused(call.send().await, by_update)?;
+        Ok(claimed.map(|output| redelivered_after(output.attributes()?)))
     }
 
     fn update_delivery(
@@ -450,14 +579,22 @@ pub struct Unindexed {
     pub attempts: u32,
 }
 
+/// An attempt that this worker has claimed.
+#[derive(Debug)]
+pub struct Attempt {
+    pub event: Box<Stored<Event>>,
+    /// The first is 1.
+    pub number: u32,
+    /// Whether it is the first attempt of all to deliver the event to the endpoint.
+    pub is_new: bool,
+    pub redelivered_after: Option<u32>,
+}
+
 /// Whether an attempt may be made.
 #[derive(Debug)]
 pub enum Claim {
-    /// By this worker. `is_new` says that it is the first attempt of all to deliver the event to the endpoint.
-    Granted {
-        event: Box<Stored<Event>>,
-        is_new: bool,
-    },
+    /// By this worker.
+    Granted(Attempt),
     /// Another worker makes this very attempt, or has died with it, until a moment.
     Held { until: Timestamp },
     /// Not at all: it was made, is not due, or nothing is left to deliver.
@@ -465,13 +602,13 @@ pub enum Claim {
 }
 
 /// The end of a conditional write, with the delivery that has refused it, if there is one.
-type Claimed = std::result::Result<(), Option<Delivery>>;
+type Claimed<T = ()> = std::result::Result<T, Option<Delivery>>;
 
 /// The end of a conditional write. `refusal` is the item that has refused it.
 fn refused<T, E>(
     sent: std::result::Result<T, SdkError<E>>,
     refusal: impl Fn(&E) -> Option<Option<&Item>>,
-) -> Result<Claimed>
+) -> Result<Claimed<T>>
 where
     E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
 {
@@ -481,7 +618,7 @@ where
     };
     match refusal {
         Some(item) => Ok(Err(item.map(read_delivery).transpose()?)),
-        None => sent.map(|_| Ok(())).map_err(client::failure),
+        None => sent.map(Ok).map_err(client::failure),
     }
 }
 
@@ -515,6 +652,9 @@ fn delivery_item(origin: &Origin, event: &Id, endpoint: &Id, delivery: &Delivery
         item.insert("next_pk".into(), s(partition));
         item.insert("next_at".into(), moment);
     }
+    if let Some(earlier) = delivery.redelivered_after {
+        item.insert("redelivered_after".into(), n(earlier));
+    }
     let expires = origin.now.plus(event::KEPT);
     item.insert("ttl".into(), n(expires.unix_seconds()));
     Ok(item)
@@ -535,7 +675,13 @@ fn read_delivery(item: &Item) -> Result<Delivery> {
         attempts: u32::try_from(number(item, "attempts")).map_err(Error::permanent)?,
         state,
         next_at: Timestamp::parse(moment).unwrap_or(Timestamp::EPOCH),
+        redelivered_after: redelivered_after(item),
     })
+}
+
+fn redelivered_after(item: &Item) -> Option<u32> {
+    let earlier = item.get("redelivered_after")?.as_n().ok()?;
+    earlier.parse().ok()
 }
 
 impl UnitOfWork<'_> {
@@ -595,7 +741,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Creates a delivery that waits. It must not exist.
+    /// Creates a delivery that waits or is claimed. It must not exist.
     fn put_delivery(&mut self, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
         let item = delivery_item(self.origin, event, endpoint, delivery)?;
         let put = self
@@ -659,7 +805,7 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Lets a delivery wait for another attempt.
+    /// Lets a delivery wait for another attempt, or claims that.
     fn reopen_delivery(
         &mut self,
         event: &Id,
@@ -673,18 +819,34 @@ impl UnitOfWork<'_> {
             delivery: &WebhookDelivery::first_id(event, endpoint),
         });
         let partition = keys::next_action_partition(string(&key, "pk"), string(&key, "sk"));
-        let update = Update::builder()
+        let mut update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key))
-            .update_expression(
-                "SET delivery = :state, next_pk = :next_pk, next_at = :next_at REMOVE claimed_until",
-            )
-            .condition_expression("attempts = :attempts AND delivery = :read")
-            .expression_attribute_values(":attempts", n(before.attempts))
+            .condition_expression("attempts = :read_attempts AND delivery = :read")
+            .expression_attribute_values(":read_attempts", n(before.attempts))
             .expression_attribute_values(":read", state(before.state)?)
+            .expression_attribute_values(":attempts", n(delivery.attempts))
             .expression_attribute_values(":state", state(delivery.state)?)
-            .expression_attribute_values(":next_pk", s(partition))
-            .expression_attribute_values(":next_at", s(delivery.next_at.to_string()));
+            .expression_attribute_values(":moment", s(delivery.next_at.to_string()))
+            .expression_attribute_values(":earlier", n(before.attempts));
+        let set = "SET delivery = :state, attempts = :attempts, redelivered_after = :earlier";
+        if delivery.state == DeliveryState::Claimed {
+            let number = delivery.attempts;
+            let line = WebhookDelivery::id_of(event, endpoint, number, self.origin.now);
+            update = update
+                .update_expression(format!(
+                    "{set}, claimed_until = :moment, further = list_append(if_not_exists(further, :none), :line) \
+                     REMOVE next_pk, next_at"
+                ))
+                .expression_attribute_values(":none", AttributeValue::L(Vec::new()))
+                .expression_attribute_values(":line", AttributeValue::L(vec![s(line.as_str())]));
+        } else {
+            update = update
+                .update_expression(format!(
+                    "{set}, next_pk = :next_pk, next_at = :moment REMOVE claimed_until"
+                ))
+                .expression_attribute_values(":next_pk", s(partition));
+        }
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,

@@ -16,6 +16,8 @@
 //! | event (outbox) | `<acct>#<mode>#event#<0 to 3>` | `<evt>` | `next_action` until its deliveries are planned; `ttl` 30 days |
 //! | delivery of an event to an endpoint, with the log line of the first attempt | `<acct>#<mode>#<wh>#<0 to 3>` | `<dlv>` | `next_action` while another attempt is due; `ttl` 30 days |
 //! | further attempt of a delivery | the same | `<dlv>` | `ttl` 30 days |
+//! | delivery that is held while its endpoint fails | `<acct>#<mode>#<wh>#HELD` | `<dlv>` | `ttl` 30 days |
+//! | next moment at which a webhook endpoint with a limit takes an attempt | `<acct>#<mode>#<wh>#PACE` | `#` | |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
@@ -88,6 +90,17 @@ pub enum Key<'a> {
         tenant: &'a Tenant,
         endpoint: &'a Id,
         delivery: &'a Id,
+    },
+    /// A delivery that is held while its endpoint fails.
+    Held {
+        tenant: &'a Tenant,
+        endpoint: &'a Id,
+        delivery: &'a Id,
+    },
+    /// When a webhook endpoint with a limit takes the next attempt.
+    Pace {
+        tenant: &'a Tenant,
+        endpoint: &'a Id,
     },
     EndpointCount {
         tenant: &'a Tenant,
@@ -236,6 +249,14 @@ impl Key<'_> {
                 deliveries_partition(tenant, endpoint, shard(delivery.as_str(), DELIVERY_SHARDS)),
                 delivery.to_string(),
             ),
+            Self::Held {
+                tenant,
+                endpoint,
+                delivery,
+            } => (held_partition(tenant, endpoint), delivery.to_string()),
+            Self::Pace { tenant, endpoint } => {
+                (of_tenant(tenant, &format!("{endpoint}#PACE")), ALONE.into())
+            }
             Self::EndpointCount { tenant } => (of_tenant(tenant, "ENDPOINTS"), ALONE.into()),
             Self::DriverOfFleet {
                 tenant,
@@ -354,6 +375,11 @@ pub enum Partition<'a> {
     Vehicle { tenant: &'a Tenant, vehicle: &'a Id },
     /// The open reservations and active sessions that are paid with a payment method.
     Payment { tenant: &'a Tenant, method: &'a Id },
+    /// The attempts to deliver to a webhook endpoint.
+    Deliveries {
+        tenant: &'a Tenant,
+        endpoint: &'a Id,
+    },
     /// The accounts an account has made.
     Children { parent: &'a Id },
     /// All stations of a mode.
@@ -416,6 +442,9 @@ impl Partition<'_> {
             Self::Driver { driver, .. } => ("driver", "driver_pk", driver.to_string()),
             Self::Vehicle { vehicle, .. } => ("vehicle", "vehicle_pk", vehicle.to_string()),
             Self::Payment { method, .. } => ("payment", "payment_pk", method.to_string()),
+            Self::Deliveries { tenant, endpoint } => {
+                (TABLE, "pk", of_tenant(tenant, endpoint.as_str()))
+            }
             Self::Children { parent } => ("list", "list_pk", format!("{parent}#ACCOUNTS")),
             Self::Stations { mode } => {
                 let kind = Kind::ChargingStation;
@@ -444,6 +473,7 @@ impl Partition<'_> {
                 kind: Kind::Event, ..
             } => EVENT_SHARDS,
             Self::Payment { .. } => PAYMENT_SHARDS,
+            Self::Deliveries { .. } => DELIVERY_SHARDS,
             _ => 1,
         }
     }
@@ -531,6 +561,11 @@ pub fn deliveries_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> Strin
     numbered(&of_tenant(tenant, endpoint.as_str()), number)
 }
 
+/// The partition of the table with the deliveries that are held for an endpoint.
+pub fn held_partition(tenant: &Tenant, endpoint: &Id) -> String {
+    of_tenant(tenant, &format!("{endpoint}#HELD"))
+}
+
 /// Whether a row belongs to a tenant, by its `pk`.
 pub fn is_of(tenant: &Tenant, pk: &str) -> bool {
     pk.strip_prefix(tenant.account.as_str())
@@ -576,7 +611,8 @@ pub fn parse_event(pk: &str, sk: &str) -> Option<(Tenant, Id)> {
 /// The tenant, the webhook endpoint and the id of the key of a delivery.
 pub fn parse_delivery(pk: &str, sk: &str) -> Option<(Tenant, Id, Id)> {
     let (tenant, rest) = parse_tenant(pk)?;
-    let endpoint = Id::from(rest.split_once('#')?.0);
+    let (endpoint, number) = rest.split_once('#')?;
+    let endpoint = Some(Id::from(endpoint)).filter(|_| number.parse::<u8>().is_ok())?;
     let delivery = Some(Id::from(sk)).filter(|id| id.is(Kind::WebhookDelivery))?;
     Some((tenant, endpoint, delivery))
 }

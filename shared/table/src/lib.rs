@@ -10,6 +10,7 @@ pub mod deliveries;
 pub mod erasure;
 pub mod export;
 pub mod fleets;
+pub mod held;
 pub mod idempotency;
 pub mod invoices;
 mod item;

@@ -916,7 +916,7 @@ fn member<'a>(item: &'a Item, path: &str) -> Option<&'a AttributeValue> {
 }
 
 /// Whether a row meets a condition, as DynamoDB evaluates its expression.
-fn is_met(item: &Item, condition: &Condition<'_>) -> bool {
+pub(super) fn is_met(item: &Item, condition: &Condition<'_>) -> bool {
     let text = |path| member(item, path).and_then(|value| value.as_s().ok());
     match condition {
         Condition::Equals { member, value } => text(member) == Some(value),

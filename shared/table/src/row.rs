@@ -40,6 +40,7 @@ use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use models::webhook_delivery::WebhookDelivery;
 use models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
+use models::webhook_replay::{ReplayInternal, WebhookReplay};
 
 /// An object that has a row of its own: the keys of the row and of its index entries follow from the object.
 pub trait Record: Object {
@@ -736,6 +737,17 @@ records! {
     }
 
     WebhookDelivery {
+        /// Leaves out what most attempts do not have.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(delivery) = object else {
+                return;
+            };
+            delivery.retain(|_, member| match member {
+                AttributeValue::M(headers) => !headers.is_empty(),
+                member => *member != AttributeValue::Bool(false),
+            });
+        }
+
         fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
             Key::Delivery {
                 tenant,
@@ -745,6 +757,16 @@ records! {
         }
 
         fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.created.plus(event::KEPT))
+        }
+    }
+
+    WebhookReplay {
+        fn lists<'a>(&'a self, _: &'a Tenant, _: &'a ReplayInternal) -> Vec<Partition<'a>> {
             Vec::new()
         }
 
@@ -853,6 +875,7 @@ impl ById for Transaction {}
 impl ById for Vehicle {}
 impl ById for VehicleTelemetry {}
 impl ById for WebhookEndpoint {}
+impl ById for WebhookReplay {}
 
 impl ById for Account {
     fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {

@@ -1,8 +1,11 @@
 //! What follows from an attempt to deliver an event: the next attempt, and the health of the endpoint.
 
+use std::collections::BTreeMap;
+
 use crate::event::{Delivery, DeliveryState};
 use crate::stored::Stored;
 use crate::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, WebhookEndpoint};
+use crate::webhooks::breaker::{Breaker, FAILURES};
 use kernel::time::{DAY, SignedDuration, Timestamp, hours, millis, minutes, seconds, whole_millis};
 
 /// The waits between attempts: the first follows the first attempt.
@@ -27,6 +30,10 @@ pub struct DeliveryOutcome {
     pub retry_after: Option<SignedDuration>,
     /// The beginning of the response's body, or why there was no response.
     pub response: String,
+    /// Some of the response's headers.
+    pub response_headers: BTreeMap<String, String>,
+    /// Whether the response's body is longer than `response`.
+    pub truncated: bool,
     pub latency: SignedDuration,
 }
 
@@ -36,12 +43,19 @@ impl DeliveryOutcome {
         matches!(self.status, Some(200 | 201 | 202 | 204))
     }
 
+    /// How long the receiver asks to wait with a status for which that counts.
+    fn asked_to_wait(&self) -> Option<SignedDuration> {
+        let is_asking = matches!(self.status, Some(429 | 503));
+        self.retry_after.filter(|_| is_asking)
+    }
+
     /// The delivery after this outcome of an attempt. Without a receiver, which was deleted or disabled, there is no next
-    /// attempt. `jitter` lies between −0.2 and 0.2.
+    /// attempt. A delivery that is made once more has as many attempts as the first time. `jitter` lies between −0.2 and 0.2.
     pub fn delivery(
         &self,
         has_receiver: bool,
         attempt: u32,
+        redelivered_after: Option<u32>,
         now: Timestamp,
         jitter: f64,
     ) -> Delivery {
@@ -49,22 +63,23 @@ impl DeliveryOutcome {
             attempts: attempt,
             state,
             next_at: now,
+            redelivered_after,
         };
         if self.succeeded() {
             return closed(DeliveryState::Delivered);
         }
-        let wait = WAITS.get(attempt.saturating_sub(1) as usize);
+        let earlier = redelivered_after.unwrap_or_default();
+        let wait = WAITS.get(attempt.saturating_sub(1 + earlier) as usize);
         match wait {
             Some(wait) if has_receiver && self.status != Some(410) => {
                 let wait = whole_millis(*wait) as f64 * (1.0 + jitter);
-                let asked = self
-                    .retry_after
-                    .filter(|_| matches!(self.status, Some(429 | 503)));
-                let wait = millis(wait.round() as i64).max(asked.unwrap_or_default().min(DAY));
+                let asked = self.asked_to_wait().unwrap_or_default();
+                let wait = millis(wait.round() as i64).max(asked.min(DAY));
                 Delivery {
                     attempts: attempt,
                     state: DeliveryState::Waiting,
                     next_at: now.plus(wait),
+                    redelivered_after,
                 }
             }
             _ => closed(DeliveryState::GivenUp),
@@ -74,12 +89,22 @@ impl DeliveryOutcome {
 
 impl Stored<WebhookEndpoint> {
     /// Records the outcome of an attempt in the health of the endpoint, which is disabled by a 410 at once, and after 120
-    /// hours of failures. Returns whether the endpoint has changed.
+    /// hours of failures. Five failures in a row open its breaker, a success lets go what is held. Returns whether the endpoint has changed.
     pub fn record_outcome(&mut self, outcome: &DeliveryOutcome, now: Timestamp) -> bool {
-        let before = self.internal.failing_since;
+        let health = |row: &Self| {
+            let internal = &row.internal;
+            (internal.failing_since, internal.failures, internal.breaker)
+        };
+        let before = health(self);
         if outcome.succeeded() {
             self.internal.failing_since = None;
-            return before.is_some();
+            self.internal.failures = 0;
+            self.internal.breaker.release(now);
+            return health(self) != before;
+        }
+        self.internal.failures = (self.internal.failures + 1).min(FAILURES);
+        if self.internal.failures == FAILURES && !self.internal.breaker.is_open() {
+            self.internal.breaker = Breaker::opened(outcome.asked_to_wait(), now);
         }
         let since = *self.internal.failing_since.get_or_insert(now);
         let reason = match outcome.status {
@@ -92,7 +117,7 @@ impl Stored<WebhookEndpoint> {
                 self.disable(reason, now);
                 true
             }
-            _ => before.is_none(),
+            _ => health(self) != before,
         }
     }
 }
@@ -124,7 +149,7 @@ mod tests {
             status,
             ..DeliveryOutcome::default()
         };
-        let delivery = outcome.delivery(true, attempt, now(), jitter);
+        let delivery = outcome.delivery(true, attempt, None, now(), jitter);
         assert_eq!(delivery.attempts, attempt);
         (delivery.state, delivery.next_at.since(now()).as_secs())
     }
@@ -163,7 +188,7 @@ mod tests {
                 ..DeliveryOutcome::default()
             };
             outcome
-                .delivery(true, 1, now(), 0.0)
+                .delivery(true, 1, None, now(), 0.0)
                 .next_at
                 .since(now())
                 .as_secs()

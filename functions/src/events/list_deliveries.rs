@@ -1,0 +1,51 @@
+//! `GET /v1/events/{id}/deliveries`: lists every attempt to deliver an event, to all webhook endpoints, newest first. Filter: `status`. The
+//! key has to be allowed to read the kind of object that the event shows as well: otherwise 403.
+
+use crate::App;
+use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::{Resource, Scope};
+use models::condition::Condition;
+use models::event::Event;
+use models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
+use serde::Deserialize;
+use table::list::Page;
+use utoipa::ToSchema;
+use web::{ListQuery, PathId, Query, RequestContext, Route};
+
+pub const ROUTE: Route = Route::get(
+    "list-event-deliveries",
+    "/v1/events/{id}/deliveries",
+    Resource::Events,
+)
+.requiring(&[Scope::Read(Resource::WebhookEndpoints)])
+.sometimes_requiring(&[super::SHOWS_ONE]);
+
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    /// Attempts that ended like this.
+    status: Option<DeliveryStatus>,
+}
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    query: ListQuery,
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<WebhookDelivery>>, Error> {
+    let tenant = context.tenant();
+    let page_request = query.page_request(tenant, Kind::WebhookDelivery)?;
+    let event = app.store.get::<Event>(tenant, &id).await?;
+    context.key.require_read(event.object.kind.subject())?;
+    let endpoints = event.internal.endpoints.unwrap_or_default();
+    let filter = Condition::given("status", filters.status);
+    let filter = filter.into_iter().collect();
+    let store = &app.store;
+    let found = store.deliveries_of_event(tenant, &id, &endpoints, &page_request, &filter);
+    let found = found.await?.objects();
+    let shown = found.try_map(|delivery| Ok(delivery.with_headers()))?;
+    query.respond(&context, shown)
+}

@@ -1,0 +1,47 @@
+//! `POST /v1/webhook_endpoints/{id}/replay`: delivers the events of a period to this endpoint once more, in the background and in the order
+//! of their age. `only_failed` leaves out those that it has acknowledged. Redeliveries have the header `webhook-redelivery: true`. An endpoint
+//! has one replay at a time: while one is running, 409. The key has to be allowed to read the objects of all events that the endpoint is
+//! subscribed to.
+
+use crate::App;
+use axum::extract::State;
+use kernel::{Error, Reply};
+use models::api_key::Resource;
+use models::stored::Stored;
+use models::webhook_endpoint::WebhookEndpoint;
+use models::webhook_replay::{NewWebhookReplay, ReplayStatus, WebhookReplay};
+use web::{Body, PathId, RequestContext, Route};
+
+pub const ROUTE: Route = Route::post(
+    "replay-webhook-endpoint",
+    "/v1/webhook_endpoints/{id}/replay",
+    Resource::WebhookEndpoints,
+)
+.sometimes_requiring(&[super::SUBSCRIBES]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(new): Body<NewWebhookReplay>,
+) -> Result<Reply<WebhookReplay>, Error> {
+    let tenant = context.tenant();
+    let endpoint = app.store.load::<WebhookEndpoint>(tenant, &id).await?.object;
+    endpoint.check_subscriptions(&context.key)?;
+    let (replay, internal) = WebhookReplay::new(new, &endpoint, context.now())?;
+    let last = app.store.find::<WebhookReplay>(tenant, &replay.id).await?;
+    let response = context.respond(&replay)?;
+    let mut tx = app.store.begin(&context.origin);
+    match last {
+        Some(last) if last.object.status == ReplayStatus::Running => {
+            let message = "A replay of this webhook endpoint is running already.";
+            return Err(Error::conflict(message, None));
+        }
+        Some(mut last) => {
+            (last.object, last.internal) = (replay, internal);
+            tx.save(&mut last)?;
+        }
+        None => tx.create(&mut Stored::with_internal(replay, internal))?,
+    }
+    tx.commit(response).await
+}

@@ -1,0 +1,303 @@
+//! One attempt to deliver an event to an endpoint: the request, and what is written of its outcome.
+
+use std::collections::BTreeMap;
+
+use crate::App;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
+use kernel::{Error, Id, Kind};
+use models::event::{DeliveryState, Event};
+use models::stored::Stored;
+use models::webhook_delivery::{
+    DeliveryStatus, KEPT_HEADERS, KEPT_OF_HEADER, REDELIVERY, WebhookDelivery,
+};
+use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
+use models::webhooks::attempt::{self, DeliveryOutcome};
+use models::webhooks::signature;
+use table::deliveries::Attempt;
+
+/// How long a claimed attempt may take before it counts as lost.
+pub const CLAIM: SignedDuration = MINUTE;
+
+/// How often the health of an endpoint is written that other deliveries change at the same time.
+const TRIES: u32 = 8;
+
+/// How much of a response is read, and how much of that is kept, in bytes.
+const READ: usize = 64 * 1024;
+const KEEP: usize = 4 * 1024;
+
+/// The event in the version of the endpoint it goes to.
+fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Event {
+    let (versions, version) = (&app.settings.versions, &receiver.api_version);
+    let mut rendered = event.object.clone();
+    rendered
+        .data
+        .downgrade(versions, &event.internal.shape, version);
+    rendered.api_version = version.min(&event.internal.shape).clone();
+    rendered
+}
+
+/// Makes an attempt that was claimed at the time of the origin, and writes its outcome. Returns whether the receiver has acknowledged the event.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached: the attempt is made again when its claim is over.
+pub async fn make(
+    app: &App,
+    origin: &Origin,
+    endpoint: &Id,
+    receiver: Option<&Stored<WebhookEndpoint>>,
+    claimed: Attempt,
+) -> Result<bool, Error> {
+    let Attempt {
+        event,
+        number: attempt,
+        is_new,
+        redelivered_after,
+    } = claimed;
+    let (now, signed) = (origin.now, app.clock.wall_clock());
+    let enabled = receiver.filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
+    let outcome = match enabled {
+        Some(receiver) => {
+            let rendered = rendered(app, &event, &receiver.object);
+            let request = Request {
+                event: &rendered,
+                is_redelivery: redelivered_after.is_some(),
+                now,
+                signed,
+            };
+            send(app, receiver, request).await
+        }
+        None => DeliveryOutcome {
+            response: "the endpoint is disabled or deleted".into(),
+            ..DeliveryOutcome::default()
+        },
+    };
+    let concluded = app.now();
+    if enabled.is_some() {
+        let delay = (attempt == 1).then(|| now.since(event.object.created));
+        let metrics = &app.settings.metrics;
+        let succeeded = outcome.succeeded();
+        metrics.delivered(concluded, &origin.tenant, succeeded, outcome.latency, delay);
+    }
+    let delivery = outcome.delivery(
+        enabled.is_some(),
+        attempt,
+        redelivered_after,
+        concluded,
+        jitter()?,
+    );
+    let log = WebhookDelivery {
+        id: WebhookDelivery::id_of(&event.object.id, endpoint, attempt, now),
+        object: Kind::WebhookDelivery,
+        attempt,
+        created: now,
+        event: event.object.id.clone(),
+        event_type: event.object.kind,
+        latency: whole_millis(outcome.latency).unsigned_abs(),
+        next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
+        redelivery: redelivered_after.is_some(),
+        request_headers: WebhookDelivery::stored_headers(now, signed),
+        response: outcome.response.clone(),
+        response_headers: match outcome.succeeded() {
+            true => BTreeMap::new(),
+            false => outcome.response_headers.clone(),
+        },
+        response_status: outcome.status,
+        status: match outcome.succeeded() {
+            true => DeliveryStatus::Succeeded,
+            false => DeliveryStatus::Failed,
+        },
+        truncated: outcome.truncated,
+        webhook_endpoint: endpoint.clone(),
+    };
+    // The health of the endpoint is written first: after a crash in between, the attempt is repeated.
+    if let Some(receiver) = enabled {
+        record_outcome(app, origin, receiver, &outcome, concluded).await?;
+    }
+    app.store
+        .conclude_attempt(origin, is_new, &delivery, log)
+        .await?;
+    Ok(outcome.succeeded())
+}
+
+fn jitter() -> Result<f64, Error> {
+    let mut random = [0; 4];
+    getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(f64::from(u32::from_be_bytes(random)) / f64::from(u32::MAX) * 0.4 - 0.2)
+}
+
+/// Updates the health of the endpoint.
+async fn record_outcome(
+    app: &App,
+    origin: &Origin,
+    known: &Stored<WebhookEndpoint>,
+    outcome: &DeliveryOutcome,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let record = |endpoint: &mut Stored<WebhookEndpoint>| endpoint.record_outcome(outcome, now);
+    if !record(&mut known.clone()) {
+        return Ok(());
+    }
+    change_endpoint(app, origin, &known.object.id, record).await
+}
+
+/// Changes an endpoint, until no other change comes in between. `change` returns whether there is anything to write.
+///
+/// # Errors
+/// `Contended` if the endpoint changes all the time; `Unavailable` if DynamoDB cannot be reached.
+pub async fn change_endpoint(
+    app: &App,
+    origin: &Origin,
+    id: &Id,
+    change: impl Fn(&mut Stored<WebhookEndpoint>) -> bool,
+) -> Result<(), Error> {
+    for _ in 0..TRIES {
+        let Some(mut row) = app
+            .store
+            .find::<WebhookEndpoint>(&origin.tenant, id)
+            .await?
+        else {
+            return Ok(());
+        };
+        if !change(&mut row) {
+            return Ok(());
+        }
+        let mut tx = app.store.begin(origin);
+        tx.save(&mut row)?;
+        app.webhook_endpoints
+            .remove(&(origin.tenant.clone(), id.clone()));
+        match tx.commit_without_response().await {
+            // Something else has changed the endpoint meanwhile.
+            Err(Error::Contended) => {}
+            done => return done,
+        }
+    }
+    Err(Error::Contended)
+}
+
+/// The endpoint, as it was read a few seconds ago at most.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn known_endpoint(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+) -> Result<Option<Stored<WebhookEndpoint>>, Error> {
+    let place = (tenant.clone(), id.clone());
+    let now = app.now();
+    if let Some(known) = app.webhook_endpoints.get(&place, now) {
+        return Ok(Some(known));
+    }
+    let row = app.store.find::<WebhookEndpoint>(tenant, id).await?;
+    if let Some(row) = &row {
+        app.webhook_endpoints.insert(place, row.clone(), now);
+    }
+    Ok(row)
+}
+
+/// What is sent.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    event: &'a Event,
+    is_redelivery: bool,
+    /// The service's time.
+    now: Timestamp,
+    /// The machine's time, which the receiver compares with its own clock.
+    signed: Timestamp,
+}
+
+/// Sends an event. An error on the way is an outcome, too.
+async fn send(
+    app: &App,
+    receiver: &Stored<WebhookEndpoint>,
+    request: Request<'_>,
+) -> DeliveryOutcome {
+    let started = tokio::time::Instant::now();
+    let mut outcome = match post(app, receiver, request).await {
+        Ok(outcome) => outcome,
+        Err(error) => DeliveryOutcome {
+            response: error,
+            ..DeliveryOutcome::default()
+        },
+    };
+    outcome.latency = SignedDuration::try_from(started.elapsed()).unwrap_or(SignedDuration::MAX);
+    outcome
+}
+
+async fn post(
+    app: &App,
+    receiver: &Stored<WebhookEndpoint>,
+    sent: Request<'_>,
+) -> Result<DeliveryOutcome, String> {
+    let event = sent.event;
+    let internal = &receiver.internal;
+    let receiver = &receiver.object;
+    let url = receiver.url.parts().ok_or("the URL cannot be read")?;
+    if !app.settings.targets.allow_url(&url) {
+        return Err("the URL is not a public address".into());
+    }
+    let body = serde_json::to_vec(event).map_err(|error| error.to_string())?;
+    let client = app.outbound.client().map_err(|error| error.to_string())?;
+    let mut request = client.post(url).header("content-type", "application/json");
+    let secrets: Vec<_> = [&receiver.secret]
+        .into_iter()
+        .chain(internal.previous_secrets(sent.now))
+        .collect();
+    for (name, value) in signature::headers(
+        &event.id,
+        &body,
+        &secrets,
+        receiver.signature_timestamp,
+        sent.signed,
+    ) {
+        request = request.header(name, value);
+    }
+    if sent.is_redelivery {
+        request = request.header(REDELIVERY, "true");
+    }
+    let mut answer = request
+        .body(body)
+        .send()
+        .await
+        .map_err(|error| chain(&error))?;
+    let kept = KEPT_HEADERS.into_iter().filter_map(|name| {
+        let value = answer.headers().get(name)?.as_bytes();
+        let value = &value[..value.len().min(KEPT_OF_HEADER)];
+        Some((name.to_owned(), String::from_utf8_lossy(value).into_owned()))
+    });
+    let response_headers = kept.collect();
+    let retry_after = answer
+        .headers()
+        .get("retry-after")
+        .and_then(|value| value.to_str().ok());
+    let retry_after =
+        retry_after.and_then(|text| attempt::retry_after(text, app.clock.wall_clock()));
+    let mut read = Vec::new();
+    while read.len() < READ {
+        match answer.chunk().await {
+            Ok(Some(chunk)) => read.extend_from_slice(&chunk),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    let truncated = read.len() > KEEP;
+    read.truncate(KEEP);
+    let response = String::from_utf8_lossy(&read).into_owned();
+    Ok(DeliveryOutcome {
+        status: Some(answer.status().as_u16()),
+        retry_after,
+        response,
+        response_headers,
+        truncated,
+        latency: SignedDuration::ZERO,
+    })
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}

@@ -1,0 +1,37 @@
+//! Holding deliveries back while the circuit breaker of their endpoint is open.
+
+use crate::App;
+use kernel::Error;
+use kernel::Id;
+use kernel::origin::Origin;
+use models::webhook_endpoint::WebhookEndpoint;
+use table::held::HeldDelivery;
+
+use super::attempt::change_endpoint;
+
+/// Holds the attempt to deliver an event, and has the endpoint probed if nothing else does. False if there is no such endpoint any more.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn hold(
+    app: &App,
+    origin: &Origin,
+    endpoint: &Id,
+    held: HeldDelivery,
+) -> Result<bool, Error> {
+    let (store, tenant) = (&app.store, &origin.tenant);
+    store.hold_delivery(origin, endpoint, &held).await?;
+    let Some(mut row) = store.find::<WebhookEndpoint>(tenant, endpoint).await? else {
+        store.let_go(tenant, endpoint, &held.event).await?;
+        return Ok(false);
+    };
+    if row.internal.breaker.wake(origin.now) {
+        let wake = |row: &mut _| wake(row, origin);
+        change_endpoint(app, origin, endpoint, wake).await?;
+    }
+    Ok(true)
+}
+
+fn wake(row: &mut models::stored::Stored<WebhookEndpoint>, origin: &Origin) -> bool {
+    row.internal.breaker.wake(origin.now)
+}

@@ -1,0 +1,236 @@
+//! `replay-webhook-events`: delivers the events of a period to a webhook endpoint once more, in the order of their age.
+//!
+//! The job reads the events from where the last run has ended, a page at a time, with how far their deliveries have come, and makes the attempts
+//! itself: several at a time, but one after another for the events about one object. It claims each attempt as the workers of messages do, so
+//! that an event is never sent twice at the same moment. A failed attempt is repeated as that of any other delivery. After a page it writes how
+//! far it has come; after a crash it begins there again, once its lease is over, and leaves out what was delivered meanwhile if it replays
+//! failures only.
+
+use std::time::Duration;
+
+use crate::App;
+use futures::future::try_join_all;
+use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id, Kind};
+use models::action::Action;
+use models::event::{Delivery, DeliveryState, Event, EventType};
+use models::ports::JobSubject;
+use models::stored::Stored;
+use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
+use models::webhook_replay::{MAX_EVENTS, ReplayFailedReason, WebhookReplay};
+use serde::{Deserialize, Serialize};
+use table::access::Rows;
+use table::deliveries::Attempt;
+use table::list::{Cursor, PageRequest};
+use tokio::time::Instant;
+use web::deployment::{Deployment, Need};
+
+use super::attempt::{self, CLAIM, change_endpoint};
+use super::pace;
+use crate::function::Function;
+use crate::job::{Job, find_due};
+
+/// How many events a page has.
+const PAGE: usize = 50;
+
+/// How long a run of the job begins with further attempts: one takes 15 seconds at most, and the function has 300.
+const RUN: Duration = Duration::from_secs(120);
+
+/// How often an event is looked at that another worker changes at the same time.
+const TRIES: u32 = 4;
+
+/// Goes on with a replay.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ReplayEvents {
+    pub tenant: Tenant,
+    pub replay: Id,
+}
+
+impl Job for ReplayEvents {
+    const NAME: &'static str = "replay-webhook-events";
+    const IS_LOOP: bool = true;
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .timeout(300)
+            .writing(&[
+                Rows::Of(Kind::Event),
+                Rows::Of(Kind::WebhookEndpoint),
+                Rows::Of(Kind::WebhookReplay),
+            ])
+            .needing(&[Need::EncryptionKeys, Need::Messages]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        let endpoint = self.replay.as_kind(Kind::WebhookEndpoint);
+        JobSubject::of(&self.tenant, &self.replay).waiting_for(&endpoint)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self { tenant, replay: id } = &self;
+        let action = Action::ReplayEvents;
+        let Some((mut replay, _)) = find_due::<WebhookReplay>(app, tenant, id, action).await?
+        else {
+            return Ok(());
+        };
+        if !replay.begin(app.now()) || !write(app, tenant, &mut replay).await? {
+            return Ok(());
+        }
+        let until = Instant::now() + RUN;
+        while replay.object.finished_at.is_none() {
+            if Instant::now() > until {
+                replay.put_off(false, app.now());
+                break;
+            }
+            if !replay_page(app, tenant, &mut replay).await? {
+                break;
+            }
+            if replay.object.finished_at.is_none() && !write(app, tenant, &mut replay).await? {
+                return Ok(());
+            }
+        }
+        write(app, tenant, &mut replay).await.map(drop)
+    }
+}
+
+/// Writes how far the replay has come. False if another instance has taken it over.
+async fn write(app: &App, tenant: &Tenant, row: &mut Stored<WebhookReplay>) -> Result<bool, Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
+    let mut tx = app.store.begin(&origin);
+    tx.save(row)?;
+    match tx.commit_without_response().await {
+        Ok(()) => Ok(true),
+        Err(Error::Contended) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The types of events that are replayed: those of the request that the endpoint is subscribed to.
+fn types(replay: &WebhookReplay, endpoint: &WebhookEndpoint) -> Vec<&'static str> {
+    let is_replayed = |kind: &&EventType| {
+        let wanted = replay.types.as_ref();
+        endpoint.subscribes_to(**kind) && wanted.is_none_or(|types| types.contains(kind))
+    };
+    let types = EventType::ALL.iter().filter(is_replayed);
+    types.map(|kind| kind.as_str()).collect()
+}
+
+/// Delivers the events of the next page. False if the replay waits.
+async fn replay_page(
+    app: &App,
+    tenant: &Tenant,
+    row: &mut Stored<WebhookReplay>,
+) -> Result<bool, Error> {
+    let replay = row.object.clone();
+    let found = app
+        .store
+        .find::<WebhookEndpoint>(tenant, &replay.webhook_endpoint);
+    let is_enabled = |one: &Stored<WebhookEndpoint>| one.object.status == EndpointStatus::Enabled;
+    let Some(endpoint) = found.await?.filter(is_enabled) else {
+        row.finish(Some(ReplayFailedReason::EndpointDisabled), app.now());
+        return Ok(true);
+    };
+    if endpoint.internal.breaker.holds() {
+        row.put_off(true, app.now());
+        return Ok(false);
+    }
+    if replay.delivered + replay.failed >= MAX_EVENTS {
+        row.finish(Some(ReplayFailedReason::TooManyEvents), app.now());
+        return Ok(true);
+    }
+    let (low, high) = (
+        Id::first_number(replay.from),
+        Id::first_number(replay.until).saturating_sub(1),
+    );
+    let start = || Id::from_number(Kind::Event, low.saturating_sub(1));
+    let page_request = PageRequest {
+        limit: PAGE,
+        from: Cursor::Before(row.internal.last.clone().unwrap_or_else(start)),
+        range: (low, high),
+    };
+    let types = types(&replay, &endpoint.object);
+    let (events, next) = match types.is_empty() {
+        true => (Vec::new(), None),
+        false => {
+            let store = &app.store;
+            store.events_onward(tenant, &page_request, &types).await?
+        }
+    };
+    let object = |event: &Stored<Event>| pace::object(event).unwrap_or_default();
+    for wave in pace::waves(events, object, Some(&endpoint.object)) {
+        pace::wait(app, tenant, &endpoint.object).await?;
+        let made = wave
+            .iter()
+            .map(|event| deliver(app, tenant, &replay, &endpoint, event));
+        for has_succeeded in try_join_all(made).await?.into_iter().flatten() {
+            row.count(has_succeeded);
+        }
+    }
+    match next {
+        Some(last) => row.advance(&last),
+        None => {
+            let now = app.now();
+            let origin = Origin::background(tenant.clone(), now);
+            let id = &replay.webhook_endpoint;
+            change_endpoint(app, &origin, id, |one| one.catch_up(replay.from)).await?;
+            row.finish(None, now);
+        }
+    }
+    Ok(true)
+}
+
+/// Delivers an event once more, if the replay includes it. Returns whether the receiver has acknowledged it, if an attempt was made.
+async fn deliver(
+    app: &App,
+    tenant: &Tenant,
+    replay: &WebhookReplay,
+    endpoint: &Stored<WebhookEndpoint>,
+    event: &Stored<Event>,
+) -> Result<Option<bool>, Error> {
+    let mut event = event.clone();
+    let (id, to) = (event.object.id.clone(), &replay.webhook_endpoint);
+    for _ in 0..TRIES {
+        let origin = Origin::background(tenant.clone(), app.now());
+        let deliveries = app.store.deliveries_of(tenant, &[(&id, to)], true).await?;
+        let before = deliveries.into_values().next();
+        if !replay.includes(before.as_ref(), origin.now) {
+            resend_claimed(app, tenant, to, &id, before.as_ref()).await?;
+            return Ok(None);
+        }
+        let until = origin.now.plus(CLAIM);
+        let store = &app.store;
+        let claimed = store.claim_once_more(&origin, &event, to, before.as_ref(), until);
+        if claimed.await? {
+            let attempts = before.as_ref().map_or(0, |before| before.attempts);
+            let claimed = Attempt {
+                event: Box::new(event),
+                number: attempts + 1,
+                is_new: before.is_none(),
+                redelivered_after: Some(attempts),
+            };
+            let made = attempt::make(app, &origin, to, Some(endpoint), claimed);
+            return made.await.map(Some);
+        }
+        let Some(now) = app.store.find::<Event>(tenant, &id).await? else {
+            return Ok(None);
+        };
+        event = now;
+    }
+    Err(Error::Contended)
+}
+
+/// Sends a message for the attempt after one that is being made: that may be one of an earlier run of this job, which has died and for which no
+/// message stands.
+async fn resend_claimed(
+    app: &App,
+    tenant: &Tenant,
+    endpoint: &Id,
+    event: &Id,
+    delivery: Option<&Delivery>,
+) -> Result<(), Error> {
+    let Some(delivery) = delivery.filter(|one| one.state == DeliveryState::Claimed) else {
+        return Ok(());
+    };
+    let next = super::plan::next_attempt(tenant, event, endpoint, delivery);
+    next.send_at(app, delivery.next_at).await
+}

@@ -1,0 +1,221 @@
+//! `resume-webhook-endpoint`: probes an endpoint whose circuit breaker is open, and sends what was held when it answers again.
+//! [`models::webhooks::breaker`] describes the life cycle.
+//!
+//! Invariants. A delivery is held before the state of the endpoint is read again, and the release looks for held deliveries again after it has
+//! closed the breaker: one of the two sees the other, so that none is left behind.
+//!
+//! Crashes. A release that was interrupted begins again when its lease is over. An attempt that was interrupted has a message, as any other.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use crate::App;
+use futures::future::try_join_all;
+use kernel::origin::{Origin, Tenant};
+use kernel::{Error, Id, Kind};
+use models::event::Event;
+use models::ports::JobSubject;
+use models::stored::Stored;
+use models::webhook_endpoint::WebhookEndpoint;
+use serde::{Deserialize, Serialize};
+use table::access::Rows;
+use table::held::HeldDelivery;
+use tokio::time::Instant;
+use web::deployment::{Deployment, Need};
+
+use super::attempt::change_endpoint;
+use super::deliver::DeliverWebhook;
+use super::pace::{self, waves};
+use crate::function::Function;
+use crate::job::Job;
+
+/// How many held deliveries are read at a time.
+const PAGE: u8 = 50;
+
+/// How long a run of the job begins with further attempts: one takes 15 seconds at most, and the function has 300.
+const RUN: Duration = Duration::from_secs(120);
+
+/// Probes an endpoint, or releases what is held for it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ResumeEndpoint {
+    pub tenant: Tenant,
+    pub endpoint: Id,
+}
+
+impl Job for ResumeEndpoint {
+    const NAME: &'static str = "resume-webhook-endpoint";
+    const IS_LOOP: bool = true;
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .timeout(300)
+            .writing(&[Rows::Of(Kind::WebhookEndpoint)])
+            .needing(&[Need::EncryptionKeys, Need::Messages]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.endpoint).waiting_for(&self.endpoint)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self { tenant, endpoint } = &self;
+        let now = app.now();
+        let Some(mut row) = app.store.find::<WebhookEndpoint>(tenant, endpoint).await? else {
+            // What is held for a deleted endpoint is given up.
+            return self.release(app, None).await;
+        };
+        if row.internal.breaker.is_open() {
+            if row.internal.breaker.begin_probe(now) {
+                save(app, tenant, &mut row).await?;
+                return self.probe(app, row).await;
+            }
+            return Ok(());
+        }
+        let is_releasing = row.internal.breaker.holds();
+        if row.internal.breaker.begin_release(now) {
+            save(app, tenant, &mut row).await?;
+        } else if is_releasing {
+            return Ok(());
+        }
+        self.release(app, Some(row)).await
+    }
+}
+
+async fn save(app: &App, tenant: &Tenant, row: &mut Stored<WebhookEndpoint>) -> Result<(), Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
+    let mut tx = app.store.begin(&origin);
+    tx.save(row)?;
+    let place = (tenant.clone(), row.object.id.clone());
+    app.webhook_endpoints.remove(&place);
+    tx.commit_without_response().await
+}
+
+impl ResumeEndpoint {
+    /// Sends the oldest held delivery. If there is none, the next delivery is the probe.
+    async fn probe(&self, app: &App, row: Stored<WebhookEndpoint>) -> Result<(), Error> {
+        let held = self.held(app, 1).await?;
+        if let Some(oldest) = held.first() {
+            return self.send_held(app, Some(&row), oldest).await.map(drop);
+        }
+        self.change(app, |row| {
+            row.internal.breaker.idle();
+            true
+        })
+        .await?;
+        if self.held(app, 1).await?.is_empty() {
+            return Ok(());
+        }
+        let now = app.now();
+        self.change(app, |row| row.internal.breaker.wake(now)).await
+    }
+
+    /// Sends what is held, in the order of its age, until the endpoint fails again or the time is over.
+    async fn release(&self, app: &App, row: Option<Stored<WebhookEndpoint>>) -> Result<(), Error> {
+        let until = Instant::now() + RUN;
+        loop {
+            let held = self.held(app, PAGE).await?;
+            if held.is_empty() && !self.close(app).await? {
+                return Ok(());
+            }
+            let ids: Vec<Id> = held.iter().map(|one| one.event.clone()).collect();
+            let events = app.store.get_all::<Event>(&self.tenant, &ids).await?;
+            let object = |held: &HeldDelivery| {
+                let mut events = events.iter();
+                let event = events.find(|event| event.object.id == held.event);
+                event
+                    .and_then(pace::object)
+                    .unwrap_or_else(|| held.event.to_string())
+            };
+            for wave in waves(held, object, row.as_ref().map(|row| &row.object)) {
+                if Instant::now() > until {
+                    return self.put_off(app).await;
+                }
+                if let Some(row) = &row {
+                    pace::wait(app, &self.tenant, &row.object).await?;
+                }
+                let sent = wave
+                    .iter()
+                    .map(|held| self.send_held(app, row.as_ref(), held));
+                let sent = try_join_all(sent).await?;
+                if sent.contains(&Some(false)) && self.is_open(app).await? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn held(&self, app: &App, limit: u8) -> Result<Vec<HeldDelivery>, Error> {
+        let store = &app.store;
+        store
+            .held_deliveries(&self.tenant, &self.endpoint, limit)
+            .await
+    }
+
+    /// Makes the attempt of a held delivery. Returns whether the receiver has acknowledged it, if one was made.
+    async fn send_held(
+        &self,
+        app: &App,
+        row: Option<&Stored<WebhookEndpoint>>,
+        held: &HeldDelivery,
+    ) -> Result<Option<bool>, Error> {
+        let attempt = DeliverWebhook {
+            tenant: self.tenant.clone(),
+            event: held.event.clone(),
+            endpoint: self.endpoint.clone(),
+            attempt: held.attempt,
+            has_slot: true,
+        };
+        let made = attempt.make(app, row).await?;
+        let store = &app.store;
+        store
+            .let_go(&self.tenant, &self.endpoint, &held.event)
+            .await?;
+        Ok(made)
+    }
+
+    async fn change(
+        &self,
+        app: &App,
+        change: impl Fn(&mut Stored<WebhookEndpoint>) -> bool,
+    ) -> Result<(), Error> {
+        let origin = Origin::background(self.tenant.clone(), app.now());
+        change_endpoint(app, &origin, &self.endpoint, change).await
+    }
+
+    /// Ends the release. Returns whether there was one, so that what was held meanwhile is looked for again.
+    async fn close(&self, app: &App) -> Result<bool, Error> {
+        let was_releasing = AtomicBool::new(false);
+        self.change(app, |row| {
+            let is_closed = row.internal.breaker.close();
+            was_releasing.store(is_closed, Relaxed);
+            is_closed
+        })
+        .await?;
+        Ok(was_releasing.load(Relaxed))
+    }
+
+    async fn is_open(&self, app: &App) -> Result<bool, Error> {
+        let row = app
+            .store
+            .find::<WebhookEndpoint>(&self.tenant, &self.endpoint);
+        let row = row.await?;
+        Ok(row.is_some_and(|row| row.internal.breaker.is_open()))
+    }
+
+    /// Leaves the rest to another run.
+    async fn put_off(&self, app: &App) -> Result<(), Error> {
+        let now = app.now();
+        let was_releasing = AtomicBool::new(false);
+        self.change(app, |row| {
+            let is_put_off = row.internal.breaker.put_off_release(now);
+            was_releasing.store(is_put_off, Relaxed);
+            is_put_off
+        })
+        .await?;
+        match was_releasing.load(Relaxed) {
+            true => Ok(()),
+            false => self.send(app).await,
+        }
+    }
+}

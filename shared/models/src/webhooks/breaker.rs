@@ -1,0 +1,198 @@
+//! The circuit breaker of a webhook endpoint.
+//!
+//! Life cycle: closed → open → releasing → closed. An endpoint that fails five times in a row opens its breaker. From then on deliveries are
+//! held: they wait without being attempted. One of them, the oldest, is sent as a probe, at growing intervals. When an attempt succeeds, the
+//! held deliveries are released in the order of their age, and further ones are held behind them until none is left. While the breaker is
+//! open and no delivery is held, it is *idle*: the next delivery is the probe.
+
+use serde::{Deserialize, Serialize};
+
+use kernel::time::{DAY, SignedDuration, Timestamp, minutes, seconds};
+
+/// How many attempts in a row fail until deliveries are held.
+pub const FAILURES: u32 = 5;
+
+/// The intervals between probes; the last one is repeated.
+const INTERVALS: [SignedDuration; 7] = [
+    seconds(5),
+    seconds(15),
+    seconds(30),
+    minutes(1),
+    minutes(2),
+    minutes(5),
+    minutes(15),
+];
+
+/// How long a release takes before it counts as interrupted: longer than the function can run.
+const LEASE: SignedDuration = minutes(6);
+
+/// Whether deliveries to an endpoint are held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Breaker {
+    #[default]
+    Closed,
+    /// Deliveries are held.
+    Open {
+        /// Probes so far.
+        probes: u32,
+        next_probe: Timestamp,
+    },
+    /// Deliveries are held, but none is there for a probe. This is the number of probes so far.
+    Idle { probes: u32 },
+    /// The held deliveries are sent; by this moment at the latest the work begins, or counts as interrupted.
+    Releasing { at: Timestamp },
+}
+
+impl Breaker {
+    /// One that opens now. The receiver may have asked to wait.
+    pub fn opened(asked: Option<SignedDuration>, now: Timestamp) -> Self {
+        let wait = INTERVALS[0].max(asked.unwrap_or_default().min(DAY));
+        Self::Open {
+            probes: 0,
+            next_probe: now.plus(wait),
+        }
+    }
+
+    /// Whether a delivery is held instead of being attempted.
+    pub fn holds(self) -> bool {
+        self != Self::Closed
+    }
+
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Open { .. } | Self::Idle { .. })
+    }
+
+    /// When the next probe is due, or the release.
+    pub fn next_action_at(self) -> Option<Timestamp> {
+        match self {
+            Self::Open { next_probe, .. } => Some(next_probe),
+            Self::Releasing { at } => Some(at),
+            Self::Closed | Self::Idle { .. } => None,
+        }
+    }
+
+    /// Begins a probe, after which the next one is due later. Returns whether one is due.
+    pub fn begin_probe(&mut self, now: Timestamp) -> bool {
+        let probes = match *self {
+            Self::Open { probes, next_probe } if next_probe <= now => probes,
+            _ => return false,
+        };
+        let probes = probes + 1;
+        let interval = INTERVALS.get(probes as usize).or(INTERVALS.last());
+        *self = Self::Open {
+            probes,
+            next_probe: now.plus(interval.copied().unwrap_or_default()),
+        };
+        true
+    }
+
+    /// Takes back a probe for which no delivery was there.
+    pub fn idle(&mut self) {
+        if let Self::Open { probes, .. } = *self {
+            let probes = probes.saturating_sub(1);
+            *self = Self::Idle { probes };
+        }
+    }
+
+    /// Has a delivery that is held now probed or released, unless that is due anyway. Returns whether it was not.
+    pub fn wake(&mut self, now: Timestamp) -> bool {
+        *self = match *self {
+            Self::Closed => Self::Releasing { at: now },
+            Self::Idle { probes } => Self::Open {
+                probes,
+                next_probe: now,
+            },
+            Self::Open { .. } | Self::Releasing { .. } => return false,
+        };
+        true
+    }
+
+    /// Lets the held deliveries go.
+    pub fn release(&mut self, now: Timestamp) {
+        if self.is_open() {
+            *self = Self::Releasing { at: now };
+        }
+    }
+
+    /// Begins with the release. Returns whether it is due.
+    pub fn begin_release(&mut self, now: Timestamp) -> bool {
+        match self {
+            Self::Releasing { at } if *at <= now => {
+                *at = now.plus(LEASE);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends a run of the release that has left deliveries: the next one begins at a moment.
+    pub fn put_off_release(&mut self, until: Timestamp) -> bool {
+        match self {
+            Self::Releasing { at } => {
+                *at = until;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends the release. Returns whether there was one.
+    pub fn close(&mut self) -> bool {
+        let was_releasing = matches!(self, Self::Releasing { .. });
+        if was_releasing {
+            *self = Self::Closed;
+        }
+        was_releasing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::EPOCH.plus(seconds(second))
+    }
+
+    #[test]
+    fn probes_come_at_growing_intervals() {
+        let mut breaker = Breaker::opened(None, at(0));
+        let mut moments = Vec::new();
+        for second in 0..4000 {
+            if breaker.begin_probe(at(second)) {
+                moments.push(second);
+            }
+        }
+        assert_eq!(moments, [5, 20, 50, 110, 230, 530, 1430, 2330, 3230]);
+        assert!(breaker.holds() && breaker.is_open());
+    }
+
+    #[test]
+    fn an_idle_breaker_probes_with_the_next_delivery() {
+        let mut breaker = Breaker::opened(Some(minutes(1)), at(0));
+        assert!(!breaker.begin_probe(at(59)));
+        assert!(breaker.begin_probe(at(60)));
+        breaker.idle();
+        assert_eq!(breaker.next_action_at(), None);
+        assert!(
+            breaker.holds() && !breaker.begin_probe(at(3600)),
+            "no delivery is there"
+        );
+        assert!(breaker.wake(at(61)) && !breaker.wake(at(61)));
+        assert!(breaker.begin_probe(at(61)) && !breaker.begin_probe(at(61)));
+    }
+
+    #[test]
+    fn a_release_has_one_runner_and_ends_closed() {
+        let mut breaker = Breaker::opened(None, at(0));
+        assert!(!breaker.close() && !breaker.begin_release(at(1)));
+        breaker.release(at(1));
+        assert!(breaker.begin_release(at(1)) && !breaker.begin_release(at(2)));
+        assert!(breaker.begin_release(at(361)), "the lease is over");
+        assert!(breaker.put_off_release(at(362)) && breaker.holds());
+        assert!(breaker.close() && !breaker.holds());
+        breaker.release(at(400));
+        assert_eq!(breaker, Breaker::Closed);
+    }
+}

@@ -1,0 +1,144 @@
+//! Deliveries that an endpoint's circuit breaker holds, in the order of their age, and the pace of endpoints that have one.
+//!
+//! A held delivery has an item of its own beside its log, from when it was to be attempted until it is. So what waits for an endpoint is read by
+//! one key, whatever else its log has.
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::types::ReturnValue;
+
+use super::keys::{Key, held_partition};
+use super::{Item, Store, client, key_item, n, new_item, number, s, string};
+use kernel::error::{Error, Result};
+use kernel::id::Id;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::{SignedDuration, Timestamp, millis, whole_millis};
+use models::event;
+use models::webhook_delivery::WebhookDelivery;
+
+/// A delivery that is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldDelivery {
+    pub event: Id,
+    /// The number of the attempt that waits.
+    pub attempt: u32,
+}
+
+/// How often the pace of an endpoint is read anew that other deliveries change at the same time.
+const TRIES: u32 = 8;
+
+impl Store {
+    /// Holds the next attempt to deliver an event.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn hold_delivery(
+        &self,
+        origin: &Origin,
+        endpoint: &Id,
+        held: &HeldDelivery,
+    ) -> Result<()> {
+        let mut item = new_item(Key::Held {
+            tenant: &origin.tenant,
+            endpoint,
+            delivery: &WebhookDelivery::first_id(&held.event, endpoint),
+        });
+        let expires = origin.now.plus(event::KEPT);
+        item.insert("event".into(), s(held.event.as_str()));
+        item.insert("attempts".into(), n(held.attempt));
+        item.insert("ttl".into(), n(expires.unix_seconds()));
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(item)).send().await;
+        put.map(drop).map_err(client::failure)
+    }
+
+    /// The oldest deliveries that are held, at most so many, as it is at this moment.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn held_deliveries(
+        &self,
+        tenant: &Tenant,
+        endpoint: &Id,
+        limit: u8,
+    ) -> Result<Vec<HeldDelivery>> {
+        let query = self.client.query().table_name(&self.table);
+        let page = query
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(held_partition(tenant, endpoint)))
+            .consistent_read(true)
+            .limit(i32::from(limit))
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let held = |item: &Item| {
+            let attempt = u32::try_from(number(item, "attempts")).map_err(Error::permanent)?;
+            let event = Id::from(string(item, "event"));
+            Ok(HeldDelivery { event, attempt })
+        };
+        page.items().iter().map(held).collect()
+    }
+
+    /// Holds a delivery no longer.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn let_go(&self, tenant: &Tenant, endpoint: &Id, event: &Id) -> Result<()> {
+        let key = key_item(Key::Held {
+            tenant,
+            endpoint,
+            delivery: &WebhookDelivery::first_id(event, endpoint),
+        });
+        let delete = self.client.delete_item().table_name(&self.table);
+        let deleted = delete.set_key(Some(key)).send().await;
+        deleted.map(drop).map_err(client::failure)
+    }
+
+    /// The moment at which an attempt may be made at an endpoint that takes one in so long. No other attempt gets the same: each call moves
+    /// the next one on.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn next_slot(
+        &self,
+        origin: &Origin,
+        endpoint: &Id,
+        interval: SignedDuration,
+    ) -> Result<Timestamp> {
+        let now = origin.now.unix_millis();
+        let interval = whole_millis(interval);
+        for turn in 0..TRIES {
+            let is_first = turn % 2 == 0;
+            let (update, condition) = match is_first {
+                true => (
+                    "SET next_slot = :now + :interval",
+                    "attribute_not_exists(next_slot) OR next_slot <= :now",
+                ),
+                false => ("SET next_slot = next_slot + :interval", "next_slot > :now"),
+            };
+            let key = Key::Pace {
+                tenant: &origin.tenant,
+                endpoint,
+            };
+            let call = self.client.update_item().table_name(&self.table);
+            let call = call
+                .set_key(Some(key_item(key)))
+                .update_expression(update)
+                .condition_expression(condition)
+                .expression_attribute_values(":now", n(now))
+                .expression_attribute_values(":interval", n(interval))
+                .return_values(ReturnValue::UpdatedNew);
+            match call.send().await {
+                Ok(done) => {
+                    let next = done.attributes().map(|item| number(item, "next_slot"));
+                    let next = next.unwrap_or(now + interval);
+                    return Ok(origin.now.plus(millis(next - interval - now)));
+                }
+                // The other of the two conditions holds.
+                Err(SdkError::ServiceError(failure))
+                    if failure.err().is_conditional_check_failed_exception() => {}
+                Err(error) => return Err(client::failure(error)),
+            }
+        }
+        Err(Error::Contended)
+    }
+}

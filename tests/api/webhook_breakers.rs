@@ -1,0 +1,167 @@
+//! Circuit breakers of webhook endpoints: one that fails is probed, what waits for it goes out in the order of its age, and nobody else waits.
+
+use kernel::{Mode, Timestamp};
+use serde_json::{Value, json};
+use tests::{Client, Receiver, TestApp, fleet, with};
+
+/// Creates an endpoint for the events of new fleets. Gives its path.
+async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
+    let body = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    let made = client.post("/v1/webhook_endpoints", with(body, change));
+    format!("/v1/webhook_endpoints/{}", made.await.id())
+}
+
+/// Creates fleets one after another. Gives their ids.
+async fn fleets(app: &TestApp, client: &Client, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    for _ in 0..count {
+        ids.push(client.post("/v1/fleets", fleet()).await.id());
+        app.drain().await;
+    }
+    ids
+}
+
+/// The ids of the objects whose events a receiver has received, in order, from this one on.
+fn objects(receiver: &Receiver, from: usize) -> Vec<String> {
+    let received = receiver.received();
+    let id = |event: &Value| event["data"]["object"]["id"].as_str().map(str::to_owned);
+    let ids = received[from..].iter().filter_map(|one| id(&one.event));
+    ids.collect()
+}
+
+/// How many deliveries the events of new fleets wait for.
+async fn pending(client: &Client) -> u64 {
+    let events = client.get("/v1/events?type=fleet.created&limit=100").await;
+    let events = events.expect(200).body["data"].clone();
+    let events = events.as_array().expect("events").iter();
+    events
+        .filter_map(|event| event["pending_webhooks"].as_u64())
+        .sum()
+}
+
+#[tokio::test]
+async fn what_waits_for_a_failing_endpoint_goes_out_in_the_order_of_its_age() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let bob = app.other_account(Mode::Test).await;
+    // At a limited pace it is sent one at a time, so that the order is that of the arrivals.
+    hook(&app.alice, &receiver, json!({"max_per_second": 1000})).await;
+    hook(&bob, &other, json!({})).await;
+    receiver.answer(&[500; 100]);
+    let mut all = fleets(&app, &app.alice, 5).await;
+    assert_eq!(receiver.received().len(), 5);
+    all.extend(fleets(&app, &app.alice, 12).await);
+    assert!(receiver.received().len() <= 7, "the others wait");
+    assert_eq!(pending(&app.alice).await, 17);
+    // An hour later it was probed a few times.
+    app.advance(3600).await;
+    let probes = receiver.received().len();
+    assert!((9..=18).contains(&probes), "{probes} attempts");
+    assert_eq!(pending(&app.alice).await, 17);
+    // Meanwhile another account's endpoint is sent everything at once.
+    fleets(&app, &bob, 3).await;
+    assert_eq!(other.received().len(), 3);
+    receiver.recover();
+    // The attempts of probes that are not due yet when it answers follow later.
+    app.advance(24 * 3600).await;
+    assert_eq!(pending(&app.alice).await, 0);
+    let mut arrived = objects(&receiver, probes);
+    arrived.sort_by_key(|id| all.iter().position(|one| one == id));
+    assert_eq!(arrived, all, "each of them once");
+    let probed = objects(&receiver, 0)[..probes].to_vec();
+    let mut waited = objects(&receiver, probes);
+    waited.retain(|id| !probed.contains(id));
+    assert!(waited.len() >= 5 && waited.is_sorted(), "{waited:?}");
+    // From now on everything goes out at once.
+    let count = receiver.received().len();
+    let next = fleets(&app, &app.alice, 1).await;
+    assert_eq!(objects(&receiver, count), next);
+}
+
+#[tokio::test]
+async fn a_hanging_endpoint_delays_nobody_else_and_loses_nothing() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (hanging, healthy) = (Receiver::start().await, Receiver::start().await);
+    hook(&app.alice, &hanging, json!({})).await;
+    hook(&app.alice, &healthy, json!({})).await;
+    hanging.hang();
+    let created = (0..8).map(|_| app.alice.post("/v1/fleets", fleet()));
+    for made in futures::future::join_all(created).await {
+        made.expect(200);
+    }
+    app.drain().await;
+    assert_eq!(healthy.received().len(), 8);
+    assert_eq!(pending(&app.alice).await, 8);
+    let begun = std::time::Instant::now();
+    fleets(&app, &app.alice, 4).await;
+    assert!(
+        begun.elapsed().as_secs() < 15,
+        "none of them is attempted where it hangs"
+    );
+    assert_eq!(healthy.received().len(), 12);
+    hanging.recover();
+    app.advance(20 * 60).await;
+    assert_eq!(pending(&app.alice).await, 0);
+    let mut arrived = objects(&hanging, 0);
+    arrived.sort();
+    arrived.dedup();
+    assert_eq!(arrived.len(), 12);
+}
+
+#[tokio::test]
+async fn what_is_held_is_given_up_when_the_endpoint_is_disabled_or_deleted() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    for ends_deleted in [false, true] {
+        let receiver = Receiver::start().await;
+        let path = hook(&app.alice, &receiver, json!({})).await;
+        receiver.answer(&[500; 100]);
+        let begun = app.now();
+        fleets(&app, &app.alice, 9).await;
+        assert_eq!(pending(&app.alice).await, 9);
+        if ends_deleted {
+            app.alice.delete(&path).await.expect(200);
+        } else {
+            let off = json!({"status": "disabled"});
+            let off = app.alice.post(&path, off).await.expect(200).body;
+            let since = off["missed_since"].as_str().map(Timestamp::parse);
+            let since = since.expect("a moment").expect("a moment");
+            assert!(
+                since >= begun && Some(since.to_string().as_str()) < off["disabled_at"].as_str()
+            );
+        }
+        app.advance(3600).await;
+        assert_eq!(pending(&app.alice).await, 0);
+        let received = receiver.received().len();
+        assert!(received < 9, "{received}");
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_is_sent_no_more_per_second_than_it_takes() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, json!({"max_per_second": 2})).await;
+    for _ in 0..8 {
+        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    }
+    app.drain().await;
+    app.advance(10).await;
+    assert_eq!(receiver.received().len(), 8);
+    let log = app.alice.get(&format!("{path}/deliveries?limit=100")).await;
+    let log = log.expect(200).body["data"].clone();
+    let created = |line: &Value| {
+        let moment = line["created"].as_str().map(Timestamp::parse);
+        moment.expect("a moment").expect("a moment").unix_millis()
+    };
+    let mut moments: Vec<i64> = log.as_array().expect("lines").iter().map(created).collect();
+    moments.sort_unstable();
+    let begin_to_end = moments[7] - moments[0];
+    assert!(begin_to_end >= 7 * 500 - 100, "{moments:?}");
+    let off = json!({"max_per_second": null});
+    let shown = app.alice.post(&path, off).await.expect(200).body;
+    assert_eq!(shown["max_per_second"], Value::Null);
+}

@@ -1,0 +1,247 @@
+//! Replays of webhook endpoints: what was missed or failed is delivered once more, in order, and nothing else is.
+
+use kernel::Mode;
+use serde_json::{Value, json};
+use tests::{Client, Receiver, TestApp, fleet, header};
+
+/// Creates an endpoint. Gives its path.
+async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
+    let body = json!({"url": receiver.url, "enabled_events": events});
+    let made = client.post("/v1/webhook_endpoints", body).await;
+    format!("/v1/webhook_endpoints/{}", made.id())
+}
+
+/// Creates fleets one after another. Gives their ids.
+async fn fleets(app: &TestApp, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    for _ in 0..count {
+        ids.push(app.alice.post("/v1/fleets", fleet()).await.id());
+        app.advance(1).await;
+    }
+    ids
+}
+
+/// The ids of the objects whose events a receiver has received, in order, from this one on.
+fn objects(receiver: &Receiver, from: usize) -> Vec<String> {
+    let received = receiver.received();
+    let id = |event: &Value| event["data"]["object"]["id"].as_str().map(str::to_owned);
+    let ids = received[from..].iter().filter_map(|one| id(&one.event));
+    ids.collect()
+}
+
+async fn replay(app: &TestApp, path: &str, body: Value) -> Value {
+    let started = app.alice.post(&format!("{path}/replay"), body).await;
+    let started = started.expect(200).body;
+    assert_eq!(
+        (&started["status"], &started["delivered"]),
+        (&json!("running"), &json!(0))
+    );
+    app.drain().await;
+    app.alice
+        .get(&format!("{path}/replay"))
+        .await
+        .expect(200)
+        .body
+}
+
+#[tokio::test]
+async fn what_was_missed_while_disabled_is_replayed_in_order() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (receiver, other) = (Receiver::start().await, Receiver::start().await);
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    hook(&app.alice, &other, &["fleet.created"]).await;
+    fleets(&app, 2).await;
+    let off = json!({"status": "disabled"});
+    app.alice.post(&path, off).await.expect(200);
+    app.advance(10).await;
+    let missed = fleets(&app, 12).await;
+    let too_soon = json!({"from": app.in_minutes(-5)});
+    let refused = app.alice.post(&format!("{path}/replay"), too_soon).await;
+    refused.expect_error(409, None, None);
+    let on = json!({"status": "enabled"});
+    let enabled = app.alice.post(&path, on).await.expect(200).body;
+    assert_eq!(receiver.received().len(), 2);
+    let from = enabled["missed_since"].as_str().expect("a moment");
+    let done = replay(&app, &path, json!({"from": from})).await;
+    assert_eq!(
+        (&done["status"], &done["delivered"], &done["failed"]),
+        (&json!("succeeded"), &json!(12), &json!(0)),
+        "{done}"
+    );
+    assert!(done["finished_at"].is_string() && done["position"] == done["until"]);
+    // Ten are sent side by side, so that neighbours may overtake one another, but not those of the next ten.
+    let arrived = objects(&receiver, 2);
+    let (mut first, mut sent) = (arrived[..10].to_vec(), missed[..10].to_vec());
+    first.sort();
+    sent.sort();
+    assert_eq!(first, sent);
+    assert_eq!(arrived.len(), 12);
+    let marks = receiver.received();
+    let marks: Vec<_> = marks
+        .iter()
+        .map(|one| header(one, "webhook-redelivery"))
+        .collect();
+    assert_eq!((marks[1], marks[2]), ("", "true"));
+    // The other endpoint was sent everything in the first place, and nothing again.
+    assert_eq!(other.received().len(), 14);
+    let shown = app.alice.get(&path).await.body;
+    assert_eq!(shown["missed_since"], Value::Null);
+    let again = replay(&app, &path, json!({"from": from})).await;
+    assert_eq!(again["delivered"], 0, "all of them are acknowledged by now");
+    let all = replay(&app, &path, json!({"from": from, "only_failed": false})).await;
+    assert_eq!(
+        (&all["delivered"], receiver.received().len()),
+        (&json!(12), 26)
+    );
+    let events = app.alice.get("/v1/events?limit=100").await.body["data"].clone();
+    for event in events.as_array().expect("events") {
+        assert_eq!(event["pending_webhooks"], 0, "{event}");
+    }
+    let line = app.alice.get(&format!("{path}/deliveries?limit=1")).await;
+    assert_eq!(line.body["data"][0]["redelivery"], true);
+}
+
+#[tokio::test]
+async fn events_about_one_object_are_replayed_one_after_another() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, &["fleet.created", "fleet.updated"]).await;
+    let id = fleets(&app, 1).await.remove(0);
+    for number in 0..7 {
+        let change = json!({"name": format!("Fleet {number}")});
+        let fleet = format!("/v1/fleets/{id}");
+        app.alice.post(&fleet, change).await.expect(200);
+        app.advance(1).await;
+    }
+    let before: Vec<Value> = receiver
+        .received()
+        .into_iter()
+        .map(|one| one.event)
+        .collect();
+    assert_eq!(before.len(), 8);
+    let body = json!({"from": app.in_minutes(-10), "only_failed": false});
+    let done = replay(&app, &path, body).await;
+    assert_eq!(done["delivered"], 8);
+    let ids = |events: &[Value]| {
+        events
+            .iter()
+            .map(|one| one["id"].clone())
+            .collect::<Vec<_>>()
+    };
+    let after: Vec<Value> = receiver
+        .received()
+        .into_iter()
+        .map(|one| one.event)
+        .collect();
+    let mut want = ids(&before);
+    want.sort_by_key(Value::to_string);
+    assert_eq!(
+        ids(&after[8..]),
+        want,
+        "in the order of the events, whose ids sort by time"
+    );
+    let body =
+        json!({"from": app.in_minutes(-10), "only_failed": false, "types": ["fleet.created"]});
+    assert_eq!(replay(&app, &path, body).await["delivered"], 1);
+}
+
+#[tokio::test]
+async fn a_replay_resends_just_what_failed_and_retries_what_fails_again() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    receiver.answer(&[200, 410]);
+    let ids = fleets(&app, 2).await;
+    app.alice
+        .post(&path, json!({"status": "enabled"}))
+        .await
+        .expect(200);
+    assert_eq!(receiver.received().len(), 2);
+    receiver.answer(&[500]);
+    let from = app.in_minutes(-60);
+    let done = replay(&app, &path, json!({"from": from})).await;
+    assert_eq!(
+        (&done["delivered"], &done["failed"]),
+        (&json!(0), &json!(1))
+    );
+    app.advance(10).await;
+    assert_eq!(objects(&receiver, 2), [ids[1].clone(), ids[1].clone()]);
+    let received = receiver.received();
+    assert_eq!(header(&received[3], "webhook-redelivery"), "true");
+    let event = header(&received[3], "webhook-id");
+    let lines = app
+        .alice
+        .get(&format!("/v1/events/{event}/deliveries"))
+        .await;
+    let attempts: Vec<_> = lines.body["data"]
+        .as_array()
+        .expect("lines")
+        .iter()
+        .map(|line| line["attempt"].clone())
+        .collect();
+    assert_eq!(attempts, [3, 2, 1]);
+    let shown = app.alice.get(&format!("/v1/events/{event}")).await;
+    assert_eq!(shown.body["pending_webhooks"], 0);
+}
+
+#[tokio::test]
+async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let bob = app.other_account(Mode::Test).await;
+    let replay = format!("{path}/replay");
+    let none = app.alice.get(&replay).await;
+    none.expect_error(
+        404,
+        Some("webhook_replay_not_found"),
+        Some("webhook_replay"),
+    );
+    for (wrong, param) in [
+        (json!({}), "from"),
+        (json!({"from": "yesterday"}), "from"),
+        (json!({"from": app.in_minutes(5)}), "from"),
+        (
+            json!({"from": app.in_minutes(-5), "until": app.in_minutes(-6)}),
+            "until",
+        ),
+        (json!({"from": app.in_minutes(-5), "types": []}), "types"),
+        (
+            json!({"from": app.in_minutes(-5), "types": ["fleet.exploded"]}),
+            "types[0]",
+        ),
+        (json!({"from": app.in_minutes(-5), "all": true}), "all"),
+    ] {
+        let refused = app.alice.post(&replay, wrong.clone()).await;
+        assert_eq!(
+            (refused.status, refused.error().3),
+            (400, Some(param)),
+            "{wrong}"
+        );
+    }
+    let body = json!({"from": app.in_minutes(-5)});
+    let strange = bob.post(&replay, body.clone()).await;
+    strange.expect_error(
+        404,
+        Some("webhook_endpoint_not_found"),
+        Some("webhook_endpoint"),
+    );
+    fleets(&app, 1).await;
+    app.running().lose_triggers().await.expect("lost");
+    let rival = app.alice.post(&replay, body.clone());
+    let (one, other) = tokio::join!(app.alice.post(&replay, body.clone()), rival);
+    let mut statuses = [one.status, other.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 409]);
+    app.alice
+        .post(&path, json!({"status": "disabled"}))
+        .await
+        .expect(200);
+    app.drain().await;
+    let shown = app.alice.get(&replay).await.expect(200).body;
+    let ended = ["failed", "succeeded"].map(Value::from);
+    assert!(ended.contains(&shown["status"]), "{shown}");
+}
