@@ -230,6 +230,15 @@ impl LineItem {
         }
     }
 
+    /// What the line amounts to, and its taxes.
+    pub(super) fn sums(&self) -> (Total, &[TaxAmount]) {
+        let total = Total {
+            net: self.net,
+            gross: self.amount,
+        };
+        (total, &self.taxes)
+    }
+
     /// Says in the line of a reservation's fee what its parties are called.
     pub fn name_fee(&mut self, reservation: &Stored<Reservation>, names: FeeNames) {
         self.description = describe_fee(reservation, &names);

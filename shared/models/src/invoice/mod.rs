@@ -265,7 +265,8 @@ impl Invoice {
     ) -> Result<Stored<Self>> {
         let paid: i64 = billed.iter().map(|one| one.paid).sum();
         let refunded = billed.iter().map(|one| one.refunded).sum();
-        let totals = InvoiceTotals::of(billed.iter().map(|one| &one.line), paid);
+        let lines = billed.iter().map(|one| one.line.sums());
+        let totals = InvoiceTotals::of(lines, paid);
         let totals = InvoiceTotals { refunded, ..totals };
         let shown = shown_lines(&billed)?;
         let invoice = Self {

@@ -8,7 +8,6 @@ use rust_decimal::RoundingStrategy;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::line_item::LineItem;
 use crate::charging_session::network::Total;
 use crate::charging_session::{ChargingSession, SessionInternal};
 use crate::charging_station::{Price, Tax};
@@ -146,14 +145,14 @@ impl TaxAmount {
 }
 
 impl InvoiceTotals {
-    /// The sums of lines of which so much was paid before.
-    pub(super) fn of<'a>(lines: impl Iterator<Item = &'a LineItem>, paid: i64) -> Self {
+    /// The sums of lines, each with its taxes, of which so much was paid before.
+    pub(super) fn of<'a>(lines: impl Iterator<Item = (Total, &'a [TaxAmount])>, paid: i64) -> Self {
         let mut totals = Self::default();
-        for line in lines {
+        for (line, taxes) in lines {
             totals.net += line.net;
-            totals.tax += line.tax;
-            totals.gross += line.amount;
-            let taxes = line.taxes.iter();
+            totals.tax += line.tax();
+            totals.gross += line.gross;
+            let taxes = taxes.iter();
             taxes.for_each(|tax| tax.add_to(&mut totals.by_rate));
         }
         totals.paid = paid;
