@@ -138,4 +138,8 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
         "list-webhook-endpoint-deliveries",
         "the endpoint is read, to tell an unknown one, and its log is spread over four partitions",
     ),
+    (
+        "retrieve-webhook-endpoint-replay",
+        "the endpoint is read, to tell an unknown one from one without a replay",
+    ),
 ];

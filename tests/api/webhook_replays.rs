@@ -153,6 +153,8 @@ async fn a_replay_resends_just_what_failed_and_retries_what_fails_again() {
     app.needs("a clock that can be moved");
     let receiver = Receiver::start().await;
     let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let limit = json!({"max_per_second": 1000});
+    app.alice.post(&path, limit).await.expect(200);
     receiver.answer(&[200, 410]);
     let ids = fleets(&app, 2).await;
     app.alice

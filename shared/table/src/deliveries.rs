@@ -86,7 +86,7 @@ impl Store {
     }
 
     /// One page of the attempts to deliver an event to these endpoints that meet the conditions, newest first. Of a delivery that was repeated
-    /// more than [`MAX_LINES`] times, the first of them.
+    /// more than 200 times, the first of them.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
