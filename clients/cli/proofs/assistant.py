@@ -1,4 +1,4 @@
-"""An assistant's session with `fleet mcp`, by the official Python client of the protocol: a vehicle is found, reserved for and cancelled.
+"""An assistant's session with `fleet mcp`, by the official Python client of the protocol: a vehicle is found, and two reservations are made and cancelled.
 
 assistant.py FLEET PLATE EMAIL: the executable, which has a profile, the plate of a vehicle, and the e-mail address of a driver of its fleet.
 """
@@ -41,12 +41,22 @@ async def main(executable: str, plate: str, email: str) -> None:
                 location={"latitude": 51.507, "longitude": -0.128, "radius": 5000},
             )
             assert reserved["status"] == "pending", reserved
+            planned = await call(
+                "reserve_by_need",
+                driver=driver["id"],
+                vehicle=vehicle["id"],
+                need={"target_level": 80, "ready_by": (now + datetime.timedelta(hours=30)).isoformat()},
+                connector_type=[vehicle["charging_standard"]],
+                location={"latitude": 51.507, "longitude": -0.128, "radius": 5000},
+            )
+            assert planned["charging_plan"]["status"] == "feasible", planned
+            await call("cancel_reservation", id=planned["id"], confirm=True)
             only_shown = await call("cancel_reservation", id=reserved["id"])
             assert only_shown["done"] is False and only_shown["now"]["status"] == "pending", only_shown
             assert (await call("cancel_reservation", id=reserved["id"], confirm=True))["status"] == "cancelled"
             refused = await call("cancel_reservation", fails=True, id=reserved["id"], confirm=True)
             assert refused["code"] == "reservation_cancel_invalid_state", refused
-    print(f"{len(tools)} tools; a reservation was made and cancelled")
+    print(f"{len(tools)} tools; two reservations were made and cancelled")
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -110,6 +110,37 @@ struct Wanted {
     location: Area,
 }
 
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct WantedByNeed {
+    /// The id of the driver.
+    driver: String,
+    /// The id of the vehicle.
+    vehicle: String,
+    need: Need,
+    /// One to three of `CCS`, `CHAdeMO` and `Type2`; the vehicle's own is among them.
+    connector_type: Vec<String>,
+    /// Where the station is sought.
+    location: Area,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct Need {
+    /// The level of the battery to reach, in percent. Either this or `energy_wh`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_level: Option<f64>,
+    /// Watt-hours. Either this or `target_level`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    energy_wh: Option<u32>,
+    /// RFC 3339 with an offset: when the vehicle has to be ready.
+    ready_by: String,
+    /// RFC 3339 with an offset: charging may not begin before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earliest_start: Option<String>,
+    /// `cost` (the default) or `time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    optimize: Option<String>,
+}
+
 #[derive(Deserialize, JsonSchema)]
 struct Reservations {
     /// `pending`, `confirmed`, `completed`, `cancelled`, `failed` or `expired`.
@@ -223,6 +254,7 @@ const RESERVATION: &[&str] = &[
     "free_cancellation_until",
     "failed_reason",
     "match_summary",
+    "charging_plan",
     "policy_warnings",
 ];
 const SESSION: &[&str] = &[
@@ -353,6 +385,24 @@ impl Server {
         )
     )]
     async fn reserve(&self, Parameters(wanted): Parameters<Wanted>) -> CallToolResult {
+        self.post("/v1/reservations", json!(wanted), Some(RESERVATION))
+            .await
+    }
+
+    #[tool(
+        description = "Reserve what a vehicle needs by a time, such as 80 % by 06:00, at the lowest cost: the service chooses connector and time. \
+            `charging_plan` of the response says when, how much and what it costs, and by how much the need is missed if it cannot be met.",
+        annotations(
+            title = "Reserve by need",
+            read_only_hint = false,
+            destructive_hint = false,
+            idempotent_hint = false
+        )
+    )]
+    async fn reserve_by_need(
+        &self,
+        Parameters(wanted): Parameters<WantedByNeed>,
+    ) -> CallToolResult {
         self.post("/v1/reservations", json!(wanted), Some(RESERVATION))
             .await
     }
@@ -821,7 +871,7 @@ mod tests {
     #[test]
     fn tools_that_change_something_say_so() {
         let tools = Server::tool_router().list_all();
-        assert!(tools.len() >= 19, "{}", tools.len());
+        assert!(tools.len() >= 20, "{}", tools.len());
         for tool in tools {
             let annotations = tool.annotations.expect("annotations");
             let confirms = tool.input_schema["properties"].get("confirm").is_some();
