@@ -428,13 +428,13 @@ async fn a_price_cap_counts_start_fee_and_charging_time() {
     set_cap(74.5).await;
     start().await.expect(403);
     set_cap(74.6).await;
-    // 10 dollars for the start are 20.83 cents for each of 48 kWh.
+    // The battery takes 48 kWh, the meter counts 48 / 0.9 = 53.33 with the losses: 10 dollars for the start are 18.75 cents for each.
     let with_start_fee = json!([dollars("ENERGY", 20), dollars("FLAT", 1000)]);
     app.change_station(&station, json!({"pricing": with_start_fee}))
         .await;
-    set_cap(40.8).await;
+    set_cap(38.7).await;
     start().await.expect(403);
-    set_cap(40.9).await;
+    set_cap(38.8).await;
     start().await.expect(200);
     app.drain().await;
 }

@@ -52,6 +52,9 @@ async fn assert_unchanged(owner: &Client, objects: &Objects, before: &BTreeMap<S
 fn body(name: &str, fleet: &str) -> Value {
     match name {
         "attach-driver" | "detach-driver" => json!({"fleet": fleet}),
+        "replay-webhook-endpoint" => {
+            json!({"from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"})
+        }
         "review-charging-session" => json!({"decision": "accept"}),
         name if name.starts_with("topup-") => json!({"amount": 1, "payment_method": "pm_1"}),
         _ => json!({}),

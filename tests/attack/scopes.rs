@@ -75,9 +75,10 @@ async fn asked_by_sample(app: &TestApp, route: &Route, event: &Value) -> Vec<Sco
         ],
         // Both name a type of events of reservations.
         "create-webhook-endpoint" | "list-events" => vec![Scope::Read(Resource::Reservations)],
-        "retrieve-event" | "redeliver-event" => {
+        "retrieve-event" | "redeliver-event" | "list-event-deliveries" => {
             let path = event["rawPath"].as_str().expect("a path");
-            let shown = app.alice.get(path.trim_end_matches("/redeliver")).await;
+            let path = path.trim_end_matches("/redeliver");
+            let shown = app.alice.get(path.trim_end_matches("/deliveries")).await;
             let kind = shown.body["type"].as_str().and_then(EventType::from_name);
             let resource = Resource::of(kind.expect("a type").subject());
             vec![Scope::Read(resource.expect("a resource"))]

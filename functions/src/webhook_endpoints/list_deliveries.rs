@@ -8,7 +8,7 @@ use kernel::Reply;
 use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
 use models::condition::Condition;
-use models::event::EventType;
+use models::event::{Event, EventType};
 use models::webhook_delivery::{DeliveryStatus, WebhookDelivery};
 use models::webhook_endpoint::WebhookEndpoint;
 use serde::Deserialize;
@@ -52,6 +52,7 @@ pub async fn handle(
     app.store.get::<WebhookEndpoint>(tenant, &id).await?;
     let found = match &filters.event {
         Some(event) => {
+            app.store.get::<Event>(tenant, event).await?;
             let endpoints = [id];
             let store = &app.store;
             let found =
