@@ -173,9 +173,11 @@ def request_class(name: str, schema: dict[str, Any]) -> str:
     lines = [f"class {request_name(name)}(TypedDict):\n", doc(schema.get("description"))]
     required = set(schema.get("required", []))
     for member, value in schema["properties"].items():
-        assert identifier(member) == member, f"{name} has a member that no argument can be called: {member}"
+        argument = identifier(member)
+        # The client renames the members of a body itself, not those of objects within it.
+        assert argument == member or (argument and name in bodies()), f"{name} has a member that no argument can be called: {member}"
         kind = type_of(value, request=True)
-        lines.append(f"    {member}: {kind if member in required else f'NotRequired[{kind}]'}\n")
+        lines.append(f"    {argument}: {kind if member in required else f'NotRequired[{kind}]'}\n")
         lines.append(doc(value.get("description")))
     return "".join(lines) + "\n\n"
 

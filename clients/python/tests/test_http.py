@@ -182,6 +182,12 @@ def test_filters_ranges_lists_times_and_expand_become_a_query() -> None:
     ]
 
 
+def test_an_argument_that_is_a_keyword_ends_with_an_underscore() -> None:
+    service = Service(httpx.Response(200, json={"object": "webhook_replay", "id": "whr_1"}))
+    service.client().webhook_endpoints.replay("wh_1", from_="2026-01-01T00:00:00Z", only_failed=False)
+    assert json.loads(service.requests[0].content) == {"from": "2026-01-01T00:00:00Z", "only_failed": False}
+
+
 def page(ids: list[str], following: str | None) -> httpx.Response:
     data = [{"id": one, "object": "fleet"} for one in ids]
     return httpx.Response(200, json={"data": data, "next_page_url": following, "previous_page_url": None})

@@ -115,7 +115,8 @@ class _Settings:
         if method != "GET":
             # One key for all attempts, so that the request has its effect once.
             headers["Idempotency-Key"] = options.get("idempotency_key") or str(uuid.uuid4())
-        content = None if body is None else json.dumps(body, default=_json).encode()
+        members = None if body is None else {_member(name): value for name, value in body.items()}
+        content = None if members is None else json.dumps(members, default=_json).encode()
         timeout = options.get("timeout", self.timeout)
         return _Call(method, url, headers, content, timeout, options.get("max_retries", self.max_retries))
 
@@ -163,12 +164,16 @@ def _text(value: object) -> str:
     return _timestamp(value) if isinstance(value, datetime) else str(value)
 
 
+def _member(name: str) -> str:
+    """The name that the service knows: `from` for the argument `from_`."""
+    return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
+
+
 def _query(query: Mapping[str, Any]) -> list[tuple[str, _Parameter]]:
-    """A list is sent as `name[]`, a range as `name[gte]`, and `from_` as `from`."""
+    """A list is sent as `name[]`, and a range as `name[gte]`."""
     parameters: list[tuple[str, _Parameter]] = []
     for name, value in query.items():
-        if name.endswith("_") and keyword.iskeyword(name[:-1]):
-            name = name[:-1]
+        name = _member(name)
         if isinstance(value, Mapping):
             parameters += [(f"{name}[{bound}]", _text(moment)) for bound, moment in value.items()]
         elif isinstance(value, (list, tuple)):
