@@ -76,10 +76,10 @@ fn times<'a>(body: &Body, example: &'a Value) -> Vec<&'a str> {
     times
 }
 
-/// A time of an example as a relative one: billing periods are in the past, everything else is some hours ahead.
+/// A time of an example as a relative one: periods of bills, reports and replays are in the past, everything else is some hours ahead.
 fn relative(flag: &str, time: &str, times: &[&str]) -> String {
     let place = times.iter().position(|known| *known == time).unwrap_or(0);
-    match flag.contains("period") {
+    match flag.contains("period") || flag.ends_with("from") {
         true => ["-30d", "now"][place.min(1)].to_owned(),
         false => format!("+{}h", place + 1),
     }
