@@ -746,6 +746,10 @@ class Samples:
             )
             if status != 200 and shown.get("code") != self.REFUSED.get(route):
                 refused.append(f"{route}: {status} {shown}")
+            # A session that goes on would keep its connector from the samples that follow.
+            for session in {self.made.get("cs"), shown.get("id")}:
+                if session and session.startswith("cs_"):
+                    self.api.send("POST", f"/v1/charging_sessions/{session}/stop", {})
             if "wh" in self.made and route != "delete-webhook-endpoint":
                 self.api.expect(200, "DELETE", f"/v1/webhook_endpoints/{self.made['wh']}")
             checked += 1
