@@ -79,7 +79,7 @@ history.scrollRestoration = 'manual';
 addEventListener('scrollend', () => remember('scroll', scrollY));
 
 /** How long a page that is shown again may take until it is as long as it was, in milliseconds. */
-const FILLED = 2000;
+const FILLED = 10_000;
 
 /** Scrolls a page to where it was when it was left, as soon as it is long enough, and a new one to its top. Returns what ends that. */
 export function restoreScroll() {
@@ -96,6 +96,6 @@ export function restoreScroll() {
     ended = true;
   };
   // Whoever scrolls in the meantime decides.
-  for (const type of ['wheel', 'touchstart', 'keydown']) addEventListener(type, end, { once: true });
+  for (const type of ['wheel', 'touchstart', 'mousedown', 'keydown']) addEventListener(type, end, { once: true });
   return end;
 }
