@@ -747,7 +747,7 @@ class Samples:
             if status != 200 and shown.get("code") != self.REFUSED.get(route):
                 refused.append(f"{route}: {status} {shown}")
             # A session that goes on would keep its connector from the samples that follow.
-            for session in {self.made.get("cs"), shown.get("id")}:
+            for session in {self.made.get("cs"), shown.get("id") if isinstance(shown, dict) else None}:
                 if session and session.startswith("cs_"):
                     self.api.send("POST", f"/v1/charging_sessions/{session}/stop", {})
             if "wh" in self.made and route != "delete-webhook-endpoint":
