@@ -693,6 +693,12 @@ class Samples:
                 {"charging_station": own("chst"), "vehicle": own("veh"), "battery_level": 20, "battery_target_level": 80},
             )["id"]  # fmt: skip
 
+        def endpoint():
+            id = api.post("/v1/webhook_endpoints", {"url": self.hook, "enabled_events": ["ping"]})["id"]
+            if route == "retrieve-webhook-endpoint-replay":
+                api.post(f"/v1/webhook_endpoints/{id}/replay", {"from": moment(-60)})
+            return id
+
         makers = {
             "acct": lambda: self.account,
             "ccd": lambda: api.post("/v1/charge_cards", {"uid": f"04A1{self.number:08X}", "driver": own("drv")})["id"],
@@ -710,7 +716,7 @@ class Samples:
             "rpt": lambda: api.post("/v1/reports", {})["id"],
             "txn": transaction,
             "veh": vehicle,
-            "wh": lambda: api.post("/v1/webhook_endpoints", {"url": self.hook, "enabled_events": ["ping"]})["id"],
+            "wh": endpoint,
         }
         made[kind] = makers[kind]()
         return made[kind]
