@@ -18,7 +18,7 @@ use models::ports::{JobSubject, Message};
 use models::stored::{Stored, is_default};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use table::row::ById;
+use table::row::{ById, Record};
 
 use crate::function::Function;
 
@@ -145,6 +145,25 @@ pub async fn find_due<T: ById>(
     let found = app.store.find::<T>(tenant, id).await?;
     let due = found.filter(|stored| stored.is_due(action, origin.now));
     Ok(due.map(|stored| (stored, origin)))
+}
+
+/// Writes how far a job has come with its object. False if another instance has changed it meanwhile, and works on it.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn write_progress<T: Record>(
+    app: &App,
+    tenant: &Tenant,
+    row: &mut Stored<T>,
+) -> Result<bool, Error> {
+    let origin = Origin::background(tenant.clone(), app.now());
+    let mut tx = app.store.begin(&origin);
+    tx.save(row)?;
+    match tx.commit_without_response().await {
+        Ok(()) => Ok(true),
+        Err(Error::Contended) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads a job from the body of a message.

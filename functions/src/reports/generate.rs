@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::App;
-use kernel::origin::{Origin, Tenant};
+use kernel::origin::Tenant;
 use kernel::{Error, Id, Kind};
 use models::adjustment::Adjustment;
 use models::charging::summary::Summary;
@@ -21,7 +21,7 @@ use table::access::Rows;
 use web::deployment::{Deployment, Need};
 
 use crate::function::Function;
-use crate::job::Job;
+use crate::job::{Job, write_progress};
 
 /// Generates the file of a pending report.
 #[derive(Debug, Serialize, Deserialize)]
@@ -52,9 +52,9 @@ impl Job for GenerateReport {
         };
         if row.is_lost(app.now()) {
             row.record_failed_attempt(app.now());
-            return write(app, tenant, &mut row).await.map(drop);
+            return write_progress(app, tenant, &mut row).await.map(drop);
         }
-        if !row.begin(app.now()) || !write(app, tenant, &mut row).await? {
+        if !row.begin(app.now()) || !write_progress(app, tenant, &mut row).await? {
             return Ok(());
         }
         match make(app, tenant, &row).await {
@@ -69,19 +69,7 @@ impl Job for GenerateReport {
                 row.record_failed_attempt(app.now());
             }
         }
-        write(app, tenant, &mut row).await.map(drop)
-    }
-}
-
-/// Writes the report. False if another instance has written it in the meantime and works on it.
-async fn write(app: &App, tenant: &Tenant, row: &mut Stored<Report>) -> Result<bool, Error> {
-    let origin = Origin::background(tenant.clone(), app.now());
-    let mut tx = app.store.begin(&origin);
-    tx.save(row)?;
-    match tx.commit_without_response().await {
-        Ok(()) => Ok(true),
-        Err(Error::Contended) => Ok(false),
-        Err(error) => Err(error),
+        write_progress(app, tenant, &mut row).await.map(drop)
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error};
 use models::api_key::{Resource, Scope};
 use models::charging::candidates::{
     CandidateSearch, ExpectedCharge, NAMED, RefusedStation, ReservationCandidate,
@@ -15,15 +15,12 @@ use models::charging::candidates::{
 use models::charging::effective_price::EffectivePrice;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext, PricedStation, judge};
-use models::driver::Driver;
 use models::fleet::Fleet;
 use models::reservation::{MatchFilter, Reservation, Terms};
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
 use web::{Body, RequestContext, Route};
 
 use super::matcher::Matcher;
-use super::plan::charging_vehicle;
+use super::plan::{self, charging_vehicle};
 use crate::{policies, references};
 
 pub const ROUTE: Route = Route::search(
@@ -47,23 +44,15 @@ pub async fn handle(
 ) -> Result<Reply<ReservationCandidates>, Error> {
     let (tenant, now) = (context.tenant(), context.now());
     search.check(now)?;
-    let ids = [
-        (Kind::Driver, &search.driver),
-        (Kind::Vehicle, &search.vehicle),
-    ];
-    let (mut found, stations) = tokio::try_join!(
-        app.store.find_together(tenant, ids),
-        app.store.indexed_stations(tenant, search.location.into()),
-    )?;
-    let driver = found.require::<Driver>(&search.driver)?;
-    let vehicle = found.require::<Vehicle>(&search.vehicle)?.object;
-    let (fleet, telemetry) = tokio::try_join!(
-        app.store.find::<Fleet>(tenant, &vehicle.fleet),
-        app.store
-            .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
-    )?;
-    let fleet = fleet.map(|row| row.object);
-    let telemetry = telemetry.map(|row| row.object);
+    let area = search.location.into();
+    let named = plan::read_named(&app, tenant, &search.driver, &search.vehicle, area).await?;
+    let plan::Named {
+        driver,
+        vehicle,
+        fleet,
+        telemetry,
+        stations,
+    } = named;
     let currency = references::currency(&app, tenant, &driver, fleet.as_ref()).await?;
     let terms = Terms {
         currency,

@@ -1,12 +1,12 @@
 //! The plan of a reservation by need: the search that its confirmation makes, without booking anything.
 
-use kernel::Error;
-use kernel::Timestamp;
 use kernel::origin::Tenant;
+use kernel::{Error, Id, Kind, Timestamp};
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::matching::best_first::IndexedStation;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext};
+use models::charging::search::Circle;
 use models::driver::Driver;
 use models::fleet::Fleet;
 use models::policy::Policy;
@@ -27,6 +27,48 @@ pub(super) struct PlanInputs<'a> {
     pub telemetry: Option<&'a VehicleTelemetry>,
     /// The stations of the radius by their entries in the index.
     pub stations: &'a [IndexedStation],
+}
+
+/// What a request names, and what belongs to it.
+pub(super) struct Named {
+    pub driver: Stored<Driver>,
+    pub vehicle: Vehicle,
+    pub fleet: Option<Fleet>,
+    pub telemetry: Option<VehicleTelemetry>,
+    /// The stations of the area by their entries in the index.
+    pub stations: Vec<IndexedStation>,
+}
+
+/// Reads the driver and the vehicle of a request, the vehicle's fleet and telemetry, and the stations of an area.
+///
+/// # Errors
+/// `driver_not_found` or `vehicle_not_found`; `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn read_named(
+    app: &App,
+    tenant: &Tenant,
+    driver: &Id,
+    vehicle: &Id,
+    area: Circle,
+) -> Result<Named, Error> {
+    let ids = [(Kind::Driver, driver), (Kind::Vehicle, vehicle)];
+    let (mut found, stations) = tokio::try_join!(
+        app.store.find_together(tenant, ids),
+        app.store.indexed_stations(tenant, area),
+    )?;
+    let driver = found.require::<Driver>(driver)?;
+    let vehicle = found.require::<Vehicle>(vehicle)?.object;
+    let (fleet, telemetry) = tokio::try_join!(
+        app.store.find::<Fleet>(tenant, &vehicle.fleet),
+        app.store
+            .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
+    )?;
+    Ok(Named {
+        driver,
+        vehicle,
+        fleet: fleet.map(|row| row.object),
+        telemetry: telemetry.map(|row| row.object),
+        stations,
+    })
 }
 
 /// The vehicle of a reservation, which charges until it is full or has what the reservation's need asks for.

@@ -3,16 +3,12 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
-use kernel::{Code, Error, Kind};
+use kernel::{Code, Error};
 use models::api_key::Resource;
-use models::driver::Driver;
-use models::fleet::Fleet;
 use models::reservation::{Reservation, ReservationChange};
-use models::vehicle::Vehicle;
-use models::vehicle_telemetry::VehicleTelemetry;
 use web::{Body, PathId, RequestContext, Route};
 
-use super::plan::PlanInputs;
+use super::plan::{self, PlanInputs};
 use crate::policies;
 
 pub const ROUTE: Route = Route::post(
@@ -39,33 +35,27 @@ pub async fn handle(
     let is_planned_again = row.is_planned_again_by(&change);
     row.update(change, now)?;
     if is_planned_again {
-        let named = [
-            (Kind::Driver, &row.object.driver),
-            (Kind::Vehicle, &row.object.vehicle),
-        ];
-        let (mut found, stations) = tokio::try_join!(
-            app.store.find_together(tenant, named),
-            app.store
-                .indexed_stations(tenant, row.object.location.into()),
-        )?;
-        let driver = found.require::<Driver>(&row.object.driver)?.object;
-        let vehicle = found.require::<Vehicle>(&row.object.vehicle)?.object;
-        let (fleet, telemetry) = tokio::try_join!(
-            app.store.find::<Fleet>(tenant, &vehicle.fleet),
-            app.store
-                .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
-        )?;
-        let fleet = fleet.map(|row| row.object);
+        let (driver, vehicle) = (&row.object.driver, &row.object.vehicle);
+        let area = row.object.location.into();
+        let named = plan::read_named(&app, tenant, driver, vehicle, area).await?;
+        let plan::Named {
+            driver,
+            vehicle,
+            fleet,
+            telemetry,
+            stations,
+        } = named;
+        let driver = driver.object;
         let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
         let inputs = PlanInputs {
             driver: &driver,
             vehicle: &vehicle,
             fleet: fleet.as_ref(),
             policies: &rules,
-            telemetry: telemetry.as_ref().map(|row| &row.object),
+            telemetry: telemetry.as_ref(),
             stations: &stations,
         };
-        Box::pin(super::plan::plan(&app, tenant, &mut row, inputs, now)).await?;
+        Box::pin(plan::plan(&app, tenant, &mut row, inputs, now)).await?;
     }
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);

@@ -28,7 +28,7 @@ use web::deployment::{Deployment, Need};
 use super::attempt::{self, CLAIM, change_endpoint};
 use super::pace;
 use crate::function::Function;
-use crate::job::{Job, find_due};
+use crate::job::{Job, find_due, write_progress};
 
 /// How many events a page has.
 const PAGE: usize = 50;
@@ -73,7 +73,7 @@ impl Job for ReplayEvents {
         else {
             return Ok(());
         };
-        if !replay.begin(app.now()) || !write(app, tenant, &mut replay).await? {
+        if !replay.begin(app.now()) || !write_progress(app, tenant, &mut replay).await? {
             return Ok(());
         }
         let until = Instant::now() + RUN;
@@ -85,23 +85,13 @@ impl Job for ReplayEvents {
             if !replay_page(app, tenant, &mut replay).await? {
                 break;
             }
-            if replay.object.finished_at.is_none() && !write(app, tenant, &mut replay).await? {
+            if replay.object.finished_at.is_none()
+                && !write_progress(app, tenant, &mut replay).await?
+            {
                 return Ok(());
             }
         }
-        write(app, tenant, &mut replay).await.map(drop)
-    }
-}
-
-/// Writes how far the replay has come. False if another instance has taken it over.
-async fn write(app: &App, tenant: &Tenant, row: &mut Stored<WebhookReplay>) -> Result<bool, Error> {
-    let origin = Origin::background(tenant.clone(), app.now());
-    let mut tx = app.store.begin(&origin);
-    tx.save(row)?;
-    match tx.commit_without_response().await {
-        Ok(()) => Ok(true),
-        Err(Error::Contended) => Ok(false),
-        Err(error) => Err(error),
+        write_progress(app, tenant, &mut replay).await.map(drop)
     }
 }
 

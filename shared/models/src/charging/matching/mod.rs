@@ -381,20 +381,17 @@ fn filter<'a>(
     if request.need().is_some() {
         keep_windows(&mut passing, MatchFilter::TooSlow, |_, _| true)?;
     }
-    if let Some(cap) = request.need().and_then(|need| need.max_price_per_kwh) {
+    let preferences = request.preferences;
+    let of_need = request.need().and_then(|need| need.max_price_per_kwh);
+    let caps = [
+        (of_need, request.reservation.currency),
+        (preferences.max_price_per_kwh, preferences.currency),
+    ];
+    for (cap, currency) in caps {
+        let Some(cap) = cap else { continue };
         let cap = PriceCap {
             minor_units: cap.into(),
-            currency: request.reservation.currency,
-        };
-        keep_windows(&mut passing, MatchFilter::Price, |connector, place| {
-            let price = connector.price_in(station, place, request);
-            cap.allows(price.as_ref(), request.mode)
-        })?;
-    }
-    if let Some(cap) = request.preferences.max_price_per_kwh {
-        let cap = PriceCap {
-            minor_units: cap.into(),
-            currency: request.preferences.currency,
+            currency,
         };
         keep_windows(&mut passing, MatchFilter::Price, |connector, place| {
             let price = connector.price_in(station, place, request);
