@@ -1,0 +1,77 @@
+//! The charging plan of a depot: when each vehicle charges so that all are ready, the depot's limit holds and the energy is cheap.
+//!
+//! Time is divided into slots of equal length, and energy is counted in whole metered Wh. The aims, in this order:
+//!
+//! 1. least unserved minimum of all vehicles;
+//! 2. least unserved need of all vehicles;
+//! 3. least energy above the thresholds of the slots;
+//! 4. the minimum of each vehicle as early as possible;
+//! 5. least price;
+//! 6. all energy as early as possible.
+//!
+//! A slot's `capacity` is never exceeded. The same depot always has the same plan, whatever the order of its demands.
+//!
+//! # Terms
+//!
+//! A *demand* is the energy of one vehicle, a *flow* the Wh that a vehicle takes in a slot, and a *load* the Wh that all vehicles together
+//! take in a slot.
+//!
+//! # Algorithm
+//!
+//! A plan is a flow of least cost, in whole Wh, through a network: vehicle → slot → site. What a vehicle does not get flows to the site
+//! directly, at the cost of an unserved need. The minimum of a vehicle and the rest of its need are two nodes that share the vehicle's
+//! power in each slot. All aims are one number: one unit of an aim costs more than all later aims can make up for (`network.rs`). The
+//! network simplex method finds the flow (`simplex.rs`), exactly, whether prices are one series or differ per vehicle.
+//! [`Aims`] is how well a plan meets each aim.
+//!
+//! The plan is exact for constant powers. [`Depot::plan_tapering`] plans for vehicles whose power falls as they fill, and [`Depot::steady`]
+//! changes a plan for chargers that have a lowest power. Both report their gap.
+
+mod aims;
+mod network;
+mod simplex;
+mod steady;
+mod taper;
+
+pub use aims::Aims;
+pub use steady::Steady;
+pub use taper::Tapered;
+
+/// A time in which all powers and prices are constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// The Wh that all vehicles together can take at most.
+    pub capacity: u64,
+    /// The Wh that all vehicles together take without need. More flows only where a need would stay unserved otherwise.
+    pub threshold: u64,
+    /// The price of a Wh, in a unit that the caller chooses. It may be negative.
+    pub price: i64,
+}
+
+/// What a vehicle needs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Demand {
+    /// Tells the vehicles apart where all else is equal, so that the order of the demands does not matter.
+    pub key: String,
+    /// The Wh that the vehicle can take in each slot: 0 while it is away. As many as there are slots.
+    pub power: Vec<u32>,
+    /// Wh
+    pub need: u32,
+    /// How many Wh of the need are the minimum.
+    pub minimum: u32,
+    /// The price of a Wh in each slot for this vehicle, where it is not that of the slots.
+    pub prices: Option<Vec<i64>>,
+}
+
+/// A depot to plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Depot {
+    pub slots: Vec<Slot>,
+    pub demands: Vec<Demand>,
+}
+
+/// The Wh that each vehicle takes in each slot, in the order of the demands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    pub flows: Vec<Vec<u32>>,
+}

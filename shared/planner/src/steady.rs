@@ -1,0 +1,300 @@
+//! Plans for chargers that have a lowest power, and should switch seldom.
+//!
+//! IEC 61851-1 has no current between 0 and 6 A, so a flow has a minimum. A flow below it is *small*. The pass changes a plan step by step.
+//! First it raises or empties each small flow, with energy of other slots of the same vehicle, or in exchange with another vehicle, and takes
+//! the cheapest way. Then it moves whole runs (consecutive slots with flow) into others, where that costs nothing.
+//!
+//! Every step keeps the energy of each vehicle and makes no flow small. No load grows beyond the capacity, nor beyond the threshold where it was
+//! not beyond it before. The cheapest way is the one that delays minima least, and of these the one of the least price; runs move only where
+//! no minimum comes later. Each step of the first part leaves fewer small flows, each of the second fewer runs.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use crate::{Depot, Plan};
+
+/// A plan with few small flows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Steady {
+    pub plan: Plan,
+    /// How much more it costs than the plan it was made of.
+    pub price: i128,
+    /// The Wh of flows that are still small. They stay unserved unless the charger switches within a slot.
+    pub unserved: u64,
+}
+
+/// Changes of flows, each with vehicle, slot and Wh. No cell is twice among them.
+type Changes = Vec<(usize, usize, i64)>;
+
+struct Pass<'a> {
+    depot: &'a Depot,
+    /// The minimum of each vehicle's flows.
+    minima: &'a [u32],
+    prices: Vec<Vec<i64>>,
+    flows: Vec<Vec<i64>>,
+    /// How many Wh the load of each slot may grow.
+    room: Vec<i64>,
+}
+
+impl Depot {
+    /// Changes a plan so that each flow is 0 or at least the vehicle's minimum, where that is possible by steps of this pass. `minima` are in
+    /// Wh for each slot, in the order of the demands.
+    pub fn steady(&self, plan: &Plan, minima: &[u32]) -> Steady {
+        let loads = self.loads(plan).into_iter().zip(&self.slots);
+        let room = loads.map(|(load, slot)| {
+            let limit = slot.threshold.max(load).min(slot.capacity);
+            i64::try_from(limit.saturating_sub(load)).unwrap_or(i64::MAX)
+        });
+        let wide = |flows: &Vec<u32>| flows.iter().copied().map(i64::from).collect();
+        let demands = self.demands.iter();
+        let mut pass = Pass {
+            depot: self,
+            minima,
+            prices: demands
+                .map(|demand| self.prices(demand).collect())
+                .collect(),
+            flows: plan.flows.iter().map(wide).collect(),
+            room: room.collect(),
+        };
+        let mut order: Vec<usize> = (0..self.demands.len()).collect();
+        order.sort_by(|left, right| self.demands[*left].cmp(&self.demands[*right]));
+        for vehicle in &order {
+            pass.fix(*vehicle, |pass, slot| pass.alone(*vehicle, slot));
+        }
+        for vehicle in &order {
+            pass.fix(*vehicle, |pass, slot| pass.exchange(*vehicle, slot, &order));
+        }
+        for vehicle in order {
+            pass.join_runs(vehicle);
+        }
+        pass.finish(plan)
+    }
+}
+
+impl Pass<'_> {
+    fn minimum(&self, vehicle: usize) -> i64 {
+        self.minima.get(vehicle).copied().unwrap_or_default().into()
+    }
+
+    fn is_small(&self, vehicle: usize, flow: i64) -> bool {
+        0 < flow && flow < self.minimum(vehicle)
+    }
+
+    /// How much more a vehicle could take in a slot.
+    fn spare(&self, vehicle: usize, slot: usize) -> i64 {
+        let power = self.depot.demands[vehicle].power.get(slot).copied();
+        let spare = i64::from(power.unwrap_or_default()) - self.flows[vehicle][slot];
+        spare.min(self.room[slot])
+    }
+
+    /// Makes the cheapest allowed change for each small flow of a vehicle.
+    fn fix(&mut self, vehicle: usize, changes: impl Fn(&Self, usize) -> Vec<Changes>) {
+        for slot in 0..self.room.len() {
+            if !self.is_small(vehicle, self.flows[vehicle][slot]) {
+                continue;
+            }
+            let candidates = changes(self, slot).into_iter();
+            let allowed = candidates.filter(|changes| self.is_allowed(changes));
+            if let Some(changes) = allowed.min_by_key(|changes| self.worth(changes)) {
+                self.apply(&changes);
+            }
+        }
+    }
+
+    /// The ways to end a small flow with energy of the same vehicle: move it to slots with flow, raise it, or raise another slot with it.
+    fn alone(&self, vehicle: usize, small: usize) -> Vec<Changes> {
+        let others = (0..self.room.len()).filter(|slot| {
+            *slot == small || self.flows[vehicle][*slot] == 0 && self.spare(vehicle, *slot) > 0
+        });
+        let raised = others.filter_map(|slot| self.raise(vehicle, small, slot));
+        raised
+            .chain(self.clear(vehicle, small..small + 1))
+            .collect()
+    }
+
+    /// Raises a slot to the minimum, with the energy of the small one and of the dearest and latest others.
+    fn raise(&self, vehicle: usize, small: usize, raised: usize) -> Option<Changes> {
+        let (flows, minimum) = (&self.flows[vehicle], self.minimum(vehicle));
+        let mut missing = minimum - flows[raised];
+        let mut changes = vec![(vehicle, raised, missing)];
+        let mut givers: Vec<usize> = (0..flows.len()).filter(|slot| *slot != raised).collect();
+        givers.sort_by_key(|slot| Reverse((*slot == small, self.prices[vehicle][*slot], *slot)));
+        for slot in givers {
+            let given = if flows[slot] <= missing {
+                flows[slot]
+            } else {
+                missing.min((flows[slot] - minimum).max(0))
+            };
+            if given > 0 {
+                changes.push((vehicle, slot, -given));
+                missing -= given;
+            }
+        }
+        (missing == 0).then_some(changes)
+    }
+
+    /// Moves the energy of consecutive slots to the cheapest slots that have flow, or that are next to such slots.
+    fn clear(&self, vehicle: usize, cleared: Range<usize>) -> Option<Changes> {
+        let mut flows = self.flows[vehicle].clone();
+        let mut left: i64 = flows[cleared.clone()].iter().sum();
+        flows[cleared.clone()].fill(0);
+        while left > 0 {
+            let beside = |slot: usize| {
+                slot > 0 && flows[slot - 1] > 0 || flows.get(slot + 1).is_some_and(|flow| *flow > 0)
+            };
+            let amount = |slot: usize| {
+                let added = flows[slot] - self.flows[vehicle][slot];
+                left.min(self.spare(vehicle, slot) - added)
+            };
+            let open = (0..flows.len()).filter(|slot| {
+                let flowing = flows[*slot] > 0 || beside(*slot);
+                let amount = amount(*slot);
+                let enough = !self.is_small(vehicle, flows[*slot] + amount);
+                !cleared.contains(slot) && flowing && amount > 0 && enough
+            });
+            let best =
+                open.min_by_key(|slot| (self.prices[vehicle][*slot], flows[*slot] == 0, *slot))?;
+            let amount = amount(best);
+            flows[best] += amount;
+            left -= amount;
+        }
+        let pairs = flows.iter().zip(&self.flows[vehicle]).enumerate();
+        let changes = pairs.filter(|(_, (new, old))| new != old);
+        Some(
+            changes
+                .map(|(slot, (new, old))| (vehicle, slot, new - old))
+                .collect(),
+        )
+    }
+
+    /// The ways to end a small flow by exchanging energy with another vehicle in another slot. All loads stay as they are.
+    fn exchange(&self, vehicle: usize, small: usize, others: &[usize]) -> Vec<Changes> {
+        let flow = self.flows[vehicle][small];
+        let mut exchanges = Vec::new();
+        for other in others.iter().copied().filter(|other| *other != vehicle) {
+            for slot in (0..self.room.len()).filter(|slot| *slot != small) {
+                for change in [self.minimum(vehicle) - flow, -flow] {
+                    let changes = [
+                        (vehicle, small, change),
+                        (other, small, -change),
+                        (vehicle, slot, -change),
+                        (other, slot, change),
+                    ];
+                    if self.are_flows_allowed(&changes) {
+                        exchanges.push(changes.to_vec());
+                    }
+                }
+            }
+        }
+        exchanges
+    }
+
+    /// Moves runs of a vehicle into its others, those of the least energy first, while that costs nothing.
+    fn join_runs(&mut self, vehicle: usize) {
+        loop {
+            let mut runs = runs_of(&self.flows[vehicle]);
+            let count = runs.len();
+            runs.sort_by_key(|run| self.flows[vehicle][run.clone()].iter().sum::<i64>());
+            let moved = runs.into_iter().find_map(|run| {
+                let changes = self.clear(vehicle, run)?;
+                let (late_minimum, price, runs, _) = self.worth(&changes);
+                (late_minimum <= 0 && price <= 0 && runs < count && self.is_allowed(&changes))
+                    .then_some(changes)
+            });
+            let Some(changes) = moved else { return };
+            self.apply(&changes);
+        }
+    }
+
+    fn is_allowed(&self, changes: &Changes) -> bool {
+        let mut growth = changes.iter();
+        self.are_flows_allowed(changes)
+            && growth.all(|(_, slot, _)| {
+                let of_slot = changes.iter().filter(|(_, other, _)| other == slot);
+                of_slot.map(|(_, _, change)| change).sum::<i64>() <= self.room[*slot]
+            })
+    }
+
+    /// Whether every changed flow is within the power, and not small.
+    fn are_flows_allowed(&self, changes: &[(usize, usize, i64)]) -> bool {
+        changes.iter().all(|(vehicle, slot, change)| {
+            let flow = self.flows[*vehicle][*slot] + change;
+            let power = self.depot.demands[*vehicle].power.get(*slot).copied();
+            0 <= flow && flow <= power.unwrap_or_default().into() && !self.is_small(*vehicle, flow)
+        })
+    }
+
+    /// What changes cost: later minima, the price, then the runs and the time.
+    fn worth(&self, changes: &Changes) -> (i128, i128, usize, i128) {
+        let (mut price, mut late, mut late_minimum, mut runs) = (0, 0, 0, 0);
+        for (vehicle, slot, change) in changes {
+            price += i128::from(*change) * i128::from(self.prices[*vehicle][*slot]);
+            late += i128::from(*change) * *slot as i128;
+        }
+        let mut vehicles: Vec<usize> = changes.iter().map(|change| change.0).collect();
+        vehicles.sort_unstable();
+        vehicles.dedup();
+        for vehicle in vehicles {
+            let mut flows = self.flows[vehicle].clone();
+            late_minimum -= self.late_minimum(vehicle, &flows);
+            for (_, slot, change) in changes.iter().filter(|change| change.0 == vehicle) {
+                flows[*slot] += change;
+            }
+            late_minimum += self.late_minimum(vehicle, &flows);
+            runs += runs_of(&flows).len();
+        }
+        (late_minimum, price, runs, late)
+    }
+
+    /// The Wh of the minimum of a vehicle's need, each times the index of its slot.
+    fn late_minimum(&self, vehicle: usize, flows: &[i64]) -> i128 {
+        let mut missing = i64::from(self.depot.demands[vehicle].minimum);
+        let slots = (0..).zip(flows).map(|(slot, flow)| {
+            let of_minimum = missing.min(*flow);
+            missing -= of_minimum;
+            slot * i128::from(of_minimum)
+        });
+        slots.sum()
+    }
+
+    fn apply(&mut self, changes: &Changes) {
+        for (vehicle, slot, change) in changes {
+            self.flows[*vehicle][*slot] += change;
+            self.room[*slot] -= change;
+        }
+    }
+
+    fn finish(self, before: &Plan) -> Steady {
+        let narrow = |flow: &i64| u32::try_from(*flow).unwrap_or(u32::MAX);
+        let flows = self
+            .flows
+            .iter()
+            .map(|flows| flows.iter().map(narrow).collect());
+        let plan = Plan {
+            flows: flows.collect(),
+        };
+        let mut unserved = 0;
+        for (vehicle, flows) in self.flows.iter().enumerate() {
+            let small = flows.iter().filter(|flow| self.is_small(vehicle, **flow));
+            unserved += small.sum::<i64>().unsigned_abs();
+        }
+        Steady {
+            price: self.depot.cost(&plan) - self.depot.cost(before),
+            unserved,
+            plan,
+        }
+    }
+}
+
+/// The runs of consecutive slots with flow.
+fn runs_of(flows: &[i64]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (slot, flow) in flows.iter().enumerate() {
+        match runs.last_mut() {
+            _ if *flow == 0 => {}
+            Some(run) if run.end == slot => run.end += 1,
+            _ => runs.push(slot..slot + 1),
+        }
+    }
+    runs
+}
