@@ -69,6 +69,9 @@ struct Fate {
 /// How many faults there were, of all work.
 pub static FAULTS: AtomicU64 = AtomicU64::new(0);
 
+/// How many times work was killed.
+pub static KILLS: AtomicU64 = AtomicU64::new(0);
+
 tokio::task_local! {
     static FATE: Arc<Fate>;
 }
@@ -257,6 +260,7 @@ impl HttpConnector for Line {
 }
 
 async fn killed(fate: &Fate) -> Result<HttpResponse, ConnectorError> {
+    KILLS.fetch_add(1, Ordering::Relaxed);
     fate.killed.notify_one();
     pending().await
 }

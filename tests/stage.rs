@@ -9,6 +9,7 @@ use axum::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use functions::App;
+use functions::invoices::make_documents::MakeDocuments;
 use functions::job::Job as _;
 use functions::jobs::work;
 use functions::networks::apply_tariff::ApplyTariff;
@@ -18,6 +19,7 @@ use functions::networks::received::ApplyReceived;
 use functions::networks::results::ApplyResult;
 use functions::reservations::outward::CancelAtNetwork;
 use functions::stream::{relay, sweep};
+use functions::webhooks::deliver::DeliverWebhook;
 use futures::future::BoxFuture;
 use kernel::error::Result;
 use kernel::time::{MINUTE, minutes};
@@ -43,14 +45,16 @@ pub fn setting(name: &str, otherwise: u64) -> u64 {
     set.map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
-/// Whether the sweep sends a message again that was lost. What networks send, and what becomes of commands to them, waits for no moment:
-/// nothing but the queue keeps those messages.
+/// Whether the sweep sends a message again that was lost. What networks send, what becomes of commands to them, and the first attempts to deliver
+/// events wait for no moment: nothing but the queue keeps those messages.
 fn is_found_again(message: &Message) -> bool {
     let lost = [
         ApplyReceived::NAME,
         ApplyResult::NAME,
         ApplyTariff::NAME,
         CancelAtNetwork::NAME,
+        DeliverWebhook::NAME,
+        MakeDocuments::NAME,
         PushToken::NAME,
     ];
     !lost.contains(&message.job)
