@@ -60,7 +60,7 @@ def bodies() -> list[str]:
 
 
 def responses() -> list[str]:
-    text = json.dumps([[o["responses"]["200"] for o in item.values()] for item in DOCUMENT["paths"].values()])
+    text = json.dumps([[o["responses"]["200"] for o in item.values() if "200" in o["responses"]] for item in DOCUMENT["paths"].values()])
     return re.findall(r'#/components/schemas/(\w+)"', text)
 
 
@@ -299,6 +299,8 @@ def resources() -> str:
     described = {tag["name"]: tag["description"] for tag in DOCUMENT["tags"]}
     for path, item in DOCUMENT["paths"].items():
         for verb, operation in item.items():
+            if "200" not in operation["responses"]:
+                continue  # A redirect to a file.
             tag, method = operation["tags"][0], operation["x-method"]
             arguments = ["self"]
             call = [f'"{verb.upper()}"', f'f"{path}"'.replace("{id}", "{quote(id, safe=\'\')}") if "{id}" in path else f'"{path}"']

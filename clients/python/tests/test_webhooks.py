@@ -67,3 +67,11 @@ def test_another_secret_body_or_time_and_what_is_malformed_is_refused(signature:
 def test_a_delivery_without_a_signature_is_refused() -> None:
     with pytest.raises(SignatureVerificationError):
         webhooks.verify(BODY, {}, SECRET, now=NOW)
+
+
+def test_a_delivery_that_was_signed_for_a_test_is_accepted_only_with_its_secret_body_and_time() -> None:
+    headers = webhooks.sign(BODY, SECRET, now=NOW)
+    assert webhooks.verify(BODY, headers, SECRET, now=NOW).type == "invoice.paid"
+    for body, secret, now in [(BODY, "whsec_other", NOW), (BODY + " ", SECRET, NOW), (BODY, SECRET, NOW + 301)]:
+        with pytest.raises(SignatureVerificationError):
+            webhooks.verify(body, headers, secret, now=now)

@@ -91,6 +91,7 @@ function queryInterface(name, operation) {
 
 for (const [path, item] of Object.entries(document.paths)) {
   for (const [verb, operation] of Object.entries(item)) {
+    if (!operation.responses["200"]) continue; // A redirect to a file.
     const tag = tags.get(operation.tags[0]);
     const name = camel(operation["x-method"]);
     const args = [];

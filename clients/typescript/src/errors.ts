@@ -9,6 +9,16 @@ export type ErrorType =
   | "api_error"
   | "idempotency_error";
 
+/** What is wrong with one parameter of a request. */
+export interface ParameterError {
+  code: "parameter_missing" | "parameter_unknown" | "parameter_invalid";
+  /** The parameter as a path: `location.radius`. */
+  param: string;
+  /** What is wrong, what was expected, and the permitted values. */
+  message: string;
+  doc_url: string;
+}
+
 /** The body of an error response. */
 export interface ErrorBody {
   object: "error";
@@ -23,6 +33,7 @@ export interface ErrorBody {
   transaction?: string;
   policy?: string;
   rule?: string;
+  errors?: ParameterError[];
 }
 
 /** What an error with a certain code has besides. */
@@ -72,6 +83,8 @@ export class ApiError extends FleetError {
   declare readonly policy?: string;
   /** With `policy_blocked`: the rule of the policy. */
   declare readonly rule?: string;
+  /** All parameters at fault of a 400 about parameters; empty for other errors. */
+  readonly errors: readonly ParameterError[];
   readonly headers: Headers;
 
   constructor(status: number, body: Partial<ErrorBody>, headers: Headers) {
@@ -82,6 +95,7 @@ export class ApiError extends FleetError {
     this.param = body.param ?? null;
     this.requestId = body.request ?? headers.get("service-request-id");
     this.docUrl = body.doc_url ?? null;
+    this.errors = body.errors ?? [];
     this.headers = headers;
     if (body.decline_code !== undefined) this.declineCode = body.decline_code;
     if (body.transaction !== undefined) this.transaction = body.transaction;

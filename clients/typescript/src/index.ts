@@ -29,6 +29,6 @@ export type { Clock } from "./clock.ts";
 export type { Expanded } from "./expand.ts";
 export type { ClientOptions, RequestOptions } from "./http.ts";
 export { Page, PagePromise } from "./pages.ts";
-export type { HeadersLike, VerifyOptions } from "./webhooks.ts";
+export type { HeadersLike, SignOptions, VerifyOptions } from "./webhooks.ts";
 export * from "./generated/resources.ts";
 export { webhooks };

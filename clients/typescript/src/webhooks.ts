@@ -1,4 +1,4 @@
-/** Webhooks: verifying a delivery. */
+/** Webhooks: verifying a delivery, and signing one in tests. */
 
 import { SignatureVerificationError } from "./errors.ts";
 import type { Event } from "./generated/models.ts";
@@ -7,6 +7,11 @@ export interface VerifyOptions {
   /** How old a signature may be, in seconds; 300 unless given. */
   tolerance?: number;
   /** The present time in milliseconds since 1970; the system's unless given. */
+  now?: number;
+}
+
+export interface SignOptions {
+  /** The time of the signature in milliseconds since 1970; the system's unless given. */
   now?: number;
 }
 
@@ -50,6 +55,33 @@ export async function verify(
     throw new SignatureVerificationError(`The signature is of ${stamp}, too far from the present time.`);
   }
   return JSON.parse(new TextDecoder().decode(bytes)) as Event;
+}
+
+/**
+ * The headers of a delivery of this body, signed as the service signs it: to test a receiver.
+ *
+ * @param body The text of an event.
+ * @param secret The secret that the receiver verifies with, `whsec_` and base64.
+ */
+export async function sign(body: string, secret: string, options: SignOptions = {}): Promise<Record<string, string>> {
+  const now = new Date(options.now ?? Date.now());
+  const id = (JSON.parse(body) as { id: string }).id;
+  const seconds = String(Math.floor(now.getTime() / 1000));
+  const key = Uint8Array.from(atob(secret.replace(/^whsec_/, "")), (character) => character.charCodeAt(0));
+  const hex = [...(await hmac(encoder.encode(secret), `${now.toISOString()}.${body}`))].map((byte) => byte.toString(16).padStart(2, "0"));
+  const base64 = btoa(String.fromCharCode(...(await hmac(key, `${id}.${seconds}.${body}`))));
+  return {
+    "content-type": "application/json",
+    "service-signature": `t=${now.toISOString()},v1=${hex.join("")}`,
+    "webhook-id": id,
+    "webhook-timestamp": seconds,
+    "webhook-signature": `v1,${base64}`,
+  };
+}
+
+async function hmac(key: Uint8Array<ArrayBuffer>, text: string): Promise<Uint8Array> {
+  const imported = await crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return new Uint8Array(await crypto.subtle.sign("HMAC", imported, encoder.encode(text)));
 }
 
 /** Unix seconds or RFC 3339, as the endpoint's `signature_timestamp` says, in milliseconds since 1970. */

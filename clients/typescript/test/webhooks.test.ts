@@ -46,3 +46,11 @@ test("a signature that is missing or malformed is refused", async () => {
     await refused(verify(signature));
   }
 });
+
+test("a delivery that was signed for a test is accepted, and only with its secret, body and time", async () => {
+  const headers = await webhooks.sign(body, secret, { now });
+  assert.deepEqual(await webhooks.verify(body, headers, secret, { now }), JSON.parse(body));
+  await refused(webhooks.verify(body, headers, "whsec_other", { now }));
+  await refused(webhooks.verify(`${body} `, headers, secret, { now }));
+  await refused(webhooks.verify(body, headers, secret, { now: now + 301_000 }));
+});

@@ -67,6 +67,8 @@ class ApiError(FleetError):
     """Where the code is explained."""
     transaction: str | None
     """Of a request that charges: the transaction that shows whether it did."""
+    errors: list[dict[str, str]]
+    """All parameters at fault of a 400 about parameters, each with code, param, message and doc_url; empty for other errors."""
     headers: Mapping[str, str]
 
     def __init__(self, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
@@ -78,6 +80,7 @@ class ApiError(FleetError):
         self.request_id = body.get("request", headers.get("service-request-id"))
         self.doc_url = body.get("doc_url")
         self.transaction = body.get("transaction")
+        self.errors = body.get("errors", [])
         self.headers = headers
         self.body = body
         super().__init__(self.message)
