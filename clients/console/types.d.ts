@@ -14,6 +14,7 @@ export type Invoice = Body<paths['/v1/invoices/{id}']['get']>;
 export type Report = Body<paths['/v1/reports/{id}']['get']>;
 export type Reservation = Body<paths['/v1/reservations/{id}']['get']>;
 export type ReservationCandidates = Body<paths['/v1/reservations/candidates']['post']>;
+export type ChargingPlan = NonNullable<ReservationCandidates['charging_plan']>;
 export type ReservationCandidate = ReservationCandidates['candidates'][number];
 export type RefusedStation = ReservationCandidates['refused_stations'][number];
 export type PolicyWarning = ReservationCandidates['policy_warnings'][number];

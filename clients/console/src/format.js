@@ -42,12 +42,15 @@ export const day = (at) => DAY().format(date(at));
 /** @param {Moment} at */
 export const clockTime = (at) => CLOCK().format(date(at));
 
+/** A moment with its day of the week: "Mon 30 Nov, 23:30". @param {Moment} at */
+export const dayMoment = (at) => `${day(at)}, ${clockTime(at)}`;
+
 /**
  * A window of time, with the day once if both ends are on the same one: "Mon 30 Nov, 23:30 – Tue 1 Dec, 00:15".
  * @param {Moment} from
  * @param {Moment} until
  */
-export const timeWindow = (from, until) => `${day(from)}, ${clockTime(from)} – ${day(from) === day(until) ? '' : `${day(until)}, `}${clockTime(until)}`;
+export const timeWindow = (from, until) => `${dayMoment(from)} – ${day(from) === day(until) ? clockTime(until) : dayMoment(until)}`;
 
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [['day', 86_400], ['hour', 3600], ['minute', 60], ['second', 1]];
@@ -116,6 +119,11 @@ export const minorUnits = (value, currency) => Math.round(value * 10 ** (currenc
 export const number = (value) => NUMBER.format(value);
 /** @param {number} wattHours */
 export const energy = (wattHours) => `${NUMBER.format(wattHours / 1000)} kWh`;
+/**
+ * What a reservation by need asks for: "80 % by Wed 2 Dec, 06:00".
+ * @param {{ target_level?: number | null, energy_wh?: number | null, ready_by: string }} need
+ */
+export const needText = (need) => `${need.target_level ? `${number(need.target_level)} %` : energy(need.energy_wh ?? 0)} by ${dayMoment(need.ready_by)}`;
 /** @param {number} metres */
 export const distance = (metres) => (metres < 1000 ? `${Math.round(metres)} m` : `${NUMBER.format(metres / 1000)} km`);
 
@@ -162,16 +170,6 @@ function momentOf(wall) {
  * @param {number} days how many days later
  */
 export const dayStart = (at, days = 0) => momentOf(Math.floor(wallClock(at) / DAY_LENGTH + days) * DAY_LENGTH);
-
-/**
- * The beginning of a month of the chosen time zone.
- * @param {number} at a moment of a month, in milliseconds
- * @param {number} months how many months later
- */
-export function monthStart(at, months) {
-  const wall = new Date(wallClock(at));
-  return momentOf(Date.UTC(wall.getUTCFullYear(), wall.getUTCMonth() + months, 1));
-}
 
 /**
  * The value of a field of type datetime-local, in the chosen time zone.

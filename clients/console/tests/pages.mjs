@@ -36,7 +36,7 @@ try {
       .map(async (kind) => [kind, await first(`/v1/${kind}?limit=1`)]),
   ));
   const paths = [
-    '/', '/map', `/map?station=${ids.charging_stations}`, '/calendar', '/calendar?by=station', `/calendar?vehicle=${ids.vehicles}`, `/reserve?vehicle=${ids.vehicles}&at=51.507,-0.128`, '/reservations', `/reservations/${ids.reservations}`, '/sessions', `/sessions/${ids.charging_sessions}`,
+    '/', '/map', `/map?station=${ids.charging_stations}`, '/calendar', '/calendar?by=station', `/calendar?vehicle=${ids.vehicles}`, `/reserve?vehicle=${ids.vehicles}&at=51.507,-0.128`, `/reserve?by=need&vehicle=${ids.vehicles}&at=51.507,-0.128`, '/reservations', `/reservations/${ids.reservations}`, '/sessions', `/sessions/${ids.charging_sessions}`,
     '/sessions?start=any', '/invoices', `/invoices/${ids.invoices}`, '/invoices?new=1', '/reports', `/reports/${ids.reports}`, '/reports?new=1', '/payment_methods', `/payment_methods/${ids.payment_methods}`,
     '/fleets', `/fleets/${ids.fleets}`, '/fleets?new=1', '/drivers', `/drivers/${ids.drivers}`, '/drivers?new=1', '/vehicles', `/vehicles/${ids.vehicles}`, '/vehicles?new=1', '/policies', `/policies/${ids.policies}`, '/policies?new=1', '/charge_cards', `/charge_cards/${ids.charge_cards}`, '/charge_cards?new=1',
     '/developers/events', `/developers/events/${ids.events}`, '/developers/endpoints', `/developers/endpoints/${ids.webhook_endpoints}`, '/developers/endpoints?new=1', '/developers/keys', '/developers/keys?new=1', '/developers/requests', '/developers/clock',

@@ -136,6 +136,12 @@ export async function readPages(path, { signal, most = 1000, onPage } = {}) {
   }
 }
 
+/** Null in place of an object that does not exist, or that the key may not read. @param {any} error */
+export function nullIfMissing(error) {
+  if (error.kind === 'missing' || error.kind === 'forbidden') return null;
+  throw error;
+}
+
 /**
  * Something that the user starts, with its progress and its error. A request that is tried again after an error whose outcome
  * is unknown has the same idempotency key, so that it takes effect once.

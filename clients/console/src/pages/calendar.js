@@ -14,6 +14,7 @@ import { layOut, reservationItem, sessionItem } from '../timeline/model.js';
 import { day, number, timeWindow } from '../format.js';
 import { now } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
+import { NeedDialog } from './need.js';
 import { MoveDialog } from './reservations.js';
 
 const HOUR = 3_600_000;
@@ -66,7 +67,7 @@ export default function Calendar({ route }) {
     <${ResourceError} resource=${read} />
     ${conflicts.length ? html`<div class="notice bad" role="alert"><p class="notice-title">${conflicts.length} entries conflict</p><ul>${conflicts.slice(0, 5).map(({ row, item }) => html`<li key=${item.id}>
       <button type="button" class="small" onClick=${() => show((item.from + item.until) / 2, length)}>${row.label}: ${timeWindow(item.from, item.until)}</button></li>`)}</ul></div>` : null}
-    ${moving ? html`<${MoveDialog} reservation=${moving.reservation} start=${moving.start} onClose=${() => setMoving(null)} />` : null}
+    ${moving ? html`<${moving.reservation.need ? NeedDialog : MoveDialog} reservation=${moving.reservation} start=${moving.start} onClose=${() => setMoving(null)} />` : null}
     ${read.data
       ? rows.length
         ? html`<${Timeline} rows=${rows} from=${view.from} until=${view.until} onView=${(/** @type {number} */ from, /** @type {number} */ until) => setView({ from, until })} onOpen=${open}

@@ -8,6 +8,8 @@ import { Empty, Loading } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
 import { Table } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
+import { PlanCard } from './need.js';
+import { now } from '../state/clock.js';
 import { distance, duration, energy, money, number, timeWindow } from '../format.js';
 
 /**
@@ -27,7 +29,16 @@ const EVERY = 20_000;
 
 /** The battery level that vehicles are charged to, and the one that is assumed for a vehicle without a reading, in percent. */
 const TARGET = 80;
-export const UNKNOWN_LEVEL = 20;
+const UNKNOWN_LEVEL = 20;
+
+/** How old a reading of the battery may be to count, in milliseconds: as old as the service takes it. */
+const FRESH = 86_400_000;
+
+/** The battery's level in percent that is reckoned with; an old reading is none. @param {any} telemetry null without one */
+export function levelOf(telemetry) {
+  const battery = telemetry?.battery;
+  return battery && now() - Date.parse(battery.updated) <= FRESH ? battery.level : UNKNOWN_LEVEL;
+}
 
 /** The Wh that a vehicle is charged with: to the target, or beyond it to the full battery. @param {any} vehicle @param {number} level in percent */
 export function energyOf(vehicle, level) {
@@ -60,10 +71,11 @@ export function useCandidates(body) {
   return { ...read, loading: read.loading || asked !== wanted };
 }
 
-/** @param {{ read: import('../api/resource.js').Resource<Found | null> }} props */
-export function Candidates({ read }) {
+/** @param {{ read: import('../api/resource.js').Resource<Found | null>, need?: import('./need.js').Need | null, currency?: string }} props */
+export function Candidates({ read, need = null, currency }) {
   const found = read.data;
-  return html`<section class="candidates"><h2>Stations that could serve</h2>
+  const plan = found?.charging_plan;
+  return html`<section class="candidates">${plan && need ? html`<${PlanCard} plan=${plan} need=${need} currency=${currency ?? found.candidates[0]?.currency ?? ''} />` : null}<h2>Stations that could serve</h2>
     <p class="hint">What the reservation would get if it were confirmed now. Other reservations may take it before.</p>
     <${ResourceError} resource=${read} />
     ${found ? html`<${Found} found=${found} />` : read.loading && html`<${Loading} what="candidates" />`}

@@ -31,6 +31,7 @@ function List({ route }) {
   const status = route.query.get('status') ?? '';
   const list = useList(address('/v1/invoices', { status, fleet: route.query.get('fleet'), limit: 25, 'expand[]': 'data.fleet' }), { every: 10_000 });
   const columns = [
+    { label: 'Number', cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${one.number ?? 'Draft'}</a>` },
     { label: 'Period', cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${day(one.period_start)} – ${day(one.period_end)}</a>` },
     { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${statusOf(one)} />` },
     { label: 'Fleet', cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : 'All fleets') },
@@ -81,7 +82,7 @@ function Invoice({ id }) {
     { label: 'Tax', number: true, cell: (/** @type {any} */ one) => money(one.tax, invoice.currency) },
     { label: 'Amount', number: true, cell: (/** @type {any} */ one) => money(one.amount, invoice.currency) },
   ];
-  return html`<${PageHead} title=${`Invoice, ${day(invoice.period_start)} – ${day(invoice.period_end)}`}><${Status} value=${statusOf(invoice)} />
+  return html`<${PageHead} title=${invoice.number ? `Invoice ${invoice.number}` : 'Draft of an invoice'} intro=${`${day(invoice.period_start)} – ${day(invoice.period_end)}`}><${Status} value=${statusOf(invoice)} />
       ${status === 'draft' ? html`<button type="button" class="primary" disabled=${finalize.busy} onClick=${() => finalize.run()}>Finalize</button>
         <${ConfirmButton} danger label="Delete the draft" question="The draft is deleted; its sessions can be billed again." onConfirm=${deleteDraft} />` : null}
       ${status === 'open' ? html`<button type="button" class="primary" onClick=${() => setDialog('pay')}>Pay</button>` : null}
@@ -94,13 +95,47 @@ function Invoice({ id }) {
     ${dialog === 'pay' ? html`<${PayDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
     ${dialog === 'edit' ? html`<${Dialog} title="Edit the invoice" onClose=${() => setDialog('')}><${SchemaForm} path="/v1/invoices/{id}" original=${invoice} submit="Save"
       send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setDialog('')} /></${Dialog}>` : null}
-    <div class="figures"><p><span>Due</span><strong>${money(invoice.amount_due, invoice.currency)}</strong></p><p><span>Paid</span><strong>${money(invoice.amount_paid ?? 0, invoice.currency)}</strong></p></div>
-    <section class="card"><${Facts} of=${[
+    <div class="figures"><p><span>Due</span><strong>${money(invoice.amount_due, invoice.currency)}</strong></p><p><span>Paid</span><strong>${money(invoice.amount_paid ?? 0, invoice.currency)}</strong></p>
+      ${invoice.totals.refunded ? html`<p><span>Refunded</span><strong>${money(invoice.totals.refunded, invoice.currency)}</strong></p>` : null}</div>
+    <div class="columns"><${Parties} invoice=${invoice} /><${Totals} totals=${invoice.totals} currency=${invoice.currency} /></div>
+    <section class="card"><h2>Details</h2><${Facts} of=${[
+      ['Number', invoice.number ?? 'given when the invoice is finalized'],
       ['Fleet', invoice.fleet ? html`<${Ref} to=${invoice.fleet} />` : 'All fleets'], ['Description', invoice.description], ['Due date', html`<${Time} at=${invoice.due_date} />`],
       ['Paid', html`<${Time} at=${invoice.paid_at} />`], ['Paid with', invoice.payment_method ? html`<${Ref} to=${invoice.payment_method} />` : null],
-      ['Created', html`<${Time} at=${invoice.created} />`], ['Id', html`<${Id} id=${invoice.id} />`]]} /></section>
+      ['Created', html`<${Time} at=${invoice.created} />`], ['Finalized', html`<${Time} at=${invoice.finalized_at} />`], ['Id', html`<${Id} id=${invoice.id} />`]]} /></section>
     <h2>Lines</h2>
     ${printed ? html`<${Table} caption="All lines of the invoice" columns=${columns} rows=${printed} />` : html`<${ListView} list=${lines} caption="Lines of the invoice" columns=${columns} empty=${html`<${Empty} title="The invoice has no lines"><p>No session that ended in the period is still to be billed.</p></${Empty}>`} />`}`;
+}
+
+/** Seller and buyer as they were when the invoice was finalized. @param {{ invoice: import('../../types').Invoice }} props */
+function Parties({ invoice: { seller, buyer } }) {
+  if (!seller || !buyer) return html`<section class="card"><h2>Parties</h2><p class="hint">Seller and buyer are copied onto the invoice when it is finalized.</p></section>`;
+  return html`<section class="card"><h2>Parties</h2><${Party} title="Seller" party=${seller} more=${[['IBAN', seller.iban], ['BIC', seller.bic]]} />
+    <${Party} title="Buyer" party=${buyer} more=${[['Reference', buyer.buyer_reference]]} /></section>`;
+}
+
+/** One of the two. @param {{ title: string, party: any, more: [string, string | null][] }} props */
+function Party({ title: text, party, more }) {
+  const { address: place, electronic_address: electronic } = party;
+  const lines = place ? [place.line1, place.line2, [place.postal_code, place.city].filter(Boolean).join(' '), place.state, place.country] : [];
+  return html`<h3>${text}</h3><${Facts} of=${[
+    ['Name', party.legal_name], ['Address', lines.filter(Boolean).join(', ') || null], ['Email', party.email],
+    ...[['VAT id', party.vat_id], ['Registration', party.registration_number], ['Electronic address', electronic && `${electronic.scheme} ${electronic.value}`], ...more].filter(([, value]) => value)]} />`;
+}
+
+/** What a tax category of EN 16931 means. @type {Record<string, string>} */
+const CATEGORIES = { S: 'standard rate', Z: 'zero rate', E: 'exempt' };
+
+/** Net and tax by rate, and what became of the sum. @param {{ totals: import('../../types').Invoice['totals'], currency: string }} props */
+function Totals({ totals, currency }) {
+  const amount = (/** @type {number} */ value) => html`<td class="number">${money(value, currency)}</td>`;
+  const sums = /** @type {[string, number, boolean][]} */ ([['Paid', totals.paid, totals.paid !== 0], ['Credited', totals.credited, totals.credited !== 0], ['Refunded', totals.refunded, totals.refunded !== 0], ['Due', totals.due, true]]);
+  return html`<section class="card"><h2>Totals</h2><table class="plain-table"><caption class="hidden">Totals by tax rate</caption>
+    <thead><tr><th scope="col">Rate</th><th scope="col" class="number">Net</th><th scope="col" class="number">Tax</th><th scope="col" class="number">Gross</th></tr></thead>
+    <tbody>${totals.by_rate.map((one) => html`<tr key=${`${one.country} ${one.tax_percent} ${one.category}`}>
+        <th scope="row">${[`${one.tax_percent} %`, one.country, CATEGORIES[one.category] ?? one.category].filter(Boolean).join(', ')}</th>${amount(one.net)}${amount(one.tax)}${amount(one.net + one.tax)}</tr>`)}
+      <tr><th scope="row">Sum</th>${amount(totals.net)}${amount(totals.tax)}${amount(totals.gross)}</tr>
+      ${sums.filter(([, , shown]) => shown).map(([label, value]) => html`<tr key=${label}><th scope="row">${label}</th><td></td><td></td>${amount(value)}</tr>`)}</tbody></table></section>`;
 }
 
 /** @param {{ invoice: any, onClose: () => void }} props */

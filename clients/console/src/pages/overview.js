@@ -2,23 +2,21 @@
 
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
-import { readPages, useRead } from '../api/resource.js';
-import { Empty, PageHead, Status, Time } from '../ui/elements.js';
+import { nullIfMissing, readPages, useRead } from '../api/resource.js';
+import { Empty, PageHead, Time } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
-import { energy, money, monthStart, number, timeWindow } from '../format.js';
+import { dayMoment, dayStart, energy, money, needText, number, timeWindow, words } from '../format.js';
+import { DAY, changeOf, nextDay, nightStart, weeks } from './morning.js';
 import { now } from '../state/clock.js';
 import { isTest } from '../state/session.js';
 import { link } from '../router.js';
 import { DemoDialog } from '../demo/dialog.js';
 import { condition } from '../map/stations.js';
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-
 /** How often what happens now is read, in milliseconds. */
 const EVERY = 5000;
 
-/** How many sessions are added up for a month's energy and spend, and how many stations are looked at. */
+/** How many sessions are added up for two weeks' energy and cost, and how many stations are looked at. */
 const SUMMED = 3000;
 const LOOKED_AT = 300;
 
@@ -38,7 +36,7 @@ export function Overview() {
           ${isTest() ? html`<button type="button" class="primary" onClick=${() => setLoadingDemo(true)}>Load a demo fleet</button>` : null}
         </${Empty}>`
       : null}
-    <div class="cards"><${Charging} /><${Planned} /><${Months} /><${Attention} /></div>`;
+    <div class="cards"><${Charging} /><${Planned} /><${Night} /><${Weeks} /><${Attention} /></div>`;
 }
 
 /** A card with what a function reads. */
@@ -66,52 +64,91 @@ function Charging() {
   </${Card}>`;
 }
 
-/** Reservations of the next 24 hours. */
+/** What a standing is called, and its tone. @type {Record<import('./morning.js').Standing, [string, string]>} */
+const STANDINGS = {
+  late: ['Late', 'bad'], short: ['Short', 'bad'], waiting: ['No station yet', 'wait'], planned: ['Planned', 'good'], ready: ['Ready', 'good'], charging: ['Charging', 'busy'],
+};
+
+/** Reservations of the next 24 hours: those that nobody has come for and those that will not get what they need first. */
 function Planned() {
   const planned = useRead(async (signal) => {
     const lists = ['confirmed', 'pending'].map((status) => readPages(address('/v1/reservations', { status, limit: 100, 'expand[]': 'data.vehicle' }), { signal, most: 300 }));
     const read = await Promise.all(lists);
-    const until = now() + DAY;
-    const start = (/** @type {any} */ one) => Date.parse(one.reserved_start ?? one.ideal_start);
-    const near = read.flatMap(({ objects }) => objects).filter((one) => start(one) <= until);
-    return { near: near.sort((one, other) => start(one) - start(other)), more: read.some(({ more }) => more) };
+    return { near: nextDay(read.flatMap(({ objects }) => objects), now()), more: read.some(({ more }) => more) };
   }, [], { every: EVERY });
   const near = planned.data?.near ?? [];
+  const count = (/** @type {import('./morning.js').Standing} */ standing) => near.filter((one) => one.standing === standing).length;
+  const bad = [[count('late'), 'late'], [near.filter(({ reservation }) => reservation.charging_plan?.status === 'short').length, 'short of energy']].filter(([many]) => many).map(([many, text]) => `${many} ${text}`).join(', ');
   return html`<${Card} title="Next 24 hours" resource=${planned} more="#/calendar">
-    <p class="figure">${near.length}${planned.data?.more ? '+' : ''} <small>${near.length === 1 ? 'reservation' : 'reservations'}</small></p>
+    <p class="figure">${near.length}${planned.data?.more ? '+' : ''} <small>${near.length === 1 ? 'reservation' : 'reservations'}${bad ? `: ${bad}` : ''}</small></p>
     ${near.length === 0
       ? html`<p class="hint">Nothing is reserved. <a href="#/reserve">Reserve a charging window</a>.</p>`
-      : html`<ul class="lines">${near.slice(0, 6).map((/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>
-          <span>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</span> <${Status} value=${one.status} /></li>`)}</ul>`}
+      : html`<ul class="lines">${near.slice(0, 8).map(({ reservation: one, standing }) => html`<li key=${one.id}><a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>
+          <span>${one.need ? needText(one.need) : timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</span>
+          <span class=${`badge ${STANDINGS[standing][1]}`}>${STANDINGS[standing][0]}${shortBy(one, standing)}</span></li>`)}</ul>`}
+    ${near.length > 8 ? html`<p class="hint"><a href="#/reservations">${near.length - 8} more</a></p>` : null}
   </${Card}>`;
 }
 
-/** Energy and spend of this month and the one before. */
-function Months() {
-  const [thisMonth, lastMonth] = [monthStart(now(), 0), monthStart(now(), -1)];
-  const months = useRead(async (signal) => {
-    const path = address('/v1/charging_sessions', { 'created[gte]': new Date(lastMonth).toISOString(), limit: 100 });
+/** How much will be missing, after the name of a standing. @param {any} reservation @param {import('./morning.js').Standing} standing */
+function shortBy({ charging_plan: plan }, standing) {
+  if (plan?.status !== 'short') return '';
+  return `${standing === 'short' ? '' : ', short'} by ${energy(plan.short_by_wh)}`;
+}
+
+/** Cost and energy of the last seven days, against the seven days before. */
+function Weeks() {
+  const today = dayStart(now());
+  const read = useRead(async (signal) => {
+    const path = address('/v1/charging_sessions', { 'created[gte]': new Date(now() - 14 * DAY).toISOString(), limit: 100 });
     const { objects, more } = await readPages(path, { signal, most: SUMMED });
-    const sum = (/** @type {any[]} */ sessions) => {
-      /** @type {Record<string, number>} */
-      const spend = {};
-      for (const one of sessions) spend[one.currency] = (spend[one.currency] ?? 0) + one.amount_due + one.amount_paid;
-      return { sessions: sessions.length, energy: sessions.reduce((total, one) => total + one.energy_consumed, 0), spend };
-    };
-    const isNew = (/** @type {any} */ one) => Date.parse(one.created) >= thisMonth;
-    return { now: sum(objects.filter(isNew)), before: sum(objects.filter((one) => !isNew(one))), more };
-  }, [thisMonth]);
-  const row = (/** @type {string} */ label, /** @type {(month: any) => any} */ cell) =>
-    html`<tr><th scope="row">${label}</th><td class="number">${months.data && cell(months.data.now)}</td><td class="number">${months.data && cell(months.data.before)}</td></tr>`;
-  const spend = (/** @type {any} */ month) => {
-    const amounts = Object.entries(month.spend);
-    return amounts.length ? amounts.map(([currency, amount]) => html`<div key=${currency}>${money(/** @type {number} */ (amount), currency)}</div>`) : '–';
+    return { ...weeks(objects, now()), more };
+  }, [today]);
+  const found = read.data;
+  const change = (/** @type {number} */ value, /** @type {number} */ before) => {
+    const percent = changeOf(value, before);
+    return percent === null ? '–' : `${percent > 0 ? '+' : ''}${percent} %`;
   };
-  return html`<${Card} title="This month" resource=${months} more="#/reports">
-    <table class="plain-table"><caption class="hidden">Energy and spend by month</caption>
-      <thead><tr><td></td><th scope="col" class="number">This month</th><th scope="col" class="number">Last month</th></tr></thead>
-      <tbody>${row('Energy', (month) => energy(month.energy))}${row('Spend', spend)}${row('Sessions', (month) => number(month.sessions))}</tbody></table>
-    ${months.data?.more ? html`<p class="hint">The newest ${number(SUMMED)} sessions are added up. A <a href="#/reports">report</a> has them all.</p>` : null}
+  const row = (/** @type {string} */ label, /** @type {(sum: import('./morning.js').Sum) => number} */ of, /** @type {(value: number) => string} */ show) => found
+    && html`<tr key=${label}><th scope="row">${label}</th><td class="number">${show(of(found.last))}</td><td class="number">${show(of(found.before))}</td><td class="number">${change(of(found.last), of(found.before))}</td></tr>`;
+  const currencies = found ? [...new Set([...Object.keys(found.last.spend), ...Object.keys(found.before.spend)])].sort() : [];
+  return html`<${Card} title="Last 7 days" resource=${read} more="#/reports">
+    <table class="plain-table"><caption class="hidden">Cost and energy of the last 7 days and of the 7 days before</caption>
+      <thead><tr><th scope="col"><span class="hidden">What</span></th><th scope="col" class="number">Last 7 days</th><th scope="col" class="number">7 days before</th><th scope="col" class="number">Change</th></tr></thead>
+      <tbody>${currencies.map((currency) => row(`Cost${currencies.length > 1 ? ` in ${currency.toUpperCase()}` : ''}`, (sum) => sum.spend[currency] ?? 0, (value) => money(value, currency)))}
+        ${row('Energy', (sum) => sum.energy, energy)}${row('Sessions', (sum) => sum.sessions, number)}</tbody></table>
+    ${found?.more ? html`<p class="hint">The newest ${number(SUMMED)} sessions are added up. A <a href="#/reports">report</a> has them all.</p>` : null}
+  </${Card}>`;
+}
+
+/** What failed since the evening: reservations, sessions, payments and deliveries. */
+function Night() {
+  const since = nightStart(now(), dayStart(now()));
+  const read = useRead(async (signal) => {
+    const from = new Date(since).toISOString();
+    const get = async (/** @type {string} */ path, /** @type {import('../api/client.js').Query} */ query) => (await request('GET', address(path, query), undefined, { signal }).catch(nullIfMissing))?.data ?? [];
+    const changed = (/** @type {any} */ one) => Date.parse(one.updated) >= since;
+    const [failed, expired, sessions, payments, endpoints] = await Promise.all([
+      get('/v1/reservations', { status: 'failed', limit: 100, 'expand[]': 'data.vehicle' }), get('/v1/reservations', { status: 'expired', limit: 100, 'expand[]': 'data.vehicle' }),
+      get('/v1/charging_sessions', { status: 'failed', 'created[gte]': from, limit: 100, 'expand[]': 'data.vehicle' }), get('/v1/transactions', { status: 'failed', 'created[gte]': from, limit: 100 }),
+      get('/v1/webhook_endpoints', { limit: 100 }),
+    ]);
+    const deliveries = await Promise.all(endpoints.map(async (/** @type {any} */ endpoint) => ({ endpoint, failed: await get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`, { status: 'failed', 'created[gte]': from, limit: 100 }) })));
+    return { reservations: [...failed, ...expired].filter(changed), sessions, payments, deliveries: deliveries.filter((one) => one.failed.length) };
+  }, [since], { every: 6 * EVERY });
+  const found = read.data;
+  const count = (/** @type {any[]} */ list, /** @type {string} */ one, /** @type {string} */ many) => `${list.length}${list.length >= 100 ? '+' : ''} ${list.length === 1 ? one : many}`;
+  const some = (/** @type {any[]} */ list, /** @type {string} */ one, /** @type {(one: any) => any} */ show) => (list.length
+    ? html`<li key=${one}><span class="badge bad">${count(list, one, `${one}s`)}</span> ${list.slice(0, 4).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.length > 4 ? ' …' : ''}</li>` : null);
+  const none = found && !found.reservations.length && !found.sessions.length && !found.payments.length && !found.deliveries.length;
+  return html`<${Card} title=${`Failed since ${dayMoment(since)}`} resource=${read}>
+    ${none ? html`<p class="hint">Nothing: no reservation, session, payment or delivery.</p>` : null}
+    ${found ? html`<ul class="lines attention">
+      ${some(found.reservations, 'reservation', (one) => html`<a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>${one.failed_reason ? ` (${words(one.failed_reason)})` : ' (expired)'}`)}
+      ${some(found.sessions, 'session', (one) => html`<a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>`)}
+      ${some(found.payments, 'payment', (one) => (one.invoice ? html`<a href=${link(`/invoices/${one.invoice}`)}>${money(one.amount, one.currency)}</a>` : money(one.amount, one.currency)))}
+      ${found.deliveries.map(({ endpoint, failed }) => html`<li key=${endpoint.id}><span class="badge bad">${count(failed, 'delivery', 'deliveries')}</span> <a href=${link(`/developers/endpoints/${endpoint.id}`, { status: 'failed' })}>${endpoint.url}</a></li>`)}
+    </ul>` : null}
   </${Card}>`;
 }
 
@@ -119,24 +156,20 @@ function Months() {
 function Attention() {
   const attention = useRead(async (signal) => {
     const get = (/** @type {string} */ path, /** @type {import('../api/client.js').Query} */ query) => request('GET', address(path, query), undefined, { signal });
-    const [failed, overdue, endpoints, stations] = await Promise.all([
-      get('/v1/reservations', { status: 'failed', limit: 5, 'expand[]': 'data.vehicle' }),
+    const [overdue, endpoints, stations] = await Promise.all([
       get('/v1/invoices', { status: 'overdue', limit: 5 }),
       get('/v1/webhook_endpoints', { limit: 100 }),
       readPages('/v1/charging_stations?limit=100', { signal, most: LOOKED_AT }),
     ]);
-    const deliveries = await Promise.all(endpoints.data.map((/** @type {any} */ endpoint) => get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`, { limit: 1 })));
-    const failing = endpoints.data.filter((/** @type {any} */ endpoint, /** @type {number} */ index) => endpoint.status === 'disabled' || deliveries[index].data[0]?.status === 'failed');
+    const failing = endpoints.data.filter((/** @type {any} */ endpoint) => endpoint.status === 'disabled' || endpoint.missed_since);
     const out = stations.objects.filter((station) => condition(station) === 'out');
-    const since = now() - 7 * DAY;
-    return { failed: failed.data.filter((/** @type {any} */ one) => Date.parse(one.updated) >= since), overdue: overdue.data, failing, out, stationsMore: stations.more };
+    return { overdue: overdue.data, failing, out, stationsMore: stations.more };
   }, [], { every: 6 * EVERY });
   const found = attention.data;
-  const none = found && ![found.failed, found.overdue, found.failing, found.out].some((/** @type {any[]} */ list) => list.length);
+  const none = found && ![found.overdue, found.failing, found.out].some((/** @type {any[]} */ list) => list.length);
   return html`<${Card} title="Needs attention" resource=${attention}>
-    ${none ? html`<p class="hint">Nothing. Failed reservations, failing webhook endpoints, overdue invoices and stations out of order appear here.</p>` : null}
+    ${none ? html`<p class="hint">Nothing. Failing webhook endpoints, overdue invoices and stations out of order appear here.</p>` : null}
     ${found ? html`<ul class="lines attention">
-      ${found.failed.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Reservation failed</span> <a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a> <${Time} at=${one.updated} ago /></li>`)}
       ${found.overdue.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Invoice overdue</span> <a href=${link(`/invoices/${one.id}`)}>${money(one.amount_due, one.currency)}</a> due <${Time} at=${one.due_date} ago /></li>`)}
       ${found.failing.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Endpoint ${one.status === 'disabled' ? 'disabled' : 'failing'}</span> <a href=${link(`/developers/endpoints/${one.id}`)}>${one.url}</a></li>`)}
       ${found.out.length ? html`<li><span class="badge bad">Out of order</span> <a href=${link('/map', { station: found.out[0].id })}>${found.out[0].name}</a>

@@ -9,8 +9,9 @@ import { ListView } from '../ui/list.js';
 import { Ref, idOf } from '../ui/objects.js';
 import { MapView } from '../map/map-view.js';
 import { drawCandidates } from '../map/candidates.js';
-import { Candidates, MatchSummary, UNKNOWN_LEVEL, energyOf, reasonOf, useCandidates } from './candidates.js';
-import { distance, duration, fromLocalInput, localInput, money, timeWindow, title, words } from '../format.js';
+import { NeedDialog, PlanCard } from './need.js';
+import { Candidates, MatchSummary, energyOf, levelOf, reasonOf, useCandidates } from './candidates.js';
+import { dayMoment, distance, duration, fromLocalInput, localInput, money, needText, timeWindow, title, words } from '../format.js';
 import { advance, hasTestClock, now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
@@ -34,7 +35,7 @@ function List({ route }) {
   const list = useList(address('/v1/reservations', { status, vehicle, driver, limit: 25, 'expand[]': ['data.vehicle', 'data.driver', 'data.charging_station'] }), { every: 10_000 });
   const columns = [
     { label: 'Window', cell: (/** @type {any} */ one) => html`<a href=${link(`/reservations/${one.id}`)}>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</a>` },
-    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.charging_plan?.status === 'short' ? html` <span class="badge bad">Short</span>` : null}` },
     { label: 'Vehicle', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
     { label: 'Driver', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.driver} />` },
     { label: 'Station', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
@@ -57,25 +58,26 @@ function Reservation({ id }) {
   const waits = reservation?.status === 'pending' && Date.parse(reservation.ideal_start) > now();
   const vehicle = waits ? reservation.vehicle : null;
   // Without a reading, the same is assumed as on the page Reserve, so that the prices are the same.
-  const level = useRead(async (signal) => (vehicle ? request('GET', `/v1/vehicles/${vehicle.id}/telemetry`, undefined, { signal }).then(({ battery }) => battery?.level, () => null) : null), [vehicle?.id]);
-  const found = useCandidates(vehicle && !level.loading ? { ...searchOf(reservation), energy: energyOf(vehicle, level.data ?? UNKNOWN_LEVEL) } : null);
+  const level = useRead(async (signal) => (vehicle ? request('GET', `/v1/vehicles/${vehicle.id}/telemetry`, undefined, { signal }).then(levelOf, () => levelOf(null)) : null), [vehicle?.id]);
+  const found = useCandidates(vehicle && level.data !== null ? searchOf(reservation, energyOf(vehicle, level.data)) : null);
   if (!reservation) return html`<${PageHead} title="Reservation" /><${ResourceError} resource=${resource} />`;
   const open = ['pending', 'confirmed'].includes(reservation.status);
   const station = reservation.charging_station;
   return html`<${PageHead} title=${`Reservation of ${reservation.vehicle.registration_plate}`}>
       <${Status} value=${reservation.status} />
-      ${reservation.status === 'pending' ? html`<button type="button" onClick=${() => setMoving(true)}>Change the time</button>` : null}
+      ${reservation.status === 'pending' ? html`<button type="button" onClick=${() => setMoving(true)}>${reservation.need ? 'Change the need' : 'Change the time'}</button>` : null}
       ${open ? html`<${ConfirmButton} danger label="Cancel the reservation" question="The reservation is cancelled; this cannot be undone." disabled=${cancel.busy} onConfirm=${() => cancel.run()} />` : null}
     </${PageHead}>
     <${ResourceError} resource=${resource} />
     ${cancel.error ? html`<${ErrorNotice} error=${cancel.error} />` : null}
-    ${moving ? html`<${MoveDialog} reservation=${reservation} onClose=${() => setMoving(false)} />` : null}
+    ${moving ? html`<${reservation.need ? NeedDialog : MoveDialog} reservation=${reservation} onClose=${() => setMoving(false)} />` : null}
     <${NextStep} reservation=${reservation} />
+    ${reservation.charging_plan ? html`<${PlanCard} plan=${reservation.charging_plan} need=${reservation.need} currency=${reservation.currency} />` : null}
     <div class="columns">
       <section class="card"><h2>What was asked for</h2><${Facts} of=${[
         ['Driver', html`<${Ref} to=${reservation.driver} />`], ['Vehicle', html`<${Ref} to=${reservation.vehicle} />`],
-        ['Preferred', timeWindow(reservation.ideal_start, reservation.ideal_end)],
-        ['Acceptable', reservation.earliest_start || reservation.latest_end ? `${reservation.earliest_start ? `from ${timeWindow(reservation.earliest_start, reservation.earliest_start)}` : ''} ${reservation.latest_end ? `until ${timeWindow(reservation.latest_end, reservation.latest_end)}` : ''}` : null],
+        reservation.need ? ['Need', needText(reservation.need)] : ['Preferred', timeWindow(reservation.ideal_start, reservation.ideal_end)],
+        ['Acceptable', [reservation.earliest_start && `from ${dayMoment(reservation.earliest_start)}`, reservation.latest_end && `until ${dayMoment(reservation.latest_end)}`].filter(Boolean).join(' ') || null],
         ['Plugs', reservation.connector_type.join(', ')], ['Area', `${distance(reservation.location.radius)} around the point on the map`],
         ['Fee', money(reservation.reservation_fee, reservation.currency)],
         ['Cancellation', reservation.cancellation_policy.type === 'free_cancellation' ? `free until ${duration(reservation.cancellation_policy.free_until_before)} before the start` : words(reservation.cancellation_policy.type)],
@@ -92,9 +94,9 @@ function Reservation({ id }) {
     ${waits ? html`<${Candidates} read=${found} />` : null}`;
 }
 
-/** The search for the candidates of a reservation. @param {any} reservation */
-const searchOf = ({ driver, vehicle, ideal_start, ideal_end, connector_type, location, earliest_start, latest_end }) => (
-  { driver: idOf(driver), vehicle: idOf(vehicle), ideal_start, ideal_end, connector_type, location, earliest_start, latest_end });
+/** The search for the candidates of a reservation. @param {any} reservation @param {number} energy in Wh, where no need is named */
+const searchOf = ({ driver, vehicle, connector_type, location, need, ideal_start, ideal_end, earliest_start, latest_end }, energy) => (
+  { driver: idOf(driver), vehicle: idOf(vehicle), connector_type, location, ...(need ? { need } : { ideal_start, ideal_end, earliest_start, latest_end, energy }) });
 
 /** What happens next, and on the local runner the button that lets it happen now. @param {{ reservation: any }} props */
 function NextStep({ reservation }) {

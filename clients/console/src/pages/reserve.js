@@ -8,13 +8,14 @@ import { ErrorNotice } from '../ui/errors.js';
 import { MapView, showAll } from '../map/map-view.js';
 import { drawStations, readStations } from '../map/stations.js';
 import { Picker } from '../forms/picker.js';
-import { distance, duration, fromLocalInput, localInput } from '../format.js';
+import { distance, duration, fromLocalInput, localInput, number } from '../format.js';
 import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
-import { go, link } from '../router.js';
+import { go, link, setQuery } from '../router.js';
 import { idOf } from '../ui/objects.js';
 import { drawCandidates, drawnStations } from '../map/candidates.js';
-import { Candidates, UNKNOWN_LEVEL, energyOf, reasonOf, useCandidates } from './candidates.js';
+import { NeedFields, defaultNeed, needOf } from './need.js';
+import { Candidates, energyOf, levelOf, reasonOf, useCandidates } from './candidates.js';
 
 /** @typedef {[number, number]} Point latitude and longitude */
 
@@ -37,13 +38,17 @@ export default function Reserve({ route }) {
   const asked = Number(route.query.get('start'));
   const [vehicle, setVehicle] = useState(/** @type {any} */ (null));
   const [vehicleId, setVehicleId] = useState(route.query.get('vehicle'));
-  const [level, setLevel] = useState(UNKNOWN_LEVEL);
+  // Null until the battery was read, so that no price is shown that another one replaces.
+  const [reading, setReading] = useState(/** @type {{ level: number, assumed: boolean } | null} */ (null));
   const [driver, setDriver] = useState(/** @type {string | null} */ (null));
   const [place, setPlace] = useState(pointOf(route.query.get('at')));
   const [radius, setRadius] = useState(5000);
   const [start, setStart] = useState(localInput(asked > 0 ? asked : defaultStart()));
   const [length, setLength] = useState(60);
   const [flexibility, setFlexibility] = useState(30);
+  const by = route.query.get('by') === 'need' ? 'need' : 'window';
+  const [needForm, setNeedForm] = useState(defaultNeed);
+  const latestVehicle = useRef('');
   const send = useAction((key, body) => request('POST', '/v1/reservations', body, { idempotencyKey: key }));
 
   useEffect(() => {
@@ -55,20 +60,29 @@ export default function Reserve({ route }) {
     setVehicleId(next?.id ?? null);
     if (!next) return;
     setDriver(idOf(next.drivers[0]) ?? null);
-    setLevel(UNKNOWN_LEVEL);
+    setReading(null);
+    latestVehicle.current = next.id;
+    const read = (/** @type {any} */ telemetry) => {
+      const level = levelOf(telemetry);
+      if (latestVehicle.current === next.id) setReading({ level, assumed: telemetry?.battery?.level !== level });
+    };
     // The place where the vehicle was last seen is a better beginning than an empty map.
     request('GET', `/v1/vehicles/${next.id}/telemetry`).then(
-      ({ location, battery }) => {
-        if (battery) setLevel(battery.level);
+      (telemetry) => {
+        const { location } = telemetry;
+        read(telemetry);
         if (location) setPlace((before) => before ?? [location.latitude, location.longitude]);
       },
-      () => {},
+      () => read(null),
     );
   }
 
-  const body = bodyOf({ vehicle, driver, place, radius, start, length, flexibility });
-  const past = Boolean(start) && Date.parse(fromLocalInput(start) ?? '') <= now();
-  const found = useCandidates(body && !past ? { ...body, energy: energyOf(vehicle, level) } : null);
+  const asksNeed = by === 'need';
+  const need = asksNeed ? needOf(needForm) : null;
+  const body = bodyOf({ vehicle, driver, place, radius, need, start: asksNeed ? '' : start, length, flexibility });
+  const past = !asksNeed && Boolean(start) && Date.parse(fromLocalInput(start) ?? '') <= now();
+  const search = need ? body : body && reading && { ...body, energy: energyOf(vehicle, reading.level) };
+  const found = useCandidates(past ? null : search);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (!body) return;
@@ -78,15 +92,16 @@ export default function Reserve({ route }) {
   return html`<${PageHead} title="Reserve" intro="A station is assigned about 30 minutes before the preferred start." />
     <form class="reserve" onSubmit=${submit}>
       <div class="reserve-fields">
-        <${Field} label="Vehicle">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {any} */ _, /** @type {any} */ object) => chooseVehicle(object)} />`}</${Field}>
+        <${Field} label="Vehicle" hint=${reading ? `Battery ${number(reading.level)} %${reading.assumed ? ', assumed: there is no reading of the last 24 hours.' : '.'}` : ''}>${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {any} */ _, /** @type {any} */ object) => chooseVehicle(object)} />`}</${Field}>
         <${Field} label="Driver" hint=${vehicle && vehicle.drivers.length === 0 ? 'The vehicle has no driver of its own: choose one of its fleet.' : ''}>
           ${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
-        <div class="row">
+        <${Field} label="By">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} options=${[['window', 'Time: when the vehicle is to charge'], ['need', 'Need: how full it is to be by when']]} onChange=${(/** @type {string} */ next) => setQuery({ by: next === 'need' ? next : null })} />`}</${Field}>
+        ${asksNeed ? html`<${NeedFields} value=${needForm} onChange=${setNeedForm} />` : html`<div class="row">
           <${Field} label="Preferred start" hint=${`In the time zone ${zone.get()}.`} error=${past ? 'It is in the past.' : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {any} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
           <${Field} label="For">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(length)} options=${LENGTHS.map((one) => [String(one), duration(one * 60)])} onChange=${(/** @type {string} */ next) => setLength(Number(next))} />`}</${Field}>
-        </div>
+        </div>`}
         <div class="row">
-          <${Field} label="Earlier or later by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(flexibility)} options=${FLEXIBILITY.map((one) => [String(one), one ? `up to ${duration(one * 60)}` : 'exactly then'])} onChange=${(/** @type {string} */ next) => setFlexibility(Number(next))} />`}</${Field}>
+          ${asksNeed ? null : html`<${Field} label="Earlier or later by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(flexibility)} options=${FLEXIBILITY.map((one) => [String(one), one ? `up to ${duration(one * 60)}` : 'exactly then'])} onChange=${(/** @type {string} */ next) => setFlexibility(Number(next))} />`}</${Field}>`}
           <${Field} label="Within">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} options=${RADII.map((one) => [String(one), distance(one)])} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} />`}</${Field}>
         </div>
         <${Field} label="Place (latitude, longitude)" hint="Click on the map, or enter it.">
@@ -94,30 +109,33 @@ export default function Reserve({ route }) {
             onChange=${(/** @type {any} */ event) => setPlace(pointOf(event.currentTarget.value))} />`}</${Field}>
         ${send.error ? html`<${ErrorNotice} error=${send.error} />` : null}
         <footer><button type="submit" class="primary" disabled=${!body || send.busy}>${send.busy ? 'Reserving…' : 'Reserve'}</button>
-          ${body ? null : html`<span class="hint">${missing({ vehicle, driver, place, start })}</span>`}</footer>
+          ${body ? null : html`<span class="hint">${missing({ vehicle, driver, place, time: Boolean(asksNeed ? need : start) })}</span>`}</footer>
       </div>
       <${PlacePicker} place=${place} radius=${radius} found=${found.data} onPlace=${setPlace} />
     </form>
-    ${body && !past ? html`<${Candidates} read=${found} />` : null}`;
+    ${body && !past ? html`<${Candidates} read=${found} need=${need} />` : null}`;
 }
 
-/** @param {{ vehicle: any, driver: string | null, place: Point | null, start: string }} given */
-function missing({ vehicle, driver, place, start }) {
-  const names = [!vehicle && 'a vehicle', !driver && 'a driver', !place && 'a place on the map', !start && 'a start'].filter(Boolean);
+/** @param {{ vehicle: any, driver: string | null, place: Point | null, time: boolean }} given */
+function missing({ vehicle, driver, place, time }) {
+  const names = [!vehicle && 'a vehicle', !driver && 'a driver', !place && 'a place on the map', !time && 'a time'].filter(Boolean);
   return names.length ? `Choose ${names.join(', ')}.` : '';
 }
 
 /**
  * The body of the request, when everything it needs is chosen.
- * @param {{ vehicle: any, driver: string | null, place: Point | null, radius: number, start: string, length: number, flexibility: number }} given in minutes and metres
+ * @param {{ vehicle: any, driver: string | null, place: Point | null, radius: number, need: import('./need.js').Need | null, start: string, length: number,
+ *   flexibility: number }} given in minutes and metres; `start` is empty where `need` is given
  */
-function bodyOf({ vehicle, driver, place, radius, start, length, flexibility }) {
+function bodyOf({ vehicle, driver, place, radius, need, start, length, flexibility }) {
   const from = fromLocalInput(start);
-  if (!vehicle || !driver || !place || !from) return null;
+  if (!vehicle || !driver || !place || !(from || need)) return null;
+  const asked = { vehicle: vehicle.id, driver, connector_type: [vehicle.charging_standard], location: { latitude: place[0], longitude: place[1], radius } };
+  if (need || !from) return { ...asked, need };
   const begin = Date.parse(from);
   const at = (/** @type {number} */ moment) => new Date(moment).toISOString();
   return {
-    vehicle: vehicle.id, driver, connector_type: [vehicle.charging_standard], location: { latitude: place[0], longitude: place[1], radius },
+    ...asked,
     ideal_start: at(begin), ideal_end: at(begin + length * MINUTE),
     ...(flexibility ? { earliest_start: at(begin - flexibility * MINUTE), latest_end: at(begin + (length + flexibility) * MINUTE) } : {}),
   };

@@ -2,7 +2,7 @@
 
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
-import { useAction, useList, useRead, useResource } from '../api/resource.js';
+import { nullIfMissing, useAction, useList, useRead, useResource } from '../api/resource.js';
 import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { ListView, Table } from '../ui/list.js';
@@ -62,7 +62,7 @@ function Session({ id }) {
   const stop = useAction((key) => request('POST', `/v1/charging_sessions/${id}/stop`, {}, { idempotencyKey: key }));
   const session = resource.data;
   const vehicle = session ? idOf(session.vehicle) : null;
-  const telemetry = useRead(async (signal) => (vehicle ? request('GET', `/v1/vehicles/${vehicle}/telemetry`, undefined, { signal }).catch(unlessMissing) : null), [vehicle], { every: EVERY });
+  const telemetry = useRead(async (signal) => (vehicle ? request('GET', `/v1/vehicles/${vehicle}/telemetry`, undefined, { signal }).catch(nullIfMissing) : null), [vehicle], { every: EVERY });
   useNow(1000);
   if (!session) return html`<${PageHead} title="Session" /><${ResourceError} resource=${resource} />`;
   const [active, pending] = [session.status === 'active', session.status === 'pending'];
@@ -119,12 +119,6 @@ function levelOf(battery, session) {
   if (session.session_ended && read > Date.parse(session.session_ended)) return null;
   const charged = read <= Date.parse(session.session_started) ? session.energy_consumed : 0;
   return Math.min(100, battery.level + (100 * charged) / battery.capacity);
-}
-
-/** A vehicle without a reading is no error. @param {any} error */
-function unlessMissing(error) {
-  if (error.kind === 'missing' || error.kind === 'forbidden') return null;
-  throw error;
 }
 
 /** @param {{ station: string | null, connector: string | null, onClose: () => void }} props */

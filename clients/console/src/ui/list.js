@@ -21,10 +21,6 @@ export const Table = (/** @type {{ caption: string, columns: Column[], rows: any
 /** A page of a list, with the buttons for the next and the previous one. `empty` is shown when the first page is empty. */
 export function ListView(/** @type {{ list: import('../api/resource.js').List<any>, caption: string, columns: Column[], empty: any }} */ { list, caption, columns, empty }) {
   const rows = list.data;
-  const pages = (list.next || list.previous) && html`<nav class="pages" aria-label=${`Pages of ${caption}`}>
-    <button type="button" disabled=${!list.previous} onClick=${list.previous}>← Newer</button>
-    <button type="button" disabled=${!list.next} onClick=${list.next}>Older →</button>
-  </nav>`;
   return html`<div class="list">
     <${ResourceError} resource=${list} />
     ${rows === null
@@ -32,6 +28,13 @@ export function ListView(/** @type {{ list: import('../api/resource.js').List<an
       : rows.length === 0 && !list.previous
         ? empty
         : html`<${Table} caption=${caption} columns=${columns} rows=${rows} />`}
-    ${pages}
+    <${PageButtons} list=${list} caption=${caption} />
   </div>`;
 }
+
+/** The buttons for the next and the previous page, if there is one. */
+export const PageButtons = (/** @type {{ list: import('../api/resource.js').List<any>, caption: string }} */ { list, caption }) =>
+  (list.next || list.previous) && html`<nav class="pages" aria-label=${`Pages of ${caption}`}>
+    <button type="button" disabled=${!list.previous} onClick=${list.previous}>← Newer</button>
+    <button type="button" disabled=${!list.next} onClick=${list.next}>Older →</button>
+  </nav>`;

@@ -3,7 +3,7 @@
 import { html } from '../../ui/html.js';
 import { quoted, request } from '../../api/client.js';
 import { useAction, useRead } from '../../api/resource.js';
-import { Facts, Json, Status, Time, copy } from '../../ui/elements.js';
+import { Facts, Id, Json, Status, Time, copy } from '../../ui/elements.js';
 import { ErrorNotice } from '../../ui/errors.js';
 import { link } from '../../router.js';
 import { toast } from '../../ui/toasts.js';
@@ -41,7 +41,7 @@ export async function deliveryCurl(endpoint, event) {
   return [...parts, `-d ${quoted(body)}`].join(' \\\n  ');
 }
 
-/** @param {{ delivery: any, endpoint: any, event?: any }} props `event`: the payload, if it was read already */
+/** @param {{ delivery: any, endpoint: any, event?: any }} props `endpoint`: null if it was deleted; `event`: the payload, if it was read already */
 export function DeliveryCard({ delivery, endpoint, event: given }) {
   const read = useRead(async (signal) => given ?? request('GET', `/v1/events/${delivery.event}`, undefined, { signal }), [delivery.event]);
   const resend = useAction((key) => request('POST', `/v1/events/${delivery.event}/redeliver`, {}, { idempotencyKey: key }));
@@ -50,16 +50,23 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
     if (await resend.run()) toast('The event is being delivered again.');
   };
   return html`<section class="card delivery" aria-label=${`Attempt ${delivery.attempt} of ${delivery.event_type}, ${delivery.id}`}>
-    <header><h3>Attempt ${delivery.attempt} <${Status} value=${delivery.status} /></h3><div class="actions">
+    <header><h3>Attempt ${delivery.attempt} <${Status} value=${delivery.status} />${delivery.redelivery ? html` <span class="badge plain">Redelivery</span>` : null}</h3><div class="actions">
       <button type="button" class="small" disabled=${resend.busy} onClick=${again}>Send again</button>
-      <button type="button" class="small" disabled=${!event} onClick=${async () => copy(await deliveryCurl(endpoint, event), 'curl command')}>Copy as curl</button></div></header>
+      <button type="button" class="small" disabled=${!event || !endpoint} onClick=${async () => copy(await deliveryCurl(endpoint, event), 'curl command')}>Copy as curl</button></div></header>
     ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
     <${Facts} of=${[
-      ['Sent', html`<${Time} at=${delivery.created} />`], ['To', html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>`],
+      ['Event', html`<a href=${link(`/developers/events/${delivery.event}`)}><code>${delivery.event_type}</code></a>`], ['Sent', html`<${Time} at=${delivery.created} />`], ['To', endpoint ? html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>` : html`<${Id} id=${delivery.webhook_endpoint} />, which does not exist any more`],
       ['Answer', delivery.response_status === null ? 'none' : `status ${delivery.response_status} after ${delivery.latency} ms`],
       ['Next attempt', delivery.next_attempt ? html`<${Time} at=${delivery.next_attempt} /> (<${Time} at=${delivery.next_attempt} ago />)` : delivery.status === 'failed' ? 'none: the last one' : null]]} />
-    <details><summary>Request</summary><pre class="json" tabindex="0" role="region" aria-label="Request">${[`POST ${endpoint.url}`, 'Content-Type: application/json', `webhook-id: ${delivery.event}`].join('\n')}</pre>
-      <p class="hint">The signatures of an attempt are not kept: they are made from the secret and the moment of sending. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label="Body of the request" value=${event} />` : null}</details>
-    <details><summary>Response</summary><pre class="json" tabindex="0" role="region" aria-label="Response">${delivery.response || '(empty)'}</pre></details>
+    <details><summary>Request</summary>${endpoint ? html`<p class="hint"><code>POST ${endpoint.url}</code></p>` : null}<${Headers} of=${delivery.request_headers} label="Headers of the request" />
+      <p class="hint">The log masks signatures. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label="Body of the request" value=${event} />` : null}</details>
+    <details><summary>Response</summary><${Headers} of=${delivery.response_headers} label="Headers of the response" /><pre class="json" tabindex="0" role="region" aria-label="Response">${delivery.response || '(empty)'}</pre>
+      ${delivery.truncated ? html`<p class="hint">The log keeps the beginning of a long response.</p>` : null}</details>
   </section>`;
+}
+
+/** The headers of a request or a response, one on a line. @param {{ of: Record<string, string>, label: string }} props */
+function Headers({ of, label }) {
+  const lines = Object.entries(of).map(([name, value]) => `${name}: ${value}`);
+  return lines.length ? html`<pre class="json headers" tabindex="0" role="region" aria-label=${label}>${lines.join('\n')}</pre>` : null;
 }

@@ -5,7 +5,7 @@ import { address, request } from '../../api/client.js';
 import { useAction, useList, useRead, useResource } from '../../api/resource.js';
 import { Empty, Facts, Field, Id, Json, PageHead, Select, Time } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
-import { ListView } from '../../ui/list.js';
+import { ListView, PageButtons } from '../../ui/list.js';
 import { Ref, nameOf } from '../../ui/objects.js';
 import { openApi, valuesOf } from '../../forms/schema.js';
 import { link, setQuery } from '../../router.js';
@@ -40,18 +40,11 @@ function List({ route }) {
 function Event({ id }) {
   const resource = useResource(`/v1/events/${encodeURIComponent(id)}`, { every: 3000 });
   const resend = useAction((key) => request('POST', `/v1/events/${encodeURIComponent(id)}/redeliver`, {}, { idempotencyKey: key }));
-  // Deliveries are listed by endpoint; each list is asked for those of this event.
-  const deliveries = useRead(async (signal) => {
-    const endpoints = await request('GET', '/v1/webhook_endpoints?limit=100', undefined, { signal });
-    const lists = endpoints.data.map(async (/** @type {any} */ endpoint) => {
-      const page = await request('GET', `/v1/webhook_endpoints/${endpoint.id}/deliveries?limit=100`, undefined, { signal });
-      const own = page.data.filter((/** @type {any} */ one) => one.event === id).map((/** @type {any} */ delivery) => ({ delivery, endpoint }));
-      return { own, more: page.next_page_url !== null };
-    });
-    const read = await Promise.all(lists);
-    const found = read.flatMap(({ own }) => own).sort((one, other) => other.delivery.created.localeCompare(one.delivery.created));
-    return { found, more: read.some(({ more }) => more) };
-  }, [id], { every: 3000 });
+  const endpoints = useRead(async (signal) => {
+    const page = await request('GET', '/v1/webhook_endpoints?limit=100', undefined, { signal });
+    return new Map(page.data.map((/** @type {import('../../../types').WebhookEndpoint} */ one) => [one.id, one]));
+  }, [id]);
+  const deliveries = useList(`/v1/events/${encodeURIComponent(id)}/deliveries?limit=25`, { every: 3000 });
   const event = resource.data;
   if (!event) return html`<${PageHead} title="Event" /><${ResourceError} resource=${resource} />`;
   const again = async () => {
@@ -65,9 +58,10 @@ function Event({ id }) {
       ['Deliveries to come', String(event.pending_webhooks)], ['Request', event.request ? html`<${Id} id=${event.request.id} />` : 'made by the service'],
       event.request?.idempotency_key ? ['Idempotency key', html`<code>${event.request.idempotency_key}</code>`] : null, ['Id', html`<${Id} id=${event.id} />`]]} /></section>
     <h2>Deliveries</h2>
-    <${ResourceError} resource=${deliveries} />
-    ${deliveries.data?.found.length === 0 && deliveries.data.more ? html`<${Empty} title="Not among the newest 100 deliveries of each endpoint"><p>Older deliveries are in the log of each <a href="#/developers/endpoints">webhook endpoint</a>.</p></${Empty}>` : null}
-    ${deliveries.data?.found.length === 0 && !deliveries.data.more ? html`<${Empty} title="Not delivered to anybody"><p>No endpoint subscribes to <code>${event.type}</code>, or the delivery is still to come. <a href="#/developers/endpoints">Webhook endpoints</a></p></${Empty}>` : null}
-    ${(deliveries.data?.found ?? []).map(({ delivery, endpoint }) => html`<${DeliveryCard} key=${delivery.id} delivery=${delivery} endpoint=${endpoint} event=${event} />`)}
+    <${ResourceError} resource=${deliveries} /><${ResourceError} resource=${endpoints} />
+    ${deliveries.data?.length === 0 ? html`<${Empty} title=${event.pending_webhooks ? 'Not delivered yet' : 'Not delivered to anybody'}><p>${event.pending_webhooks
+      ? 'The first attempt is still to come.' : html`No endpoint subscribed to <code>${event.type}</code>.`} <a href="#/developers/endpoints">Webhook endpoints</a></p></${Empty}>` : null}
+    ${(deliveries.data ?? []).map((delivery) => html`<${DeliveryCard} key=${delivery.id} delivery=${delivery} endpoint=${endpoints.data?.get(delivery.webhook_endpoint) ?? null} event=${event} />`)}
+    <${PageButtons} list=${deliveries} caption="deliveries" />
     <h2>Payload</h2><${Json} label="Payload of the event" value=${event} />`;
 }

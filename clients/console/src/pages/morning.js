@@ -1,0 +1,82 @@
+// What the overview says about reservations and costs, worked out from what the API lists.
+
+const HOUR = 3_600_000;
+export const DAY = 24 * HOUR;
+
+/** The hour of the evening at which a night begins. */
+const EVENING = 18;
+
+/** How long after the beginning of its window a vehicle may come without being late, in milliseconds: one step of the grid of windows. */
+export const GRACE = 5 * 60_000;
+
+/**
+ * @typedef {{ status: string, reserved_start: string | null, ideal_start: string, charging_session: string | null,
+ *   charging_plan: { status: string } | null, need: object | null }} Planned a reservation, as far as it matters here
+ * @typedef {'late' | 'short' | 'charging' | 'ready' | 'planned' | 'waiting'} Standing
+ */
+
+/** @param {Planned} reservation the moment, in milliseconds, at which its window begins */
+export const startOf = ({ reserved_start: reserved, ideal_start: ideal }) => Date.parse(reserved ?? ideal);
+
+/**
+ * How a reservation stands: `late` if nobody has come, `short` if the plan does not reach the need, `charging`, `ready` if the connector is
+ * kept, `planned` if its need can be met, and `waiting` otherwise.
+ * @param {Planned} reservation
+ * @param {number} at the time of the service, in milliseconds
+ * @returns {Standing}
+ */
+export function standingOf(reservation, at) {
+  const { status, charging_session: session, charging_plan: plan } = reservation;
+  if (session) return 'charging';
+  if (status === 'confirmed' && startOf(reservation) + GRACE < at) return 'late';
+  if (plan?.status === 'short') return 'short';
+  if (status === 'confirmed') return 'ready';
+  return plan ? 'planned' : 'waiting';
+}
+
+/** The order in which somebody has to look at them. @type {Standing[]} */
+const URGENCY = ['late', 'short', 'waiting', 'planned', 'ready', 'charging'];
+
+/**
+ * The reservations that begin within a day, what is most urgent first, then the earliest.
+ * @template {Planned} R
+ * @param {R[]} reservations
+ * @param {number} at
+ */
+export function nextDay(reservations, at) {
+  const near = reservations.filter((one) => startOf(one) <= at + DAY).map((one) => ({ reservation: one, standing: standingOf(one, at) }));
+  return near.sort((one, other) => URGENCY.indexOf(one.standing) - URGENCY.indexOf(other.standing) || startOf(one.reservation) - startOf(other.reservation));
+}
+
+/**
+ * @typedef {{ session_started: string, energy_consumed: number, currency: string, amount_due: number, amount_paid: number, amount_refunded: number }} Billed
+ * @typedef {{ sessions: number, energy: number, spend: Record<string, number> }} Sum energy in Wh, spend in minor units by currency
+ */
+
+/** @param {Billed[]} sessions @returns {Sum} */
+function sumOf(sessions) {
+  /** @type {Record<string, number>} */
+  const spend = {};
+  for (const one of sessions) spend[one.currency] = (spend[one.currency] ?? 0) + one.amount_due + one.amount_paid - one.amount_refunded;
+  return { sessions: sessions.length, energy: sessions.reduce((sum, one) => sum + one.energy_consumed, 0), spend };
+}
+
+/**
+ * The sessions of the last seven days, and those of the seven days before.
+ * @param {Billed[]} sessions
+ * @param {number} at
+ */
+export function weeks(sessions, at) {
+  const age = (/** @type {Billed} */ one) => at - Date.parse(one.session_started);
+  return { last: sumOf(sessions.filter((one) => age(one) < 7 * DAY)), before: sumOf(sessions.filter((one) => age(one) >= 7 * DAY && age(one) < 14 * DAY)) };
+}
+
+/** How much more the new value is, in percent; null without an old one. @param {number} value @param {number} before */
+export const changeOf = (value, before) => (before === 0 ? null : Math.round((100 * (value - before)) / before));
+
+/**
+ * The beginning of the night that ends today, or has begun today: the last evening.
+ * @param {number} at
+ * @param {number} midnight the beginning of the day of `at`
+ */
+export const nightStart = (at, midnight) => (at >= midnight + EVENING * HOUR ? midnight + EVENING * HOUR : midnight - (24 - EVENING) * HOUR);

@@ -1,0 +1,158 @@
+// What an operator works with: a reservation by need and its plan, an invoice with its number, parties and totals, the log of deliveries with
+// its filters and a replay, and the overview of a morning.
+
+import assert from 'node:assert/strict';
+import { checkAccessibility, openSignedIn, pick, startBrowser, startRunner, step } from './harness.mjs';
+
+const runner = await startRunner();
+const browser = await startBrowser();
+const address = { line1: 'Depot Road 1', city: 'London', postal_code: 'E3 4LH', country: 'GB' };
+const place = { latitude: 51.507, longitude: -0.128, radius: 8000 };
+const plate = 'NEED 1';
+try {
+  const fleet = await runner.api('POST', '/v1/fleets', { name: 'Morning fleet', email: 'ops@fleet.example', address, preferences: { default_currency: 'gbp' } });
+  const driver = await runner.api('POST', '/v1/drivers', { name: 'Ada Byron', email: 'ada@fleet.example', preferences: { currency: 'gbp' } });
+  await runner.api('POST', `/v1/drivers/${driver.id}/attach`, { fleet: fleet.id });
+  const vehicle = await runner.api('POST', '/v1/vehicles', { fleet: fleet.id, registration_plate: plate, vin: 'V1', battery_capacity: 50_000, charging_standard: 'Type2', drivers: [driver.id] });
+  await runner.api('POST', `/v1/vehicles/${vehicle.id}/telemetry`, { battery: { level: 40 }, location: { latitude: 51.507, longitude: -0.128 } });
+  const { page, context, faults } = await openSignedIn(browser, runner);
+  const visit = async (path) => {
+    await page.goto(`${runner.url}/#${path}`);
+    await page.locator('main h1').first().waitFor();
+  };
+  /** The value beside a name in a list of facts. */
+  const fact = (name) => page.locator('.facts > div').filter({ has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) }).locator('dd').first();
+  const moveClock = async (seconds) => {
+    await visit('/developers/clock');
+    await page.evaluate((advance_seconds) => fetch('/_local/clock', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ advance_seconds }) }).then((response) => response.json()), seconds);
+    await page.reload();
+  };
+
+  await step('what a vehicle needs is reserved, with the plan', async () => {
+    await visit('/reserve?by=need');
+    await pick(page, 'Vehicle', plate);
+    await page.getByText('Battery 40 %.').waitFor();
+    await page.getByLabel('Charge to').fill('70');
+    const planned = page.getByRole('heading', { name: /^Plan for 70 % by .*, 06:00$/ });
+    await planned.waitFor();
+    await page.getByText('Feasible', { exact: true }).waitFor();
+    const [energy, cost, immediate] = await Promise.all(['Energy', 'Cost', 'Cost if charged at once'].map((name) => fact(name).textContent()));
+    await checkAccessibility(page, 'a reservation by need');
+    await page.getByRole('button', { name: 'Reserve', exact: true }).click();
+    await page.getByRole('heading', { name: `Reservation of ${plate}` }).waitFor();
+    const made = await runner.api('GET', `/v1/reservations/${page.url().split('/').pop()}`);
+    assert.equal(made.need.target_level, 70);
+    // The battery holds 50 kWh, and a tenth of what is metered is lost.
+    assert.ok(made.charging_plan.energy_wh >= 15_000 && made.charging_plan.energy_wh < 18_000, String(made.charging_plan.energy_wh));
+    assert.match(energy ?? '', new RegExp(`^${(made.charging_plan.energy_wh / 1000).toFixed(1).replace('.0', '')} kWh$`));
+    assert.match(cost ?? '', /^£\d/);
+    assert.match(immediate ?? '', /^£\d/);
+    await fact('Need').getByText(/^70 % by .*, 06:00$/).waitFor();
+    await checkAccessibility(page, 'the page of a reservation by need');
+    await runner.api('POST', `/v1/reservations/${made.id}/cancel`, {});
+  });
+
+  await step('a need that cannot be met says how much will be missing, on the overview as well', async () => {
+    const soon = new Date(Date.now() + 40 * 60_000).toISOString();
+    const made = await runner.api('POST', '/v1/reservations', { vehicle: vehicle.id, driver: driver.id, connector_type: ['Type2'], location: place, need: { target_level: 100, ready_by: soon } });
+    assert.equal(made.charging_plan.status, 'short');
+    await visit(`/reservations/${made.id}`);
+    await page.getByText('will be missing').waitFor();
+    await visit('/');
+    await page.getByText('short of energy').waitFor();
+    await page.getByText(/^Short by [\d.]+ kWh$/).waitFor();
+    await checkAccessibility(page, 'the overview of a short need');
+    await runner.api('POST', `/v1/reservations/${made.id}/cancel`, {});
+  });
+
+  await step('a vehicle that does not come is late', async () => {
+    const start = new Date(Date.now() + 10 * 60_000);
+    await runner.api('POST', '/v1/reservations', { vehicle: vehicle.id, driver: driver.id, connector_type: ['Type2'], location: place, ideal_start: start.toISOString(), ideal_end: new Date(start.getTime() + 30 * 60_000).toISOString() });
+    await moveClock(17 * 60);
+    await visit('/');
+    await page.getByText('Late', { exact: true }).waitFor();
+    // Nobody came within a quarter of an hour, so the reservation expires: that failed in the night.
+    await moveClock(20 * 60);
+    await visit('/');
+    await page.locator('.card', { has: page.getByRole('heading', { name: /^Failed since/ }) }).getByRole('link', { name: plate }).waitFor();
+  });
+
+  const endpoint = await runner.api('POST', '/v1/webhook_endpoints', { url: `${runner.url}/_local/inbox`, enabled_events: ['fleet.updated', 'invoice.finalized'] });
+  await step('an invoice shows its number, both parties and its totals by rate', async () => {
+    const stations = (await runner.api('GET', '/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000&limit=100')).data;
+    const usable = ({ type, status }) => type === 'Type2' && status === 'available';
+    const found = stations.find(({ status, capabilities, connectors }) => status === 'active' && capabilities['24_7_access'] && connectors.some(usable));
+    const session = await runner.api('POST', '/v1/charging_sessions', { charging_station: found.id, connector: found.connectors.find(usable).id, driver: driver.id, vehicle: vehicle.id });
+    await moveClock(1800);
+    await runner.api('POST', `/v1/charging_sessions/${session.id}/stop`, {});
+    const now = (await page.evaluate(() => fetch('/_local/clock').then((response) => response.json()))).now;
+    const period = { period_start: new Date(Date.parse(now) - 86_400_000).toISOString(), period_end: new Date(Date.parse(now) + 1000).toISOString() };
+    const draft = await runner.api('POST', '/v1/invoices', { fleet: fleet.id, ...period });
+    await visit(`/invoices/${draft.id}`);
+    await page.getByRole('heading', { name: 'Draft of an invoice' }).waitFor();
+    await page.getByText('given when the invoice is finalized').waitFor();
+    await page.getByRole('button', { name: 'Finalize' }).click();
+    await page.getByRole('heading', { name: /^Invoice 2\d{3}-1$/ }).waitFor();
+    const { totals, number } = await runner.api('GET', `/v1/invoices/${draft.id}`);
+    assert.equal(totals.by_rate.length, 1);
+    const pounds = (amount) => `£${(amount / 100).toFixed(2)}`;
+    const rows = await page.getByRole('table', { name: 'Totals by tax rate' }).getByRole('row').allInnerTexts();
+    const [rate] = totals.by_rate;
+    assert.ok(rows.some((row) => row.startsWith(`${rate.tax_percent} %`) && row.includes(pounds(rate.net)) && row.includes(pounds(rate.tax)) && row.includes(pounds(rate.net + rate.tax))), rows.join('\n'));
+    const parties = page.locator('.card', { has: page.getByRole('heading', { name: 'Parties' }) });
+    await parties.getByText('Morning fleet').waitFor();
+    await parties.getByText('Depot Road 1, E3 4LH London, GB').waitFor();
+    await checkAccessibility(page, 'an invoice');
+    await visit('/invoices');
+    await page.getByRole('link', { name: number, exact: true }).waitFor();
+  });
+
+  await step('an event asks for its own deliveries once, and shows their headers', async () => {
+    await runner.api('POST', `/v1/fleets/${fleet.id}`, { description: 'Once' });
+    // Events are made in the background, after the response to the change.
+    let event;
+    for (let attempt = 0; !event && attempt < 40; attempt += 1) {
+      event = (await runner.api('GET', '/v1/events?type=fleet.updated&limit=1')).data[0];
+      if (!event) await page.waitForTimeout(250);
+    }
+    assert.ok(event, 'there is no event of the change');
+    const paths = [];
+    page.on('request', (request) => paths.push(new URL(request.url()).pathname));
+    await visit(`/developers/events/${event.id}`);
+    await page.getByRole('heading', { name: /Attempt 1/ }).waitFor();
+    assert.ok(paths.includes(`/v1/events/${event.id}/deliveries`));
+    assert.deepEqual(paths.filter((path) => /webhook_endpoints\/.*\/deliveries/.test(path)), []);
+    await page.locator('summary', { hasText: 'Request' }).first().click();
+    const headers = await page.getByRole('region', { name: 'Headers of the request' }).innerText();
+    assert.deepEqual(headers.split('\n').filter((line) => line === `webhook-id: ${event.id}`).length, 1);
+    assert.match(headers, /^content-type: application\/json$/m);
+    await checkAccessibility(page, 'an event with its deliveries');
+  });
+
+  await step('the log of an endpoint is filtered by the API, and a period is replayed', async () => {
+    await visit(`/developers/endpoints/${endpoint.id}`);
+    await page.getByRole('heading', { name: /Attempt 1/ }).first().waitFor();
+    const cards = page.locator('section.delivery');
+    await page.getByLabel('Type', { exact: true }).selectOption('invoice.finalized');
+    await page.waitForFunction(() => document.querySelectorAll('section.delivery').length === 1);
+    assert.match(await cards.first().getAttribute('aria-label'), /invoice\.finalized/);
+    await page.getByLabel('Status', { exact: true }).selectOption('failed');
+    await page.getByText('No delivery matches the filters').waitFor();
+    await page.getByLabel('Status', { exact: true }).selectOption('');
+    await page.getByRole('button', { name: 'Replay a period' }).click();
+    await page.getByLabel('Which', { exact: true }).selectOption('all');
+    await checkAccessibility(page, 'the dialog of a replay');
+    await page.getByRole('button', { name: 'Start the replay' }).click();
+    await page.getByText(/[1-9]\d* delivered, 0 failed/).waitFor();
+    await page.getByText('Redelivery', { exact: true }).first().waitFor();
+    const replay = await runner.api('GET', `/v1/webhook_endpoints/${endpoint.id}/replay`);
+    assert.equal(replay.only_failed, false);
+    await checkAccessibility(page, 'an endpoint after a replay');
+  });
+
+  await step('no page has a fault', async () => assert.deepEqual(faults, []));
+  await context.close();
+} finally {
+  await browser.close();
+  await runner.stop();
+}
