@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::App;
 use axum::extract::State;
 use kernel::backoff::Backoff;
+use kernel::fields::text::ZoneName;
 use kernel::{Code, Error, Id, Kind};
 use kernel::{Reply, Response};
 use models::account::Account;
@@ -67,20 +68,30 @@ pub(super) async fn issue(
     let (tenant, now) = (&tx.origin().tenant, tx.origin().now);
     let account = app.store.get::<Account>(tenant, &tenant.account).await?;
     let account = account.object;
-    let buyer = match &row.object.fleet {
-        Some(id) => {
-            let fleet = app.store.find::<Fleet>(tenant, id).await?;
-            fleet.map(|fleet| Buyer::of_fleet(&fleet.object))
-        }
-        None => Some(Buyer::of_account(&account)),
+    let fleet = match &row.object.fleet {
+        Some(id) => app.store.find::<Fleet>(tenant, id).await?,
+        None => None,
+    };
+    let fleet = fleet.map(|fleet| fleet.object);
+    let buyer = match (&fleet, &row.object.fleet) {
+        (Some(fleet), _) => Some(Buyer::of_fleet(fleet)),
+        (None, None) => Some(Buyer::of_account(&account)),
+        (None, Some(_)) => None,
     };
     let details = &account.billing_details;
+    let seller_zone = details.timezone.clone().unwrap_or_else(ZoneName::utc);
+    let language = fleet
+        .as_ref()
+        .and_then(|fleet| fleet.billing_details.language);
     let year = details.year(now);
     let sequence = tx.next_number(Kind::Invoice, year).await?;
     let issue = Issue {
         number: details.number(year, sequence),
         seller: Seller::of(&account),
         buyer,
+        language: language.unwrap_or_default(),
+        buyer_zone: fleet.map_or_else(|| seller_zone.clone(), |fleet| fleet.timezone),
+        seller_zone,
     };
     row.finalize(issue, now)
 }

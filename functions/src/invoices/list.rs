@@ -20,8 +20,11 @@ pub const ROUTE: Route = Route::get("list-invoices", "/v1/invoices", Resource::I
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Id of a fleet: only invoices of this fleet.
     fleet: Option<Id>,
+    /// Only invoices of this status. `overdue` finds open invoices whose `due_date` has passed.
     status: Option<InvoiceFilter>,
+    /// Number of an invoice, such as `INV-2026-000001`: only the invoice with exactly this number.
     number: Option<String>,
 }
 

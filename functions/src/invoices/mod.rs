@@ -3,25 +3,42 @@
 pub mod check;
 pub mod create;
 pub mod delete;
+mod document;
 pub mod finalize;
 pub mod list;
 pub mod list_line_items;
+pub mod make_documents;
 pub mod pay;
 mod pay_off;
 mod payment;
 pub mod recur;
 pub mod retrieve;
+pub mod retrieve_document;
 pub mod update;
 pub mod void;
 
 use crate::App;
-use crate::stream::change::OnChange;
+use crate::job::Job as _;
+use crate::stream::change::{Change, OnChange};
 use kernel::Id;
 use kernel::error::Result;
 use kernel::origin::Tenant;
 use models::invoice::Invoice;
 
+use self::make_documents::MakeDocuments;
+
 impl OnChange for Invoice {
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        if !change.differs_in(|invoice| invoice.number.clone()) {
+            return Ok(());
+        }
+        let job = MakeDocuments {
+            tenant: change.tenant.clone(),
+            invoice: change.after.object.id.clone(),
+        };
+        job.send(app).await
+    }
+
     async fn on_deletion(app: &App, tenant: &Tenant, id: &Id) -> Result<()> {
         app.store.drop_lines(tenant, id).await
     }

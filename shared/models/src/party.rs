@@ -15,9 +15,13 @@ use kernel::time::{SignedDuration, Timestamp, days};
 /// What an account says of itself on its invoices, of which it is the seller, and how it issues them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BillingDetails {
+    /// Address that invoices show; null if it is not set.
     pub billing_address: Option<Address>,
+    /// BIC of the bank to which invoices are paid; null if it is not set.
     pub bic: Option<Bic>,
+    /// Address for electronic invoices, such as a Peppol participant; null if it is not set.
     pub electronic_address: Option<ElectronicAddress>,
+    /// IBAN to which invoices are paid; null if it is not set.
     pub iban: Option<Iban>,
     /// What the numbers of invoices begin with: `<prefix><year>-<sequence>`.
     pub invoice_prefix: Option<InvoicePrefix>,
@@ -29,6 +33,7 @@ pub struct BillingDetails {
     pub reservation_fee_tax_percent: Option<TaxPercent>,
     /// Decides in which year an invoice is finalized. Null: UTC.
     pub timezone: Option<ZoneName>,
+    /// VAT identifier with the prefix of its country, such as `DE123456789`; null if it is not set.
     pub vat_id: Option<VatId>,
 }
 
@@ -36,24 +41,34 @@ pub struct BillingDetails {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BillingDetailsChange {
+    /// Address that invoices show. Null removes it.
     #[serde(default)]
     pub billing_address: Patch<Address>,
+    /// BIC of the bank to which invoices are paid, 8 or 11 characters. Null removes it.
     #[serde(default)]
     pub bic: Patch<Bic>,
+    /// Address for electronic invoices, such as a Peppol participant. Null removes it.
     #[serde(default)]
     pub electronic_address: Patch<ElectronicAddress>,
+    /// IBAN to which invoices are paid; blanks are removed. Null removes it.
     #[serde(default)]
     pub iban: Patch<Iban>,
+    /// Prefix of the numbers of later invoices: `<prefix><year>-<sequence>`. Null restores the default.
     #[serde(default)]
     pub invoice_prefix: Patch<InvoicePrefix>,
+    /// Registered name that invoices show. Null: the `name`.
     #[serde(default)]
     pub legal_name: Patch<Name>,
+    /// Days after its creation at which an invoice is due. Null: 30.
     #[serde(default)]
     pub payment_terms_days: Patch<PaymentTerm>,
+    /// Tax that the fees of later reservations include, in percent. Null: 0.
     #[serde(default)]
     pub reservation_fee_tax_percent: Patch<TaxPercent>,
+    /// Time zone in which the year of an invoice's number begins. Null: UTC.
     #[serde(default)]
     pub timezone: Patch<ZoneName>,
+    /// VAT identifier with the prefix of its country, such as `DE123456789`. Null removes it.
     #[serde(default)]
     pub vat_id: Patch<VatId>,
 }
@@ -65,27 +80,52 @@ pub struct FleetBillingDetails {
     pub billing_address: Option<Address>,
     /// What the buyer wants to find on its invoices, such as the number of an order.
     pub buyer_reference: Option<Text<256>>,
+    /// Address for electronic invoices, such as a Peppol participant; null if it is not set.
     pub electronic_address: Option<ElectronicAddress>,
+    /// The language of the labels in documents. Null: `en`.
+    #[serde(default)]
+    #[schema(required)]
+    pub language: Option<Language>,
     /// Null: the fleet's `name`.
     pub legal_name: Option<Name>,
+    /// Number in the commercial register; null if it is not set.
     pub registration_number: Option<Text<256>>,
+    /// VAT identifier with the prefix of its country, such as `DE123456789`; null if it is not set.
     pub vat_id: Option<VatId>,
+}
+
+/// The language of the labels in documents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Language {
+    #[default]
+    En,
+    De,
 }
 
 /// A change of a fleet's billing details: omitted fields keep their values.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetBillingDetailsChange {
+    /// Address that invoices show. Null: the fleet's `address`.
     #[serde(default)]
     pub billing_address: Patch<Address>,
+    /// Text that the buyer wants to find on its invoices, such as the number of an order. Null removes it.
     #[serde(default)]
     pub buyer_reference: Patch<Text<256>>,
+    /// Address for electronic invoices, such as a Peppol participant. Null removes it.
     #[serde(default)]
     pub electronic_address: Patch<ElectronicAddress>,
+    /// The language of the labels in documents. Null: `en`.
+    #[serde(default)]
+    pub language: Patch<Language>,
+    /// Registered name that invoices show. Null: the `name`.
     #[serde(default)]
     pub legal_name: Patch<Name>,
+    /// Number of the buyer in its commercial register. Null removes it.
     #[serde(default)]
     pub registration_number: Patch<Text<256>>,
+    /// VAT identifier with the prefix of its country, such as `DE123456789`. Null removes it.
     #[serde(default)]
     pub vat_id: Patch<VatId>,
 }
@@ -144,6 +184,7 @@ impl FleetBillingDetails {
             billing_address,
             buyer_reference,
             electronic_address,
+            language,
             legal_name,
             registration_number,
             vat_id,
@@ -151,6 +192,7 @@ impl FleetBillingDetails {
         billing_address.apply(&mut self.billing_address);
         buyer_reference.apply(&mut self.buyer_reference);
         electronic_address.apply(&mut self.electronic_address);
+        language.apply(&mut self.language);
         legal_name.apply(&mut self.legal_name);
         registration_number.apply(&mut self.registration_number);
         vat_id.apply(&mut self.vat_id);

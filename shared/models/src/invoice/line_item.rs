@@ -25,15 +25,18 @@ pub struct LineItem {
     pub amount: i64,
     /// Null for the fee of a reservation.
     pub charging_session: Option<Id>,
+    /// Id of the station at which was charged or reserved; null if it is unknown.
     #[schema(required)]
     pub charging_station: Option<Id>,
     /// The connector within the station.
     #[schema(required, example = "1")]
     pub connector: Option<String>,
+    /// Text of the line: plate, driver, energy, station and time.
     #[schema(
         example = "AB12 CDE, Ada Byron: 11.010 kWh at Depot, connector 1, 2026-03-01 08:00 to 08:30 (Europe/London)"
     )]
     pub description: String,
+    /// Id of the driver; null if it is unknown.
     #[schema(required)]
     pub driver: Option<Id>,
     /// What the driver was called when the session started, and for a fee when the invoice was drafted.
@@ -45,6 +48,7 @@ pub struct LineItem {
     /// When the session ended; the end of the reserved window for a fee.
     #[schema(required)]
     pub ended: Option<Timestamp>,
+    /// Metered Wh; 0 for a fee.
     pub energy_wh: i64,
     /// Whether the session was free of charge: `amount` is 0, and the price is known.
     pub free: bool,
@@ -58,6 +62,7 @@ pub struct LineItem {
     /// else.
     #[schema(required)]
     pub price_check: Option<PriceCheck>,
+    /// Always 1.
     pub quantity: u32,
     /// The vehicle's plate when the session started, and for a fee when the invoice was drafted.
     #[schema(required, example = "AB12 CDE")]
@@ -76,10 +81,12 @@ pub struct LineItem {
     #[serde(default)]
     #[schema(required)]
     pub taxes: Vec<TaxAmount>,
+    /// What the line bills.
     #[serde(rename = "type")]
     pub kind: LineType,
     /// Minor units, tax included.
     pub unit_amount: i64,
+    /// Id of the vehicle; null if it is unknown.
     #[schema(required)]
     pub vehicle: Option<Id>,
 }

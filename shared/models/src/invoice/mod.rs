@@ -24,6 +24,7 @@ use super::action::Action;
 use super::body::RequestBody;
 use super::condition::Condition;
 use super::event_type::EventType;
+use super::party::Language;
 use super::payment_method::{PaymentMethod, PaymentMethodInternal};
 use super::sized;
 use super::stored::{Object, Stored};
@@ -31,7 +32,7 @@ use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use kernel::error::{Code, Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
-use kernel::fields::text::Description;
+use kernel::fields::text::{Description, ZoneName};
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::size::Size;
@@ -58,7 +59,9 @@ pub struct Invoice {
     #[schema(required)]
     pub buyer: Option<Buyer>,
     pub created: Timestamp,
+    /// Currency of all amounts of the invoice.
     pub currency: Currency,
+    /// Text that the invoice shows; null if it is not set.
     pub description: Option<Description>,
     /// By default as many days after `created` as `billing_details.payment_terms_days` of the account says, or 30.
     pub due_date: Timestamp,
@@ -77,7 +80,9 @@ pub struct Invoice {
     #[serde(default)]
     #[schema(required, example = "2026-17")]
     pub number: Option<String>,
+    /// Time at which the invoice was paid; null until then.
     pub paid_at: Option<Timestamp>,
+    /// Id of the payment method that has paid it; null until then.
     pub payment_method: Option<Id>,
     /// Exclusive.
     pub period_end: Timestamp,
@@ -87,7 +92,9 @@ pub struct Invoice {
     #[serde(default)]
     #[schema(required)]
     pub seller: Option<Seller>,
+    /// Stage of the invoice. An overdue invoice is `open`, with a `due_date` that has passed.
     pub status: InvoiceStatus,
+    /// Sums of the line items, with what is paid, due and refunded.
     #[serde(default)]
     #[schema(required)]
     pub totals: InvoiceTotals,
@@ -142,6 +149,9 @@ pub struct InvoiceInternal {
     pub attempt: Option<Attempt>,
     /// When a draft is finalized by itself: one that was made at the end of a billing cycle.
     pub finalize_at: Option<Timestamp>,
+    /// What its documents show and the invoice does not; none for a draft.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued: Option<Issued>,
     /// Whether `invoice.overdue` was sent for the current due date.
     pub overdue_notified: bool,
     /// Whether the invoice was paid and its sessions do not say so yet.
@@ -178,14 +188,32 @@ pub struct Issue {
     pub number: String,
     pub seller: Seller,
     pub buyer: Option<Buyer>,
+    pub language: Language,
+    /// The time zone of the seller, which decides the day of issue.
+    pub seller_zone: ZoneName,
+    /// The time zone of the buyer, in which times of lines are shown.
+    pub buyer_zone: ZoneName,
+}
+
+/// The state of an invoice at its finalization, which its documents show however often they are made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issued {
+    pub language: Language,
+    pub seller_zone: ZoneName,
+    pub buyer_zone: ZoneName,
+    pub due_date: Timestamp,
+    /// Minor units that were paid before.
+    pub prepaid: i64,
 }
 
 /// The body of `POST /v1/invoices/{id}`.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InvoiceChange {
+    /// Text that the invoice shows. Null removes it.
     #[serde(default)]
     pub description: Patch<Description>,
+    /// Time by which the invoice has to be paid.
     #[serde(default)]
     pub due_date: Change<Timestamp>,
     #[serde(default)]

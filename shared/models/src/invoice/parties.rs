@@ -13,28 +13,44 @@ use kernel::id::Id;
 /// The seller of an invoice as it was when the invoice was finalized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Seller {
+    /// Id of the account.
     pub account: Id,
+    /// Postal address; null if it was not set.
     pub address: Option<Address>,
+    /// BIC of the bank to which an invoice is paid; null if it was not set.
     pub bic: Option<Bic>,
+    /// Address for electronic invoices, such as a Peppol participant; null if it is not set.
     pub electronic_address: Option<ElectronicAddress>,
+    /// Contact address.
     pub email: Email,
+    /// IBAN to which an invoice is paid; null if it was not set.
     pub iban: Option<Iban>,
+    /// Registered name.
     pub legal_name: Name,
+    /// Number in the commercial register; null if it is not set.
     pub registration_number: Option<Text<256>>,
+    /// VAT identifier with the prefix of its country, such as `DE123456789`; null if it is not set.
     pub vat_id: Option<VatId>,
 }
 
 /// The buyer of an invoice as it was when the invoice was finalized: a fleet, or the account itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Buyer {
+    /// Postal address; null if it was not set.
     pub address: Option<Address>,
+    /// Text that the buyer wants to find on its invoices, such as the number of an order; null if it was not set.
     pub buyer_reference: Option<Text<256>>,
+    /// Address for electronic invoices, such as a Peppol participant; null if it is not set.
     pub electronic_address: Option<ElectronicAddress>,
+    /// Contact address.
     pub email: Email,
     /// Null for an invoice of the whole account.
     pub fleet: Option<Id>,
+    /// Registered name.
     pub legal_name: Name,
+    /// Number in the commercial register; null if it is not set.
     pub registration_number: Option<Text<256>>,
+    /// VAT identifier with the prefix of its country, such as `DE123456789`; null if it is not set.
     pub vat_id: Option<VatId>,
 }
 

@@ -102,6 +102,9 @@ fn issue() -> Issue {
         number: "2026-1".to_owned(),
         seller: serde_json::from_value(seller).unwrap(),
         buyer: None,
+        language: Language::default(),
+        seller_zone: ZoneName::utc(),
+        buyer_zone: ZoneName::utc(),
     }
 }
 

@@ -19,6 +19,7 @@ use kernel::fields::party::TaxPercent;
 pub struct InvoiceTotals {
     /// Without tax.
     pub net: i64,
+    /// Minor units of tax.
     pub tax: i64,
     /// With tax: the sum of the lines.
     pub gross: i64,
@@ -44,9 +45,12 @@ pub struct TaxAmount {
     /// amounts with and without tax imply, rounded to two digits.
     #[schema(example = "20")]
     pub tax_percent: TaxPercent,
+    /// Category of the tax as electronic invoices name it.
     pub category: TaxCategory,
+    /// Minor units without tax.
     #[schema(example = 413)]
     pub net: i64,
+    /// Minor units of tax.
     #[schema(example = 82)]
     pub tax: i64,
 }

@@ -1,7 +1,7 @@
 //! The transitions of an invoice: each checks its condition, changes the invoice and its internal state, and records the event.
 
 use super::{
-    Attempt, Concern, Invoice, InvoiceChange, InvoiceInternal, InvoiceStatus, Issue, LEASE,
+    Attempt, Concern, Invoice, InvoiceChange, InvoiceInternal, InvoiceStatus, Issue, Issued, LEASE,
     LineType,
 };
 use crate::check_size;
@@ -114,7 +114,17 @@ impl Stored<Invoice> {
             number,
             seller,
             buyer,
+            language,
+            seller_zone,
+            buyer_zone,
         } = issue;
+        self.internal.issued = Some(Issued {
+            language,
+            seller_zone,
+            buyer_zone,
+            due_date: self.object.due_date,
+            prepaid: self.object.totals.paid,
+        });
         self.object.number = Some(number);
         self.object.seller = Some(seller);
         self.object.buyer = buyer;

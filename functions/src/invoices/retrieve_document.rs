@@ -1,0 +1,48 @@
+//! `GET /v1/invoices/{id}/document`: redirects to a document of a final invoice, with a link that is valid for 15 minutes. Query name:
+//! `format`, which is `pdf` (the default), `ubl` or `cii`. A 409 for `ubl` or `cii` names the fields that the seller or the buyer lacked
+//! when the invoice was finalized; invoices in currencies with three decimals have a PDF only.
+
+use std::time::Duration;
+
+use crate::App;
+use axum::extract::State;
+use kernel::Error;
+use kernel::response::{FileOf, Reply, Response};
+use models::api_key::Resource;
+use models::invoice::Invoice;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use web::deployment::Need;
+use web::{PathId, Query, RequestContext, Route};
+
+use super::document::{self, DocumentFormat};
+
+pub const ROUTE: Route = Route::get(
+    "retrieve-invoice-document",
+    "/v1/invoices/{id}/document",
+    Resource::Invoices,
+)
+.patient(Duration::from_secs(25))
+.memory(1024)
+.timeout(29)
+.needing(&[Need::Documents]);
+
+/// The form of the document.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    /// The form of the document: `pdf` (default), `ubl` or `cii`.
+    format: Option<DocumentFormat>,
+}
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Query(filters): Query<Filters>,
+) -> Result<Reply<FileOf<Invoice>>, Error> {
+    let tenant = context.tenant();
+    let row = app.store.get::<Invoice>(tenant, &id).await?;
+    let format = filters.format.unwrap_or_default();
+    let key = document::find_or_make(&app, tenant, &row, format).await?;
+    Ok(Response::redirect(app.files.link(&key).await?).into())
+}

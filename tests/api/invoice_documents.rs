@@ -1,0 +1,165 @@
+//! `GET /v1/invoices/{id}/document`: the PDF and the XML of final invoices.
+
+use serde_json::{Value, json};
+use tests::{Client, Crew, TestApp, TestResponse, with};
+
+use crate::books::{buyer, finalized, own, seller};
+
+async fn ask(client: &Client, invoice: &Value, format: &str) -> TestResponse {
+    let id = invoice["id"].as_str().expect("an id");
+    let path = format!("/v1/invoices/{id}/document?format={format}");
+    client.get(&path).await
+}
+
+/// A document, fetched without a key.
+async fn document(app: &TestApp, invoice: &Value, format: &str) -> TestResponse {
+    let redirect = ask(&app.alice, invoice, format).await;
+    assert_eq!(redirect.status, 302, "{}", redirect.text);
+    let location = redirect.headers["location"].to_str().expect("an address");
+    let file = app.anon.get(location).await;
+    assert_eq!(file.status, 200, "{}", file.text);
+    file
+}
+
+/// The names of the documents of an invoice in the bucket.
+async fn kept(app: &TestApp, invoice: &Value) -> Vec<String> {
+    let (account, id) = (app.alice.account.clone(), invoice["id"].as_str());
+    let folder = format!(
+        "documents/{}/test/{}/",
+        account.expect("an account"),
+        id.expect("an id")
+    );
+    let mut keys = app.app().files.list(&folder).await.expect("the keys");
+    keys.sort();
+    let name = |key: String| key.strip_prefix(&folder).expect("a name").to_owned();
+    keys.into_iter().map(name).collect()
+}
+
+async fn forget(app: &TestApp, invoice: &Value) {
+    for name in kept(app, invoice).await {
+        let account = app.alice.account.clone().expect("an account");
+        let id = invoice["id"].as_str().expect("an id");
+        let key = format!("documents/{account}/test/{id}/{name}");
+        app.app().files.delete(&key).await.expect("it is deleted");
+    }
+}
+
+/// A fleet of a buyer with one completed session of 1190, and the window of its invoice.
+async fn billed(app: &TestApp, language: &str) -> (Crew, Value) {
+    let account = json!({"billing_details": seller(), "registration_number": "HRB 1"});
+    app.alice.post(&own(&app.alice), account).await.expect(200);
+    let crew = app.crew(&app.alice).await;
+    let details = with(buyer(), json!({"language": language}));
+    let fleet = format!("/v1/fleets/{}", crew.fleet);
+    let body = json!({"billing_details": details, "timezone": "Europe/Berlin"});
+    let shown = app.alice.post(&fleet, body).await.expect(200).body;
+    assert_eq!(shown["billing_details"]["language"], language);
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    (crew, window)
+}
+
+/// The text of the first element of a name.
+fn content<'a>(xml: &'a str, element: &str) -> &'a str {
+    let (_, rest) = xml.split_once(&format!("<{element}")).expect(element);
+    let (content, _) = rest.split_once(&format!("</{element}>")).expect(element);
+    content.split_once('>').expect(element).1
+}
+
+#[tokio::test]
+async fn documents_are_made_after_the_finalization() {
+    let app = TestApp::start().await;
+    let (_, window) = billed(&app, "de").await;
+    let draft = app.alice.post("/v1/invoices", window.clone()).await;
+    let draft = draft.expect(200);
+    let refused = ask(&app.alice, &draft.body, "pdf").await;
+    refused.expect_error(409, None, Some("invoice"));
+    let path = format!("/v1/invoices/{}/finalize", draft.id());
+    let invoice = app.alice.post(&path, json!({})).await.expect(200).body;
+    assert!(kept(&app, &invoice).await.is_empty());
+    app.drain().await;
+    let number = invoice["number"].as_str().expect("a number");
+    let names = ["-cii.xml", "-ubl.xml", ".pdf"].map(|ending| format!("{number}{ending}"));
+    assert_eq!(kept(&app, &invoice).await, names);
+    let pdf = document(&app, &invoice, "pdf").await;
+    assert_eq!(pdf.headers["content-type"], "application/pdf");
+    assert!(pdf.text.starts_with("%PDF-"), "a PDF");
+    let ubl = document(&app, &invoice, "ubl").await;
+    assert_eq!(ubl.headers["content-type"], "application/xml");
+    for (element, want) in [
+        ("cbc:ID", number),
+        ("cbc:InvoiceTypeCode", "380"),
+        ("cbc:PayableAmount", "11.90"),
+        ("cbc:TaxInclusiveAmount", "11.90"),
+        ("cbc:TaxAmount", "1.90"),
+        ("cbc:BuyerReference", "PO 4711"),
+    ] {
+        assert_eq!(content(&ubl.text, element), want, "{element}");
+    }
+    for part in ["Laden GmbH", "Vloot NV", "Ladevorgang", "Energie"] {
+        assert!(ubl.text.contains(part), "{part}");
+    }
+    let cii = document(&app, &invoice, "cii").await.text;
+    assert_eq!(content(&cii, "ram:GrandTotalAmount"), "11.90");
+    let unknown = ask(&app.alice, &invoice, "doc").await;
+    unknown.expect_error(400, None, Some("format"));
+    // A voided invoice keeps what was issued.
+    let id = invoice["id"].as_str().expect("an id");
+    let path = format!("/v1/invoices/{id}/void");
+    app.alice.post(&path, json!({})).await.expect(200);
+    app.drain().await;
+    assert_eq!(document(&app, &invoice, "cii").await.text, cii);
+}
+
+#[tokio::test]
+async fn a_document_is_the_same_whenever_it_is_made() {
+    let app = TestApp::start().await;
+    let (crew, window) = billed(&app, "en").await;
+    let invoice = finalized(&app.alice, window).await;
+    // Before the job has run.
+    let first = document(&app, &invoice, "cii").await.text;
+    assert!(first.contains("Charging session"), "{first}");
+    let body = json!({"type": "card", "token": "tok_success", "fleet": crew.fleet});
+    let card = app.alice.post("/v1/payment_methods", body).await.id();
+    let path = format!("/v1/invoices/{}", invoice["id"].as_str().expect("an id"));
+    let body = json!({"due_date": app.in_minutes(60 * 24 * 90)});
+    app.alice.post(&path, body).await.expect(200);
+    let pay = format!("{path}/pay");
+    let body = json!({"payment_method": card});
+    app.alice.post(&pay, body).await.expect(200);
+    let fleet = format!("/v1/fleets/{}", crew.fleet);
+    let body =
+        json!({"name": "Other", "timezone": "Asia/Tokyo", "billing_details": {"language": "de"}});
+    app.alice.post(&fleet, body).await.expect(200);
+    forget(&app, &invoice).await;
+    assert_eq!(document(&app, &invoice, "cii").await.text, first);
+    app.drain().await;
+    assert_eq!(document(&app, &invoice, "cii").await.text, first);
+}
+
+#[tokio::test]
+async fn what_a_party_lacks_for_an_electronic_invoice_is_named() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.completed_session(&crew, json!({})).await;
+    let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
+    let invoice = finalized(&app.alice, window.clone()).await;
+    for format in ["ubl", "cii"] {
+        let refused = ask(&app.alice, &invoice, format).await;
+        assert!(refused.text.contains("seller.vat_id"), "{}", refused.text);
+        refused.expect_error(409, None, Some("seller.address"));
+    }
+    document(&app, &invoice, "pdf").await;
+    app.drain().await;
+    let number = invoice["number"].as_str().expect("a number");
+    assert_eq!(kept(&app, &invoice).await, [format!("{number}.pdf")]);
+    // An amount of three decimals has no form in EN 16931, and one of none has.
+    for (currency, param) in [("kwd", "format"), ("jpy", "seller.address")] {
+        let body = with(window.clone(), json!({"currency": currency}));
+        let invoice = finalized(&app.alice, body).await;
+        let refused = ask(&app.alice, &invoice, "ubl").await;
+        refused.expect_error(409, None, Some(param));
+        document(&app, &invoice, "pdf").await;
+    }
+    app.drain().await;
+}
