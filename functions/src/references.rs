@@ -14,6 +14,7 @@ use models::driver::{Driver, DriverPreferencesChange};
 use models::fleet::Fleet;
 use models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use models::report::ReportFilters;
+use models::site::Site;
 use models::stored::Stored;
 use table::keys::Partition;
 use table::list::{Among, PageRequest};
@@ -29,6 +30,15 @@ pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<
         ids.unwrap_or_default(),
     )
     .await
+}
+
+/// 404 `site_not_found` unless the site that a body names is there.
+pub async fn site(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<(), Error> {
+    let Some(id) = id else {
+        return Ok(());
+    };
+    let read = app.store.get::<Site>(tenant, id).await;
+    read.map(drop).map_err(|error| error.at("site"))
 }
 
 /// The payment method that a body names, if it names one: 404 `payment_method_not_found` unless it is there, 400

@@ -19,13 +19,14 @@ use crate::reservations::charge_fee::ChargeReservationFee;
 use crate::reservations::confirm::ConfirmReservation;
 use crate::reservations::expire::ExpireReservation;
 use crate::reservations::outward::ReserveAtNetwork;
+use crate::sites::execute::PlanSite;
 use crate::transactions::settle::SettleTransaction;
 use crate::webhooks::deliver::DeliverWebhook;
 use crate::webhooks::replay::ReplayEvents;
 use crate::webhooks::resume::ResumeEndpoint;
 
 /// The jobs that objects wait for, and the one that the deliveries of an event wait for.
-pub(crate) const JOBS: [RegisteredJob; 16] = [
+pub(crate) const JOBS: [RegisteredJob; 17] = [
     RegisteredJob::of::<ConfirmReservation>(),
     RegisteredJob::of::<ExpireReservation>(),
     RegisteredJob::of::<ChargeReservationFee>(),
@@ -42,6 +43,7 @@ pub(crate) const JOBS: [RegisteredJob; 16] = [
     RegisteredJob::of::<SettleTransaction>(),
     RegisteredJob::of::<BillFleet>(),
     RegisteredJob::of::<SyncNetwork>(),
+    RegisteredJob::of::<PlanSite>(),
 ];
 
 /// The message that has an action done; none for the deliveries of an event, which the relay plans itself.
@@ -65,6 +67,7 @@ pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option
         Action::PullNetwork => SyncNetwork { mode, network: id }.message(),
         Action::ResumeEndpoint => ResumeEndpoint { tenant, endpoint: id }.message(),
         Action::ReplayEvents => ReplayEvents { tenant, replay: id }.message(),
+        Action::PlanSite => PlanSite { tenant, site: id }.message(),
         Action::PlanDeliveries => return Ok(None),
     };
     message.map(|message| Some(Message { schedule, ..message }))

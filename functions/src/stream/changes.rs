@@ -21,6 +21,7 @@ use kernel::origin::Tenant;
 use models::action::Action;
 use models::charge_card::ChargeCard;
 use models::charging_session::ChargingSession;
+use models::departure::VehicleDepartures;
 use models::driver::Driver;
 use models::event::Event;
 use models::fleet::Fleet;
@@ -29,9 +30,11 @@ use models::policy::Policy;
 use models::ports::{FailedChange, Message};
 use models::report::Report;
 use models::reservation::Reservation;
+use models::site::Site;
 use models::stored::Stored;
 use models::transaction::Transaction;
 use models::vehicle::Vehicle;
+use models::vehicle_telemetry::VehicleTelemetry;
 use models::webhook_endpoint::WebhookEndpoint;
 use models::webhook_replay::WebhookReplay;
 use table::keys;
@@ -56,8 +59,11 @@ fn followers(kind: Kind) -> Option<Followers> {
         Kind::Policy => Followers::of::<Policy>(),
         Kind::Report => Followers::of::<Report>(),
         Kind::Reservation => Followers::of::<Reservation>(),
+        Kind::Site => Followers::of::<Site>(),
         Kind::Transaction => Followers::of::<Transaction>(),
         Kind::Vehicle => Followers::of::<Vehicle>(),
+        Kind::VehicleDepartures => Followers::of::<VehicleDepartures>(),
+        Kind::VehicleTelemetry => Followers::of::<VehicleTelemetry>(),
         Kind::WebhookEndpoint => Followers::of::<WebhookEndpoint>(),
         Kind::WebhookReplay => Followers::of::<WebhookReplay>(),
         _ => return None,
@@ -203,6 +209,7 @@ fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
         Kind::Invoice => Action::CheckInvoice,
         Kind::Network => Action::PullNetwork,
         Kind::Report => Action::GenerateReport,
+        Kind::Site => Action::PlanSite,
         Kind::Transaction => Action::SettleTransaction,
         Kind::WebhookEndpoint => Action::ResumeEndpoint,
         Kind::WebhookReplay => Action::ReplayEvents,

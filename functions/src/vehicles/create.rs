@@ -14,7 +14,11 @@ use web::{Body, RequestContext, Route};
 use crate::references;
 
 pub const ROUTE: Route = Route::post("create-vehicle", "/v1/vehicles", Resource::Vehicles)
-    .refusing(&[Code::PolicyNotFound, Code::VehicleOwnerNotFound])
+    .refusing(&[
+        Code::PolicyNotFound,
+        Code::SiteNotFound,
+        Code::VehicleOwnerNotFound,
+    ])
     .writing(&[
         Rows::Of(Kind::VehicleTelemetry),
         Rows::Of(Kind::Driver),
@@ -27,6 +31,7 @@ pub async fn handle(
     Body(new): Body<NewVehicle>,
 ) -> Result<Reply<Vehicle>, Error> {
     references::policies(&app, context.tenant(), new.policy_ids.as_deref()).await?;
+    references::site(&app, context.tenant(), new.site.as_ref()).await?;
     let mut row = Vehicle::new(new, context.now())?;
     let vehicle = row.object.clone();
     let no_fleet = || Store::no_such_owner(Kind::Fleet);

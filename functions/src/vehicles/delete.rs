@@ -5,6 +5,7 @@ use axum::extract::State;
 use kernel::{Deleted, Reply};
 use kernel::{Error, Kind};
 use models::api_key::Resource;
+use models::departure::VehicleDepartures;
 use models::driver::Driver;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
@@ -17,6 +18,7 @@ use crate::references;
 pub const ROUTE: Route = Route::delete("delete-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
     .writing(&[
         Rows::Of(Kind::VehicleTelemetry),
+        Rows::Of(Kind::VehicleDepartures),
         Rows::Of(Kind::Driver),
         Rows::Of(Kind::Fleet),
         Rows::Of(Kind::Event),
@@ -46,6 +48,13 @@ pub async fn handle(
         .await?
     {
         tx.delete(&telemetry)?;
+    }
+    let departures = VehicleDepartures::id_of(&id);
+    if let Some(departures) = store
+        .find::<VehicleDepartures>(context.tenant(), &departures)
+        .await?
+    {
+        tx.delete(&departures)?;
     }
     tx.count(&row.object.fleet, Counter::Vehicles, -1, Error::Contended)?;
     row.delete();

@@ -1,4 +1,4 @@
-//! `GET /v1/vehicles`: lists the vehicles, newest first. Filters: `fleet`, `driver`, `status`.
+//! `GET /v1/vehicles`: lists the vehicles, newest first. Filters: `fleet`, `driver`, `site`, `status`.
 
 use crate::App;
 use axum::extract::State;
@@ -8,6 +8,7 @@ use models::api_key::Resource;
 use models::condition::Condition;
 use models::driver::Driver;
 use models::fleet::Fleet;
+use models::site::Site;
 use models::vehicle::{Vehicle, VehicleStatus};
 use serde::Deserialize;
 use table::keys::Partition;
@@ -20,8 +21,13 @@ pub const ROUTE: Route = Route::get("list-vehicles", "/v1/vehicles", Resource::V
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Id of a fleet: only vehicles of this fleet.
     fleet: Option<Id>,
+    /// Id of a driver: only vehicles that this driver may use.
     driver: Option<Id>,
+    /// Id of a site: only vehicles of this site.
+    site: Option<Id>,
+    /// Only vehicles of this status.
     status: Option<VehicleStatus>,
 }
 
@@ -37,11 +43,16 @@ pub async fn handle(
     if let Some(fleet) = fleet {
         app.store.get::<Fleet>(tenant, fleet).await?;
     }
+    let site = filters.site.as_ref();
+    if let Some(site) = site {
+        app.store.get::<Site>(tenant, site).await?;
+    }
     let found = match &filters.driver {
         Some(driver) => {
             let driver = app.store.get::<Driver>(tenant, driver).await?.object;
             let keep = |vehicle: &Vehicle| {
                 fleet.is_none_or(|fleet| vehicle.fleet == *fleet)
+                    && site.is_none_or(|site| vehicle.site.as_ref() == Some(site))
                     && status.is_none_or(|status| vehicle.status == status)
             };
             app.store
@@ -50,14 +61,18 @@ pub async fn handle(
                 .objects()
         }
         None => {
-            let filter = Vec::from_iter(Condition::given("status", status));
-            let partition = match fleet {
-                Some(fleet) => Partition::Fleet {
+            let mut filter = Vec::from_iter(Condition::given("status", status));
+            let partition = match (site, fleet) {
+                (Some(site), fleet) => {
+                    filter.extend(Condition::given(Kind::Fleet.name(), fleet));
+                    Partition::Site { tenant, site }
+                }
+                (None, Some(fleet)) => Partition::Fleet {
                     tenant,
                     fleet,
                     kind: Kind::Vehicle,
                 },
-                None => Partition::Kind {
+                (None, None) => Partition::Kind {
                     tenant,
                     kind: Kind::Vehicle,
                 },

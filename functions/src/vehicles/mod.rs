@@ -3,7 +3,9 @@
 pub mod create;
 pub mod delete;
 pub mod list;
+pub mod replace_departures;
 pub mod retrieve;
+pub mod retrieve_departures;
 pub mod retrieve_telemetry;
 pub mod update;
 pub mod update_telemetry;
@@ -11,6 +13,7 @@ pub mod update_telemetry;
 use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
+use crate::sites::plan_again;
 use crate::stream::change::{Change, OnChange};
 use kernel::Id;
 use kernel::error::Result;
@@ -18,7 +21,7 @@ use kernel::origin::Tenant;
 use models::vehicle::Vehicle;
 
 impl OnChange for Vehicle {
-    /// The tokens of charge cards depend on the vehicle.
+    /// The tokens of charge cards and the plan of its site depend on the vehicle.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         if change.differs_in(|vehicle| {
             let Vehicle {
@@ -31,6 +34,14 @@ impl OnChange for Vehicle {
         }) {
             let id = &change.after.object.id;
             RefreshTokens::of(&change.tenant, id).send(app).await?;
+        }
+        if change.differs_in(|vehicle| vehicle.site.clone()) {
+            let before = change
+                .before
+                .iter()
+                .filter_map(|one| one.object.site.as_ref());
+            let sites = before.chain(&change.after.object.site);
+            plan_again(app, &change.tenant, sites).await?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use web::{Body, PathId, RequestContext, Route};
 use crate::references;
 
 pub const ROUTE: Route = Route::post("update-vehicle", "/v1/vehicles/{id}", Resource::Vehicles)
-    .refusing(&[Code::PolicyNotFound])
+    .refusing(&[Code::PolicyNotFound, Code::SiteNotFound])
     .writing(&[Rows::Of(Kind::Driver), Rows::Of(Kind::Fleet)]);
 
 pub async fn handle(
@@ -28,6 +28,7 @@ pub async fn handle(
         change.policy_ids.set().map(|ids| &**ids),
     )
     .await?;
+    references::site(&app, context.tenant(), change.site.value()).await?;
     row.update(change, context.now())?;
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);

@@ -29,7 +29,11 @@ pub async fn handle(
         .find::<VehicleTelemetry>(tenant, &vehicle.telemetry)
         .await?;
     let mut row = known.unwrap_or_else(|| Stored::new(VehicleTelemetry::of(&vehicle, now)));
+    let has_level = reading.battery.set().is_some();
     row.object.read(reading, &vehicle, now)?;
+    if has_level {
+        row.internal = vehicle.site;
+    }
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
     match row.version {

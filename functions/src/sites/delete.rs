@@ -1,0 +1,37 @@
+//! `DELETE /v1/sites/{id}`: deletes a site that no vehicle refers to.
+
+use crate::App;
+use axum::extract::State;
+use kernel::{Deleted, Reply};
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::site::Site;
+use table::access::Rows;
+use table::keys::Partition;
+use web::{PathId, RequestContext, Route};
+
+pub const ROUTE: Route = Route::delete("delete-site", "/v1/sites/{id}", Resource::Sites)
+    .writing(&[Rows::Of(Kind::Event)]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Reply<Deleted<Site>>, Error> {
+    let tenant = context.tenant();
+    let mut site = app.store.load::<Site>(tenant, &id).await?;
+    let vehicles = Partition::Site { tenant, site: &id };
+    let named = app
+        .store
+        .newest_id(vehicles, Kind::Vehicle, Vec::new())
+        .await?;
+    if let Some(vehicle) = named {
+        let message = format!("The site is named by {vehicle}.");
+        return Err(Error::conflict(message, Some(Kind::Site.name())));
+    }
+    let response = context.deleted(&id)?;
+    let mut tx = app.store.begin(&context.origin);
+    site.delete();
+    tx.delete(&site)?;
+    tx.commit(response).await
+}

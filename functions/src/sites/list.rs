@@ -1,0 +1,28 @@
+//! `GET /v1/sites`: lists the sites, newest first.
+
+use crate::App;
+use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::site::Site;
+use table::keys::Partition;
+use table::list::Page;
+use web::{ListQuery, RequestContext, Route};
+
+pub const ROUTE: Route = Route::get("list-sites", "/v1/sites", Resource::Sites);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    query: ListQuery,
+) -> Result<Reply<Page<Site>>, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::Site);
+    let page_request = query.page_request(tenant, kind)?;
+    let partition = Partition::Kind { tenant, kind };
+    let found = app
+        .store
+        .list_objects::<Site>(partition, &page_request, Vec::new())
+        .await?;
+    query.respond(&context, found)
+}

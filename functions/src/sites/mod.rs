@@ -1,0 +1,126 @@
+//! Depots: stations and vehicles behind common limits, the prices of their electricity, and the plan that has every vehicle ready for its
+//! departure.
+
+pub mod create;
+pub mod delete;
+pub mod execute;
+pub mod list;
+mod read;
+pub mod retrieve;
+pub mod retrieve_plan;
+pub mod set_carbon;
+pub mod set_prices;
+pub mod update;
+
+use crate::App;
+use crate::job::Job as _;
+use crate::stream::change::{Change, OnChange};
+use execute::PlanSite;
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use kernel::{Reply, Timestamp};
+use models::condition::Condition;
+use models::departure::VehicleDepartures;
+use models::site::{SeriesChange, Site, SiteDay, SitePlanReason, SiteSeries};
+use models::stored::Stored;
+use models::vehicle_telemetry::VehicleTelemetry;
+use table::keys::Partition;
+use web::RequestContext;
+
+impl OnChange for Site {}
+
+impl OnChange for VehicleDepartures {
+    /// The site is planned again with the departures.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        let departures = &change.after.object.departures;
+        let before = change.before.iter().flat_map(|one| &one.object.departures);
+        let sites = departures.iter().chain(before).map(|one| &one.site);
+        plan_again(app, &change.tenant, sites).await
+    }
+}
+
+impl OnChange for VehicleTelemetry {
+    /// The site is planned again with a level that the vehicle has reported.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        plan_again(app, &change.tenant, change.after.internal.iter()).await
+    }
+}
+
+/// Has sites planned again.
+pub(crate) async fn plan_again<'a>(
+    app: &App,
+    tenant: &Tenant,
+    sites: impl Iterator<Item = &'a Id>,
+) -> Result<()> {
+    let mut sites: Vec<&Id> = sites.collect();
+    sites.sort();
+    sites.dedup();
+    for site in sites {
+        let (tenant, site) = (tenant.clone(), site.clone());
+        PlanSite { tenant, site }.send(app).await?;
+    }
+    Ok(())
+}
+
+/// 404 for a station that is not there, 409 for one of another site.
+async fn check_stations(
+    app: &App,
+    tenant: &Tenant,
+    stations: &[Id],
+    own: Option<&Id>,
+) -> Result<()> {
+    let kind = Kind::ChargingStation;
+    if app.store.missing(tenant, kind, stations).await?.is_some() {
+        return Err(Error::not_found(kind).at("stations"));
+    }
+    for station in stations {
+        let names = Condition::Contains {
+            member: "stations",
+            value: station.to_string(),
+        };
+        let kind = Kind::Site;
+        let sites = Partition::Kind { tenant, kind };
+        let named = app.store.newest_id(sites, kind, vec![names]).await?;
+        if let Some(site) = named.filter(|site| Some(site) != own) {
+            let message = format!("The station {station} belongs to {site}.");
+            return Err(Error::conflict(message, Some("stations")));
+        }
+    }
+    Ok(())
+}
+
+/// Sets a part of a series of a site, and has the site planned again if that changes anything.
+async fn set_series(
+    app: &App,
+    context: &RequestContext,
+    change: SeriesChange,
+) -> Result<Reply<Site>> {
+    let tenant = context.tenant();
+    let mut site = app.store.load::<Site>(tenant, &change.site).await?;
+    let ids = |day: &Timestamp| SiteDay::id_of(&change.site, *day);
+    let days = change.days();
+    let known: Vec<Id> = days.iter().map(ids).collect();
+    let mut known = app.store.get_all::<SiteDay>(tenant, &known).await?;
+    let mut tx = app.store.begin(&context.origin);
+    let mut has_changed = false;
+    for day in days {
+        let place = known.iter().position(|one| one.object.id == ids(&day));
+        let found = place.map(|place| known.swap_remove(place));
+        let mut row = found.unwrap_or_else(|| Stored::new(SiteDay::of(&change.site, day)));
+        if !change.apply(&mut row.object) {
+            continue;
+        }
+        has_changed = true;
+        match row.version {
+            0 => tx.create(&mut row)?,
+            _ => tx.save(&mut row)?,
+        }
+    }
+    if has_changed && change.series == SiteSeries::Prices {
+        site.plan_again(SitePlanReason::Prices, context.now());
+    }
+    let response = context.respond(&site.object)?;
+    tx.save(&mut site)?;
+    tx.commit(response).await
+}

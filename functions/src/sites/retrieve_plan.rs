@@ -1,0 +1,29 @@
+//! `GET /v1/sites/{id}/plan`: shows when each vehicle of a site charges until its next departure within 48 hours, by what is known now: the
+//! power, limit and price of each slot, and of each vehicle its energy, its cost and what will be missing.
+
+use crate::App;
+use axum::extract::State;
+use kernel::{Error, Reply};
+use models::api_key::{Resource, Scope};
+use models::site::Site;
+use models::site::plan::{SitePlan, plan};
+use web::{PathId, RequestContext, Route};
+
+use super::read::inputs;
+
+pub const ROUTE: Route = Route::get("retrieve-site-plan", "/v1/sites/{id}/plan", Resource::Sites)
+    .requiring(&[Scope::Read(Resource::Vehicles)])
+    .memory(512)
+    .reading_side_by_side();
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Reply<SitePlan>, Error> {
+    let (tenant, now) = (context.tenant(), context.now());
+    let site = app.store.load::<Site>(tenant, &id).await?;
+    let inputs = Box::pin(inputs(&app, tenant, &site, now)).await?;
+    let planned = plan(&site, &inputs, now);
+    context.respond(&planned.view(&site.object, &inputs, now))
+}

@@ -1,0 +1,22 @@
+//! `POST /v1/sites/{id}/carbon`: sets the carbon intensity of the electricity of a site, by hours or quarter-hours. The values
+//! replace those that were known of that time.
+
+use crate::App;
+use axum::extract::State;
+use kernel::{Error, Kind, Reply};
+use models::api_key::Resource;
+use models::site::{NewCarbon, Site};
+use table::access::Rows;
+use web::{Body, PathId, RequestContext, Route};
+
+pub const ROUTE: Route = Route::post("set-site-carbon", "/v1/sites/{id}/carbon", Resource::Sites)
+    .writing(&[Rows::Of(Kind::SiteDay)]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(new): Body<NewCarbon>,
+) -> Result<Reply<Site>, Error> {
+    super::set_series(&app, &context, new.check(&id)?).await
+}

@@ -1,0 +1,22 @@
+//! `POST /v1/sites/{id}/prices`: sets the prices of the electricity of a site, by hours or quarter-hours. They replace those that
+//! were known of that time. After the last price the plan takes those of the same hours of the day before, and says so.
+
+use crate::App;
+use axum::extract::State;
+use kernel::{Error, Kind, Reply};
+use models::api_key::Resource;
+use models::site::{NewPrices, Site};
+use table::access::Rows;
+use web::{Body, PathId, RequestContext, Route};
+
+pub const ROUTE: Route = Route::post("set-site-prices", "/v1/sites/{id}/prices", Resource::Sites)
+    .writing(&[Rows::Of(Kind::SiteDay)]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(new): Body<NewPrices>,
+) -> Result<Reply<Site>, Error> {
+    super::set_series(&app, &context, new.check(&id)?).await
+}

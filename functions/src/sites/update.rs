@@ -1,0 +1,30 @@
+//! `POST /v1/sites/{id}`: updates a site. With other limits or stations it is planned again at once.
+
+use crate::App;
+use axum::extract::State;
+use kernel::{Code, Error, Reply};
+use models::api_key::Resource;
+use models::site::{Site, SiteUpdate};
+use web::{Body, PathId, RequestContext, Route};
+
+pub const ROUTE: Route = Route::post("update-site", "/v1/sites/{id}", Resource::Sites)
+    .refusing(&[Code::ChargingStationNotFound]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(update): Body<SiteUpdate>,
+) -> Result<Reply<Site>, Error> {
+    let tenant = context.tenant();
+    let mut site = app.store.load::<Site>(tenant, &id).await?;
+    let before = site.object.stations.clone();
+    site.update(update, context.now())?;
+    if site.object.stations != before {
+        super::check_stations(&app, tenant, &site.object.stations, Some(&id)).await?;
+    }
+    let response = context.respond(&site.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    tx.save(&mut site)?;
+    tx.commit(response).await
+}

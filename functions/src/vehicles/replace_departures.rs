@@ -1,0 +1,42 @@
+//! `POST /v1/vehicles/{id}/departures`: replaces all departures of a vehicle that are ahead, together or not at all. Its site is planned
+//! again. A departure that is as it was keeps its id and its progress.
+
+use crate::App;
+use axum::extract::State;
+use kernel::{Error, Kind, Reply};
+use models::api_key::Resource;
+use models::departure::{NewDepartures, VehicleDepartures};
+use models::stored::Stored;
+use models::vehicle::Vehicle;
+use table::access::Rows;
+use web::{Body, PathId, RequestContext, Route};
+
+pub const ROUTE: Route = Route::post(
+    "replace-vehicle-departures",
+    "/v1/vehicles/{id}/departures",
+    Resource::Vehicles,
+)
+.writing(&[Rows::Of(Kind::VehicleDepartures)]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Body(new): Body<NewDepartures>,
+) -> Result<Reply<VehicleDepartures>, Error> {
+    let tenant = context.tenant();
+    let departures = VehicleDepartures::id_of(&id);
+    let ids = [(Kind::Vehicle, &id), (Kind::VehicleDepartures, &departures)];
+    let mut found = app.store.find_together(tenant, ids).await?;
+    let vehicle = found.require::<Vehicle>(&id)?.object;
+    let known = found.take::<VehicleDepartures>(&departures)?;
+    let mut row = known.unwrap_or_else(|| Stored::new(VehicleDepartures::of(&id)));
+    row.replace(new, &vehicle, context.now())?;
+    let response = context.respond(&row.object)?;
+    let mut tx = app.store.begin(&context.origin);
+    match row.version {
+        0 => tx.create(&mut row)?,
+        _ => tx.save(&mut row)?,
+    }
+    tx.commit(response).await
+}

@@ -1,0 +1,281 @@
+//! Departures: when a vehicle leaves its site, and what it needs until then.
+//!
+//! Life cycle of a departure: scheduled → completed | missed. All departures of a vehicle are one item, so that they are replaced together.
+//! The plan of the site ([`crate::site::plan`]) covers the next departure of each vehicle; a later one is planned once that is over.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::body::RequestBody;
+use super::stored::{Object, Stored};
+use super::vehicle::Vehicle;
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::{SignedDuration, Timestamp, days};
+
+/// How many departures a vehicle can have ahead, how many past ones are kept, and how far ahead they lie at most.
+const MOST: usize = 14;
+const KEPT: usize = 14;
+const HORIZON: SignedDuration = days(90);
+
+/// The most Wh that a departure can need.
+const MOST_ENERGY: u32 = 10_000_000;
+
+/// The departures of a vehicle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct VehicleDepartures {
+    pub id: Id,
+    pub object: Kind,
+    /// In the order of their time: all that are ahead, and the last ones that are over.
+    pub departures: Vec<Departure>,
+    /// Id of the vehicle.
+    pub vehicle: Id,
+}
+
+impl Object for VehicleDepartures {
+    type Internal = ();
+
+    const KIND: Kind = Kind::VehicleDepartures;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Departure {
+    /// Opaque id.
+    pub id: Id,
+    /// `departure`.
+    pub object: Kind,
+    /// When the vehicle departs.
+    pub at: Timestamp,
+    /// What the charged energy has cost, in minor units of `currency`, once the departure is over. Null without prices.
+    #[schema(required)]
+    pub cost: Option<i64>,
+    /// What charging at once at full power would have cost, in minor units of `currency`.
+    #[schema(required)]
+    pub cost_if_immediate: Option<i64>,
+    /// When the departure was first announced.
+    pub created: Timestamp,
+    /// Currency of the costs: that of the site's prices. Null without prices.
+    #[schema(required)]
+    pub currency: Option<Currency>,
+    /// The metered Wh that were charged, once the departure is over. Null where nobody has measured them.
+    #[schema(required)]
+    pub energy_delivered_wh: Option<u32>,
+    /// The metered Wh that the vehicle needs; null with a `target_level`.
+    #[schema(required)]
+    pub energy_wh: Option<u32>,
+    /// Percent that come before the needs of all vehicles.
+    #[schema(required)]
+    pub min_level: Option<f64>,
+    /// Metered Wh that were missing at the departure; null before it.
+    #[schema(required)]
+    pub short_by_wh: Option<u32>,
+    /// Id of the site at which the vehicle charges until it departs.
+    pub site: Id,
+    /// Whether the departure is ahead, and whether the vehicle had what it needed.
+    pub status: DepartureStatus,
+    /// Percent; null with `energy_wh`.
+    #[schema(required)]
+    pub target_level: Option<f64>,
+    /// Id of the vehicle.
+    pub vehicle: Id,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DepartureStatus {
+    Scheduled,
+    /// The vehicle had what it needed.
+    Completed,
+    /// The vehicle had less than it needed.
+    Missed,
+}
+
+/// The body of `POST /v1/vehicles/{id}/departures`: all departures from now on.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewDepartures {
+    /// At most 14, each at another time. Empty: none.
+    #[schema(max_items = 14)]
+    pub departures: Vec<NewDeparture>,
+}
+
+impl RequestBody for NewDepartures {}
+
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewDeparture {
+    /// At most 90 days ahead.
+    pub at: Timestamp,
+    /// Metered Wh, 1 to 10,000,000. Either this or `target_level`.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 10_000_000)]
+    pub energy_wh: Option<u32>,
+    /// Percent that come before the needs of all vehicles. At most `target_level`.
+    #[serde(default)]
+    #[schema(minimum = 0, maximum = 100)]
+    pub min_level: Option<f64>,
+    /// Percent, more than 0.
+    #[serde(default)]
+    #[schema(minimum = 0, maximum = 100)]
+    pub target_level: Option<f64>,
+}
+
+impl NewDeparture {
+    fn check(&self, place: usize, now: Timestamp) -> Result<()> {
+        let invalid = |member: &str, message: &'static str| {
+            Err(Error::invalid(
+                format!("departures[{place}]{member}"),
+                message,
+            ))
+        };
+        let is_level = |level: f64| level > 0.0 && level <= 100.0;
+        if self.at <= now || self.at.since(now) > HORIZON {
+            return invalid(".at", "must be in the future and at most 90 days ahead");
+        }
+        match (self.energy_wh, self.target_level) {
+            (Some(_), Some(_)) | (None, None) => {
+                return invalid(
+                    "",
+                    "exactly one of energy_wh and target_level must be given",
+                );
+            }
+            (Some(energy), _) if !(1..=MOST_ENERGY).contains(&energy) => {
+                return invalid(".energy_wh", "must be a whole number from 1 to 10000000");
+            }
+            (_, Some(level)) if !is_level(level) => {
+                return invalid(".target_level", "must be more than 0 and at most 100");
+            }
+            _ => {}
+        }
+        match self.min_level {
+            Some(level) if !(0.0..=self.target_level.unwrap_or(100.0)).contains(&level) => invalid(
+                ".min_level",
+                "must be at least 0 and at most target_level or 100",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl VehicleDepartures {
+    /// The id of the departures of a vehicle.
+    pub fn id_of(vehicle: &Id) -> Id {
+        vehicle.as_kind(Kind::VehicleDepartures)
+    }
+
+    /// The departures of a vehicle that has none.
+    pub fn of(vehicle: &Id) -> Self {
+        Self {
+            id: Self::id_of(vehicle),
+            object: Kind::VehicleDepartures,
+            departures: Vec::new(),
+            vehicle: vehicle.clone(),
+        }
+    }
+
+    /// The next departure that is not over.
+    pub fn next(&self) -> Option<&Departure> {
+        let mut all = self.departures.iter();
+        all.find(|departure| departure.status == DepartureStatus::Scheduled)
+    }
+}
+
+impl Stored<VehicleDepartures> {
+    /// Replaces all scheduled departures. One that is as it was keeps its id.
+    ///
+    /// # Errors
+    /// 409 for a vehicle without a site; 400 that names the departure.
+    pub fn replace(&mut self, new: NewDepartures, vehicle: &Vehicle, now: Timestamp) -> Result<()> {
+        let Some(site) = &vehicle.site else {
+            let message = "The vehicle has no site: update it with the site at which it charges.";
+            return Err(Error::conflict(message, Some("site")));
+        };
+        if new.departures.len() > MOST {
+            let message = "must have at most 14 entries";
+            return Err(Error::invalid("departures", message));
+        }
+        for (place, departure) in new.departures.iter().enumerate() {
+            departure.check(place, now)?;
+            let before = new.departures.iter().take(place);
+            if before.clone().any(|other| other.at == departure.at) {
+                let param = format!("departures[{place}].at");
+                return Err(Error::invalid(param, "must not be given twice"));
+            }
+        }
+        let is_scheduled = |one: &Departure| one.status == DepartureStatus::Scheduled;
+        let (scheduled, mut over): (Vec<_>, Vec<_>) = std::mem::take(&mut self.object.departures)
+            .into_iter()
+            .partition(is_scheduled);
+        let is_as = |old: &Departure, new: &NewDeparture| {
+            let need = (old.energy_wh, old.target_level, old.min_level);
+            old.at == new.at
+                && need == (new.energy_wh, new.target_level, new.min_level)
+                && old.site == *site
+        };
+        over.extend(new.departures.into_iter().map(|new| {
+            let kept = scheduled.iter().find(|old| is_as(old, &new)).cloned();
+            kept.unwrap_or_else(|| Departure {
+                id: Id::new(Kind::Departure, now),
+                object: Kind::Departure,
+                at: new.at,
+                cost: None,
+                cost_if_immediate: None,
+                created: now,
+                currency: None,
+                energy_delivered_wh: None,
+                energy_wh: new.energy_wh,
+                min_level: new.min_level,
+                short_by_wh: None,
+                site: site.clone(),
+                status: DepartureStatus::Scheduled,
+                target_level: new.target_level,
+                vehicle: vehicle.id.clone(),
+            })
+        }));
+        over.sort_by_key(|departure| departure.at);
+        self.object.departures = over;
+        Ok(())
+    }
+
+    /// Ends a departure. False if it is not scheduled any more.
+    pub fn end(&mut self, id: &Id, outcome: DepartureOutcome) -> bool {
+        let is_it =
+            |one: &&mut Departure| one.id == *id && one.status == DepartureStatus::Scheduled;
+        let Some(departure) = self.object.departures.iter_mut().find(is_it) else {
+            return false;
+        };
+        departure.status = match outcome.short_by_wh {
+            0 => DepartureStatus::Completed,
+            _ => DepartureStatus::Missed,
+        };
+        departure.short_by_wh = Some(outcome.short_by_wh);
+        departure.energy_delivered_wh = outcome.energy_wh;
+        departure.cost = outcome.cost;
+        departure.cost_if_immediate = outcome.cost_if_immediate;
+        departure.currency = Some(outcome.currency);
+        let all = &mut self.object.departures;
+        let over = all
+            .iter()
+            .filter(|one| one.status != DepartureStatus::Scheduled);
+        let excess = over.count().saturating_sub(KEPT);
+        all.drain(..excess);
+        true
+    }
+}
+
+/// How a departure has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DepartureOutcome {
+    /// Metered Wh.
+    pub short_by_wh: u32,
+    /// Metered Wh; none where nobody has measured them.
+    pub energy_wh: Option<u32>,
+    pub cost: Option<i64>,
+    pub cost_if_immediate: Option<i64>,
+    pub currency: Currency,
+}

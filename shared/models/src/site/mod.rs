@@ -1,0 +1,292 @@
+//! Sites: depots, whose vehicles charge behind common limits.
+//!
+//! A site has a plan ([`plan`]): when each vehicle charges until its next departure. The item of the site holds the plan in force: of each
+//! vehicle what it still needs and the energy of the current slot. At the end of a slot, and when limits, prices, departures or telemetry
+//! change, the job `plan-site` accounts for the time since the last run and plans again. In test mode the vehicles follow the plan.
+
+pub mod plan;
+mod series;
+
+pub use series::{NewCarbon, NewPrices, SeriesChange, SiteDay, SiteSeries, days_of};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::action::Action;
+use super::body::RequestBody;
+use super::event_type::EventType;
+use super::policy::TimeWindow;
+use super::stored::{Object, Stored};
+use super::{Distinct, check_size, sized};
+use kernel::error::{Error, Result};
+use kernel::fields::metadata::{Metadata, MetadataChange};
+use kernel::fields::patch::Change;
+use kernel::fields::text::{Name, ZoneName};
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::Timestamp;
+use plan::{Charge, ShortageReason};
+
+/// How many stations and limits a site has at most.
+const MOST_STATIONS: usize = 20;
+const MOST_LIMITS: usize = 20;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Site {
+    pub id: Id,
+    pub object: Kind,
+    pub created: Timestamp,
+    /// The currency of the prices.
+    pub currency: Currency,
+    /// Limits on the power of the whole site, at most 20.
+    pub limits: Vec<SiteLimit>,
+    pub metadata: Metadata,
+    /// Name shown in lists, at most 100 characters.
+    pub name: Name,
+    /// The plan in force; null before the first departure.
+    #[serde(default)]
+    #[schema(required)]
+    pub plan: Option<PlanSummary>,
+    /// The ids of its charging stations.
+    pub stations: Vec<Id>,
+    /// IANA time zone of the weekly schedules of the limits, such as `Europe/London`.
+    pub time_zone: ZoneName,
+    pub updated: Timestamp,
+}
+
+impl Object for Site {
+    type Internal = SiteInternal;
+
+    const KIND: Kind = Kind::Site;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.internal.next_action_at;
+        at.map(|at| (at, Action::PlanSite))
+    }
+}
+
+/// The part of a stored site that is not shown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteInternal {
+    /// What has changed since the last plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<SitePlanReason>,
+    /// The charges of the plan in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charges: Vec<Charge>,
+    /// The moment up to which the charges are accounted for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_action_at: Option<Timestamp>,
+}
+
+/// A limit on the power of all vehicles and reservations of the site together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SiteLimit {
+    /// W
+    pub power_w: u32,
+    /// When the limit holds, in the time zone of the site; empty means always.
+    #[serde(default)]
+    pub time_windows: Vec<TimeWindow>,
+    /// Whether the limit is never exceeded, or exceeded only to meet a need.
+    #[serde(rename = "type")]
+    pub kind: LimitType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitType {
+    /// Never exceeded.
+    Capacity,
+    /// Exceeded only where a vehicle would not have what it needs otherwise.
+    Cost,
+}
+
+/// The plan in force, in short. `GET /v1/sites/{id}/plan` shows it in full.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PlanSummary {
+    /// Why the last revision differs from the one before.
+    pub changed_because: Vec<SitePlanReason>,
+    /// When the revision was planned.
+    pub planned_at: Timestamp,
+    /// How often the plan has changed.
+    pub revision: u32,
+    /// The departures that will not have what they need: the 100 with the greatest shortage.
+    pub short: Vec<ShortDeparture>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SitePlanReason {
+    /// Departures were added, changed or removed, or the next ones came within 48 hours.
+    Departures,
+    Limits,
+    Prices,
+    /// A vehicle reported a level that differs from the plan by more than 3 points.
+    Telemetry,
+    /// Other departures are short than before.
+    Shortage,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ShortDeparture {
+    /// When the vehicle departs.
+    pub at: Timestamp,
+    /// Id of the departure.
+    pub departure: Id,
+    /// Why the energy is missing.
+    pub limited_by: ShortageReason,
+    /// Metered Wh.
+    pub short_by_wh: u32,
+    /// Id of the vehicle.
+    pub vehicle: Id,
+}
+
+/// The body of `POST /v1/sites`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSite {
+    /// Name shown in lists, at most 100 characters.
+    pub name: Name,
+    /// IANA time zone of the weekly schedules of the limits, such as `Europe/London`.
+    pub time_zone: ZoneName,
+    /// Default: the currency of the account.
+    #[serde(default)]
+    pub currency: Option<Currency>,
+    /// At most 20. Default: none.
+    #[serde(default)]
+    #[schema(max_items = 20)]
+    pub limits: Option<Vec<SiteLimit>>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    /// The ids of its charging stations, at most 20. A station belongs to at most one site of the account.
+    #[serde(default)]
+    pub stations: Option<Distinct<Id>>,
+}
+
+impl RequestBody for NewSite {}
+
+/// The body of `POST /v1/sites/{id}`.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SiteUpdate {
+    /// Replaces all limits.
+    #[serde(default)]
+    #[schema(max_items = 20)]
+    pub limits: Change<Vec<SiteLimit>>,
+    #[serde(default)]
+    pub metadata: MetadataChange,
+    /// Name shown in lists, at most 100 characters.
+    #[serde(default)]
+    pub name: Change<Name>,
+    /// Replaces all stations.
+    #[serde(default)]
+    pub stations: Change<Distinct<Id>>,
+    /// IANA time zone of the weekly schedules of the limits.
+    #[serde(default)]
+    pub time_zone: Change<ZoneName>,
+}
+
+impl RequestBody for SiteUpdate {}
+
+impl Site {
+    /// A new site without a plan.
+    ///
+    /// # Errors
+    /// 400 if metadata or a list exceeds its limits.
+    pub fn new(new: NewSite, currency: Currency, now: Timestamp) -> Result<Stored<Self>> {
+        let site = Self {
+            id: Id::new(Kind::Site, now),
+            object: Kind::Site,
+            created: now,
+            currency: new.currency.unwrap_or(currency),
+            limits: new.limits.unwrap_or_default(),
+            metadata: Metadata::new(new.metadata)?,
+            name: new.name,
+            plan: None,
+            stations: new.stations.unwrap_or_default().into(),
+            time_zone: new.time_zone,
+            updated: now,
+        };
+        site.check()?;
+        Ok(Stored::new(sized(site)?).recording(EventType::SiteCreated))
+    }
+
+    fn check(&self) -> Result<()> {
+        let lists = [
+            ("limits", self.limits.len(), MOST_LIMITS),
+            ("stations", self.stations.len(), MOST_STATIONS),
+        ];
+        for (param, length, most) in lists {
+            if length > most {
+                let message = format!("must have at most {most} entries");
+                return Err(Error::invalid(param, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stored<Site> {
+    /// Applies an update. Omitted fields keep their values; other limits have the site planned again.
+    ///
+    /// # Errors
+    /// 400 if metadata or a list exceeds its limits.
+    pub fn update(&mut self, update: SiteUpdate, now: Timestamp) -> Result<()> {
+        let SiteUpdate {
+            limits,
+            metadata,
+            name,
+            stations,
+            time_zone,
+        } = update;
+        let site = &mut self.object;
+        let before = (
+            site.limits.clone(),
+            site.time_zone.clone(),
+            site.stations.clone(),
+        );
+        limits.apply(&mut site.limits);
+        site.metadata.merge(metadata)?;
+        name.apply(&mut site.name);
+        if let Change::Set(stations) = stations {
+            site.stations = stations.into();
+        }
+        time_zone.apply(&mut site.time_zone);
+        site.updated = now;
+        site.check()?;
+        check_size(&*site)?;
+        let after = (
+            site.limits.clone(),
+            site.time_zone.clone(),
+            site.stations.clone(),
+        );
+        if before != after {
+            self.plan_again(SitePlanReason::Limits, now);
+        }
+        self.record(EventType::SiteUpdated);
+        Ok(())
+    }
+
+    /// Has the site planned at once, if it has anything to plan.
+    pub fn plan_again(&mut self, because: SitePlanReason, now: Timestamp) {
+        if self.internal.charges.is_empty() {
+            return;
+        }
+        if !self.internal.changed.contains(&because) {
+            self.internal.changed.push(because);
+        }
+        self.internal.next_action_at = Some(now);
+    }
+
+    /// Records that the site is deleted.
+    pub fn delete(&mut self) {
+        self.record(EventType::SiteDeleted);
+    }
+}
