@@ -124,6 +124,14 @@ impl fmt::Display for Refusal {
         if let Some(request) = self.request.as_deref().or(self.member("request")) {
             write!(f, "\n  request {request}")?;
         }
+        let others = self.body["errors"].as_array().into_iter().flatten();
+        for error in others.filter(|error| error["param"] != self.body["param"]) {
+            if let (Some(param), Some(message)) =
+                (error["param"].as_str(), error["message"].as_str())
+            {
+                write!(f, "\n  also    {param}: {message}")?;
+            }
+        }
         if let Some(url) = self.member("doc_url") {
             write!(f, "\n  see     {url}")?;
         }

@@ -11,7 +11,7 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kernel::error::Code;
+use kernel::error::{Code, ViolationCode};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use web::deployment::Deployment;
@@ -208,7 +208,13 @@ async fn redoc() -> impl IntoResponse {
 async fn errors() -> impl IntoResponse {
     static SHOWN: LazyLock<(String, String)> = LazyLock::new(|| {
         let rows: String = Code::ALL.iter().map(|code| row(*code)).collect();
-        let page = include_str!("errors.html").replace("<!-- codes -->", &rows);
+        let violations: String = ViolationCode::ALL
+            .into_iter()
+            .map(row_of_violation)
+            .collect();
+        let page = include_str!("errors.html")
+            .replace("<!-- codes -->", &rows)
+            .replace("<!-- violations -->", &violations);
         let policy = content_security_policy(&page);
         (page, policy)
     });
@@ -216,11 +222,20 @@ async fn errors() -> impl IntoResponse {
 }
 
 fn row(code: Code) -> String {
-    let name = code.as_str();
+    let status = errors::status(code.class());
+    let [name, meaning, remedy] = [code.as_str(), code.meaning(), code.remedy()];
+    cells(name, &format!("<td>{status}</td>"), meaning, remedy)
+}
+
+/// A row of the codes in `errors[]`.
+fn row_of_violation(code: ViolationCode) -> String {
+    cells(code.as_str(), "", code.meaning(), code.remedy())
+}
+
+fn cells(name: &str, status: &str, meaning: &str, remedy: &str) -> String {
     let anchor = name.replace('_', "-");
-    let (status, meaning) = (errors::status(code.class()), code.meaning());
     format!(
-        "<tr id=\"{anchor}\"><td><a href=\"#{anchor}\"><code>{name}</code></a></td><td>{status}</td><td>{meaning}</td></tr>\n"
+        "<tr id=\"{anchor}\"><td><a href=\"#{anchor}\"><code>{name}</code></a></td>{status}<td>{meaning}</td><td>{remedy}</td></tr>\n"
     )
 }
 
@@ -234,7 +249,13 @@ mod tests {
             let shown = row(*code);
             let anchor = code.as_str().replace('_', "-");
             assert!(shown.contains(&format!("id=\"{anchor}\"")));
-            assert!(code.meaning().ends_with('.') && !code.meaning().contains(['<', '&']));
+            for text in [code.meaning(), code.remedy()] {
+                assert!(text.ends_with('.') && !text.contains(['<', '&']), "{text}");
+                assert!(shown.contains(text));
+            }
+        }
+        for code in ViolationCode::ALL {
+            assert!(row_of_violation(code).contains("id=\"parameter-"));
         }
     }
 }

@@ -40,6 +40,7 @@ kinds! {
     ChargeCard "charge_card" "ccd_",
     ChargingSession "charging_session" "cs_",
     ChargingStation "charging_station" "chst_",
+    Departure "departure" "dep_",
     Driver "driver" "drv_",
     Estimation "estimation" "est_",
     Event "event" "evt_",
@@ -53,8 +54,11 @@ kinds! {
     Report "report" "rpt_",
     Request "request" "req_",
     Reservation "reservation" "res_",
+    Site "site" "site_",
+    SiteDay "site_day" "sday_",
     Transaction "transaction" "txn_",
     Vehicle "vehicle" "veh_",
+    VehicleDepartures "vehicle_departures" "vdep_",
     VehicleTelemetry "vehicle_telemetry" "vtel_",
     WebhookDelivery "webhook_delivery" "dlv_",
     WebhookEndpoint "webhook_endpoint" "wh_",
@@ -75,11 +79,14 @@ macro_rules! resources {
                 match self { $(Resource::$variant => Kind::$kind,)* }
             }
 
-            /// The resource whose scopes cover objects of a kind. Telemetry is read with its vehicle, a delivery or replay with
-            /// its webhook endpoint.
+            /// The resource whose scopes cover objects of a kind. Telemetry and departures are read with their vehicle, prices
+            /// with their site, a delivery or replay with its webhook endpoint.
             pub fn of(kind: Kind) -> Option<Self> {
                 match kind {
-                    Kind::VehicleTelemetry => Some(Self::Vehicles),
+                    Kind::Departure | Kind::VehicleDepartures | Kind::VehicleTelemetry => {
+                        Some(Self::Vehicles)
+                    }
+                    Kind::SiteDay => Some(Self::Sites),
                     Kind::WebhookDelivery | Kind::WebhookReplay => Some(Self::WebhookEndpoints),
                     kind => Self::ALL.iter().copied().find(|one| one.kind() == kind),
                 }
@@ -108,6 +115,7 @@ resources! {
     Policies "policies" Policy,
     Reports "reports" Report,
     Reservations "reservations" Reservation,
+    Sites "sites" Site,
     Transactions "transactions" Transaction,
     Vehicles "vehicles" Vehicle,
     WebhookEndpoints "webhook_endpoints" WebhookEndpoint,
@@ -120,13 +128,13 @@ resources! {
 #[serde(from = "String")]
 pub struct Id(String);
 
-/// The greatest length of a text that is kept as an identifier, in bytes. Ids of this service have at most 37.
-const MAX_LENGTH: usize = 64;
-
 /// How many seconds keep their counter for new ids.
 const KEPT_COUNTERS: usize = 32;
 
 impl Id {
+    /// The greatest length of a text that is kept as an identifier, in bytes. Ids of this service have at most 37.
+    pub const MAX_LENGTH: usize = 64;
+
     /// The stand-in for text that cannot be an identifier. It names no object.
     const IMPOSSIBLE: &str = "impossible";
 
@@ -229,7 +237,7 @@ impl Id {
 impl From<String> for Id {
     fn from(text: String) -> Self {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        if (1..=MAX_LENGTH).contains(&text.len()) && text.bytes().all(is_word) {
+        if (1..=Self::MAX_LENGTH).contains(&text.len()) && text.bytes().all(is_word) {
             Self(text)
         } else {
             Self(Self::IMPOSSIBLE.to_owned())

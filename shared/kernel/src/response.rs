@@ -7,6 +7,8 @@ use std::marker::PhantomData;
 pub struct Response {
     pub status: u16,
     pub body: Vec<u8>,
+    /// The address that a redirect leads to.
+    pub location: Option<String>,
     /// What is stored for repeated requests where that differs from the body: an API key's secret is shown only once.
     pub remembered: Option<Vec<u8>>,
     /// Whether it shows a secret, so that it is encrypted where it is stored.
@@ -21,9 +23,19 @@ impl Response {
         Self {
             status: 200,
             body,
+            location: None,
             remembered: None,
             confidential: false,
             replayed: false,
+        }
+    }
+
+    /// 302 to this address, without a body.
+    pub fn redirect(location: String) -> Self {
+        Self {
+            status: 302,
+            location: Some(location),
+            ..Self::ok(Vec::new())
         }
     }
 
@@ -83,6 +95,10 @@ impl AsRef<Self> for Response {
         self
     }
 }
+
+/// A redirect to a file about a `T`.
+#[derive(Debug)]
+pub struct FileOf<T>(PhantomData<T>);
 
 /// What stands for a `T` that was deleted.
 #[derive(Debug)]

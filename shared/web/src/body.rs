@@ -7,12 +7,11 @@ use axum::http::header::CONTENT_TYPE;
 use futures::StreamExt as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_path_to_error::Segment;
 use utoipa::ToSchema;
 
 use super::errors::Rejection;
-use super::strict::Strict;
-use kernel::error::{Code, Error, Result, excerpt};
+use super::violations;
+use kernel::error::{Code, Error, Result};
 use models::body::RequestBody;
 
 /// The largest body, in bytes.
@@ -39,7 +38,10 @@ impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
             let message = "The body must have the content type application/json.";
             return Err(Error::malformed(message).into());
         }
-        Ok(Self(read(&bytes, T::INVALID)?))
+        let read = read(&bytes, T::INVALID);
+        Ok(Self(read.map_err(|error| {
+            error.violating(violations::of::<T>(&bytes))
+        })?))
     }
 }
 
@@ -88,58 +90,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], invalid: Option<Code>) -> Result<
     if !value.is_object() {
         return Err(Error::malformed("The body must be a JSON object."));
     }
-    serde_path_to_error::deserialize(Strict(value)).map_err(|error| at_fault(&error, invalid))
-}
-
-/// The error of a body that cannot be read: the path of the member, and what is wrong with it.
-fn at_fault(error: &serde_path_to_error::Error<serde_json::Error>, invalid: Option<Code>) -> Error {
-    let message = error.inner().to_string();
-    let path = path_of(error.path());
-    let named = |prefix: &str| message.strip_prefix(prefix)?.split('`').next().map(excerpt);
-    let within = |name: &str| match path.as_str() {
-        "." | "" => name.to_owned(),
-        path if path == name || path.ends_with(&format!(".{name}")) => path.to_owned(),
-        path => format!("{path}.{name}"),
-    };
-    if let Some(name) = named("unknown field `") {
-        return Error::invalid(within(&name), "unknown field");
-    }
-    if let Some(name) = named("missing field `") {
-        return Error::invalid(within(&name), "is required").coded(invalid);
-    }
-    Error::invalid(path, shortened(message)).coded(invalid)
-}
-
-/// The path of a member, with at most 64 characters of each name that the client chose.
-fn path_of(path: &serde_path_to_error::Path) -> String {
-    let mut shown = String::new();
-    for segment in path.iter() {
-        match segment {
-            Segment::Seq { index } => shown += &format!("[{index}]"),
-            Segment::Map { key: name } | Segment::Enum { variant: name } => {
-                if !shown.is_empty() {
-                    shown.push('.');
-                }
-                shown += &excerpt(name);
-            }
-            Segment::Unknown => {}
-        }
-    }
-    shown
-}
-
-/// The message of a failed reading, with at most 64 characters of the value that was sent. Such a value stands between
-/// backticks or quotation marks before `, expected`.
-fn shortened(message: String) -> String {
-    let Some(begin) = message.find(['`', '"']) else {
-        return message;
-    };
-    let quote = &message[begin..=begin];
-    let begin = begin + 1;
-    let end = message.rfind(&format!("{quote}, expected"));
-    let end = end.filter(|end| *end >= begin).unwrap_or(message.len());
-    let sent = excerpt(&message[begin..end]);
-    format!("{}{sent}{}", &message[..begin], &message[end..])
+    violations::read(value).map_err(|fault| fault.into_error(invalid))
 }
 
 /// How deep brackets are nested, those inside strings aside.

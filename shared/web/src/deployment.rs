@@ -43,6 +43,8 @@ pub enum Need {
     RemoveSchedules,
     /// Reads every row of the table.
     ScanTable,
+    /// Writes, lists and signs links to the documents of invoices.
+    Documents,
     /// Signs links to the files of reports.
     SignReports,
     /// Writes files of accounts: reports and exports.

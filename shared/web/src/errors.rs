@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response as HttpResponse};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-use kernel::error::{ClientError, Code, Error, ErrorClass, ErrorType};
+use kernel::error::{ClientError, Code, Error, ErrorClass, ErrorType, Violation, ViolationCode};
 use kernel::id::Id;
 use kernel::response::Response;
 
@@ -71,8 +71,13 @@ pub fn refused(error: Error) -> HttpResponse {
 /// The response of an operation as an HTTP response.
 pub fn shown(response: Response) -> HttpResponse {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let content_type = [(header::CONTENT_TYPE, "application/json")];
-    let mut shown = (status, content_type, response.body).into_response();
+    let mut shown = match response.location {
+        Some(location) => (status, [(header::LOCATION, location)]).into_response(),
+        None => {
+            let content_type = [(header::CONTENT_TYPE, "application/json")];
+            (status, content_type, response.body).into_response()
+        }
+    };
     if response.replayed {
         shown
             .headers_mut()
@@ -91,6 +96,7 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
         message: message.into(),
         param: None,
         details: Vec::new(),
+        violations: Vec::new(),
     };
     let refusal = match error {
         Error::Client(refusal) => (**refusal).clone(),
@@ -124,14 +130,19 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
         ("status".to_owned(), json!(status)),
         (
             "doc_url".to_owned(),
-            json!(refusal.code.map(|code| doc_url(base_url, code))),
+            json!(refusal.code.map(|code| doc_url(base_url, code.as_str()))),
         ),
     ]);
+    let violations = violations(&refusal, base_url);
+    if !violations.is_empty() {
+        body.insert("errors".to_owned(), json!(violations));
+    }
     for (name, value) in refusal.details {
         body.insert(name.to_owned(), Value::String(value));
     }
     Response {
         status,
+        location: None,
         body: Value::Object(body).to_string().into_bytes(),
         remembered: None,
         confidential: false,
@@ -139,8 +150,31 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
     }
 }
 
-fn doc_url(base_url: &str, code: Code) -> String {
-    format!("{base_url}/docs/errors#{}", code.as_str().replace('_', "-"))
+/// The violations of a request that is invalid; that of the error itself if it is the only one that is known.
+fn violations(refusal: &ClientError, base_url: &str) -> Vec<Value> {
+    let about_parameters =
+        (refusal.class, refusal.kind) == (ErrorClass::Invalid, ErrorType::InvalidRequest);
+    let own = refusal.param.as_ref().filter(|_| about_parameters);
+    let own = own.map(|param| Violation {
+        code: ViolationCode::Invalid,
+        param: param.clone(),
+        message: refusal.message.to_string(),
+    });
+    let own = own.filter(|_| refusal.violations.is_empty());
+    let all = refusal.violations.iter().chain(&own);
+    let shown = |Violation {
+                     code,
+                     param,
+                     message,
+                 }: &Violation| {
+        json!({"code": code.as_str(), "param": param, "message": message,
+            "doc_url": doc_url(base_url, code.as_str())})
+    };
+    all.map(shown).collect()
+}
+
+fn doc_url(base_url: &str, code: &str) -> String {
+    format!("{base_url}/docs/errors#{}", code.replace('_', "-"))
 }
 
 /// `Retry-After`, for the errors that have one. A request that may have charged has none, so that no client repeats it

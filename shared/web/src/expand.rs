@@ -29,6 +29,7 @@ use models::event::{Event, EventType};
 use models::fleet::Fleet;
 use models::payment_method::PaymentMethod;
 use models::policy::Policy;
+use models::site::Site;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use table::Store;
@@ -99,6 +100,7 @@ const MEMBERS: &[(Kind, &str, Kind)] = &[
     (Kind::Reservation, "driver", Kind::Driver),
     (Kind::Reservation, "payment_method", Kind::PaymentMethod),
     (Kind::Reservation, "vehicle", Kind::Vehicle),
+    (Kind::Site, "stations", Kind::ChargingStation),
     (Kind::Transaction, "charging_session", Kind::ChargingSession),
     (Kind::Transaction, "driver", Kind::Driver),
     (Kind::Transaction, "fleet", Kind::Fleet),
@@ -107,6 +109,7 @@ const MEMBERS: &[(Kind, &str, Kind)] = &[
     (Kind::Vehicle, "drivers", Kind::Driver),
     (Kind::Vehicle, "fleet", Kind::Fleet),
     (Kind::Vehicle, "policy_ids", Kind::Policy),
+    (Kind::Vehicle, "site", Kind::Site),
     (Kind::Vehicle, "telemetry", Kind::VehicleTelemetry),
     (Kind::VehicleTelemetry, "vehicle", Kind::Vehicle),
     (Kind::WebhookDelivery, "event", Kind::Event),
@@ -146,7 +149,7 @@ pub fn reachable(route: &Route) -> BTreeSet<Kind> {
 pub fn is_taken(route: &Route) -> bool {
     let whole = !matches!(
         route.shows,
-        Shows::Deleted(_) | Shows::Lines | Shows::Candidates
+        Shows::Deleted(_) | Shows::File(_) | Shows::Lines | Shows::Candidates | Shows::SitePlan
     );
     whole && members(route.shows.kind()).next().is_some()
 }
@@ -169,9 +172,12 @@ impl Wanted {
         for path in paths {
             let members = match route.shows {
                 Shows::Page(_) => path.strip_prefix("data."),
-                Shows::Object(_) | Shows::Deleted(_) | Shows::Lines | Shows::Candidates => {
-                    Some(path)
-                }
+                Shows::Object(_)
+                | Shows::Deleted(_)
+                | Shows::File(_)
+                | Shows::Lines
+                | Shows::Candidates
+                | Shows::SitePlan => Some(path),
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;
@@ -499,6 +505,7 @@ async fn objects_of(
         Kind::Fleet => of::<Fleet>(store, tenant, ids).await,
         Kind::PaymentMethod => of::<PaymentMethod>(store, tenant, ids).await,
         Kind::Policy => of::<Policy>(store, tenant, ids).await,
+        Kind::Site => of::<Site>(store, tenant, ids).await,
         Kind::Vehicle => of::<Vehicle>(store, tenant, ids).await,
         Kind::VehicleTelemetry => of::<VehicleTelemetry>(store, tenant, ids).await,
         other => Err(Error::internal(format!("{other:?} is expanded nowhere"))),

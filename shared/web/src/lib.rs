@@ -16,6 +16,7 @@ pub mod route;
 pub mod settings;
 pub mod source;
 pub mod strict;
+mod violations;
 
 pub use body::Body;
 pub use list::ListQuery;

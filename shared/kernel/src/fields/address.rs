@@ -8,12 +8,16 @@ use super::text::{Memo, Text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Address {
+    /// Town or city.
     pub city: Text<256>,
+    /// Country of the address.
     pub country: Country,
+    /// Street and house number, or the post office box.
     pub line1: Text<256>,
     /// "" when unset.
     #[serde(default)]
     pub line2: Memo<256>,
+    /// Postal or ZIP code in the form of the country.
     pub postal_code: Text<32>,
     /// "" when unset.
     #[serde(default)]

@@ -9,12 +9,15 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Card {
+    /// Card network in lower case, such as `visa`.
     pub brand: String,
     /// 1 to 12.
     pub exp_month: u8,
+    /// Year of expiry, four digits.
     pub exp_year: u16,
     /// The same for the same card, whatever its token.
     pub fingerprint: String,
+    /// Last four digits of the card number.
     pub last4: String,
 }
 

@@ -119,6 +119,7 @@ impl TryFrom<String> for InvoicePrefix {
 pub struct ElectronicAddress {
     /// A code of the list EAS: four digits, such as `0204`, or `EM` for an email address.
     pub scheme: AddressScheme,
+    /// Address in the scheme, to which electronic invoices are sent.
     pub value: Text<128>,
 }
 

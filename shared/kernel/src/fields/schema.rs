@@ -46,7 +46,7 @@ macro_rules! schemas {
 }
 
 schemas! {
-    (Id) "Id", string();
+    (Id) "Id", string().max_length(Some(Id::MAX_LENGTH));
     (Kind) "Kind", string();
     (Timestamp) "Timestamp", string().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
     (Currency) "Currency", string().pattern(Some("^[a-z]{3}$")).description(Some("Lowercase ISO 4217 code."));
