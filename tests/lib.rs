@@ -584,12 +584,18 @@ pub async fn serve(app: App) -> String {
     url
 }
 
+/// A client that shows redirects instead of following them.
+fn unredirected() -> reqwest::ClientBuilder {
+    let client = reqwest::Client::builder().no_proxy();
+    client.redirect(reqwest::redirect::Policy::none())
+}
+
 impl Client {
     /// A client of a service elsewhere.
     pub fn new(base_url: &str, key: Option<&str>) -> Self {
         // A second installation fails and changes nothing.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let mut http = reqwest::Client::builder().no_proxy();
+        let mut http = unredirected();
         // Names below `localhost` mean this machine, whether or not its resolver knows.
         let url: reqwest::Url = base_url.parse().expect("an address");
         if let Some(host) = url.host_str().filter(|host| host.ends_with(".localhost")) {
@@ -607,7 +613,7 @@ impl Client {
 
     /// The same client, with connections from another address of this machine.
     pub fn from_address(&self, address: Ipv4Addr) -> Self {
-        let http = reqwest::Client::builder().no_proxy();
+        let http = unredirected();
         let http = http.local_address(IpAddr::from(address)).build();
         Self {
             http: http.expect("a client"),
@@ -830,6 +836,8 @@ pub struct Received {
     pub headers: HeaderMap,
     pub raw: Vec<u8>,
     pub event: Value,
+    /// What it was answered with.
+    pub status: u16,
 }
 
 impl Receiver {
@@ -910,16 +918,17 @@ async fn receive(
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
     let mut inbox = inbox.lock().expect("an inbox");
-    inbox.received.push(Received {
-        headers,
-        raw: body.to_vec(),
-        event,
-    });
     let (status, extra) = if inbox.answers.is_empty() {
         (200, Vec::new())
     } else {
         inbox.answers.remove(0)
     };
+    inbox.received.push(Received {
+        headers,
+        raw: body.to_vec(),
+        event,
+        status,
+    });
     let mut headers = HeaderMap::new();
     for (name, value) in extra {
         headers.insert(name, value.parse().expect("a header"));

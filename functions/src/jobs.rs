@@ -9,6 +9,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use crate::function::{Function, Trigger};
+use crate::invoices::make_documents::MakeDocuments;
 use crate::job::{RegisteredJob, within_hop};
 use crate::networks::apply_tariff::ApplyTariff;
 use crate::networks::push_token::PushToken;
@@ -19,7 +20,8 @@ use crate::stream::actions;
 use crate::stream::sweep::SweepPartition;
 
 /// The jobs that nothing waits for. The others are [`actions::JOBS`].
-const OTHERS: [RegisteredJob; 6] = [
+const OTHERS: [RegisteredJob; 7] = [
+    RegisteredJob::of::<MakeDocuments>(),
     RegisteredJob::of::<CancelAtNetwork>(),
     RegisteredJob::of::<ApplyReceived>(),
     RegisteredJob::of::<ApplyTariff>(),

@@ -30,6 +30,7 @@ pub mod request_spec;
 pub mod reservations;
 mod retrieve;
 pub mod secrets;
+pub mod sites;
 pub mod stream;
 pub mod stripe;
 pub mod transactions;
@@ -52,6 +53,7 @@ use models::invoice::Invoice;
 use models::payment_method::PaymentMethod;
 use models::policy::Policy;
 use models::reservation::Reservation;
+use models::site::Site;
 use models::transaction::Transaction;
 use models::vehicle::Vehicle;
 use request_spec::{Handles, RequestParts};
@@ -192,6 +194,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(invoices::list_line_items),
         route!(invoices::pay),
         route!(invoices::retrieve, Invoice),
+        route!(invoices::retrieve_document),
         route!(invoices::update),
         route!(invoices::void),
         route!(reports::create),
@@ -203,6 +206,14 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(reservations::list),
         route!(reservations::retrieve, Reservation),
         route!(reservations::update),
+        route!(sites::create),
+        route!(sites::delete),
+        route!(sites::list),
+        route!(sites::retrieve, Site),
+        route!(sites::retrieve_plan),
+        route!(sites::set_carbon),
+        route!(sites::set_prices),
+        route!(sites::update),
         route!(transactions::list),
         route!(transactions::refund),
         route!(transactions::retrieve, Transaction),
@@ -210,6 +221,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(vehicles::delete),
         route!(vehicles::list),
         route!(vehicles::retrieve, Vehicle),
+        route!(vehicles::replace_departures),
+        route!(vehicles::retrieve_departures),
         route!(vehicles::retrieve_telemetry),
         route!(vehicles::update),
         route!(vehicles::update_telemetry),

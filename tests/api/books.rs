@@ -13,12 +13,12 @@ use tests::{Client, TestApp, fleet, with};
 use crate::invoices::no_show;
 
 /// The path of the client's own account.
-fn own(client: &Client) -> String {
+pub fn own(client: &Client) -> String {
     let account = client.account.clone().expect("an account");
     format!("/v1/accounts/{account}")
 }
 
-fn seller() -> Value {
+pub fn seller() -> Value {
     json!({
         "billing_address": {"line1": "1", "city": "Bonn", "postal_code": "53111", "country": "DE"},
         "bic": "bylademm", "electronic_address": {"scheme": "0204", "value": "991-01234-44"},
@@ -28,7 +28,7 @@ fn seller() -> Value {
     })
 }
 
-fn buyer() -> Value {
+pub fn buyer() -> Value {
     json!({
         "billing_address": {"line1": "2", "city": "Gent", "postal_code": "9000", "country": "BE"},
         "buyer_reference": "PO 4711", "electronic_address": {"scheme": "EM", "value": "bills@fleet.example"},
@@ -36,7 +36,7 @@ fn buyer() -> Value {
     })
 }
 
-async fn finalized(client: &Client, body: Value) -> Value {
+pub async fn finalized(client: &Client, body: Value) -> Value {
     let draft = client.post("/v1/invoices", body).await.expect(200);
     let path = format!("/v1/invoices/{}/finalize", draft.id());
     client.post(&path, json!({})).await.expect(200).body

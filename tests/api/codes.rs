@@ -296,6 +296,7 @@ codes! {
         let path = cancelled(app).await;
         app.alice.post(&path, json!({})).await
     };
+    site_not_found SiteNotFound async |app: &TestApp| app.alice.get(&format!("/v1/sites/site_{UNKNOWN}")).await;
     transaction_not_found TransactionNotFound async |app: &TestApp| {
         app.alice.get(&format!("/v1/transactions/txn_{UNKNOWN}")).await
     };

@@ -177,6 +177,9 @@ fn every_response_has_a_valid_example_for_each_of_its_codes() {
             if !seen.insert(response) {
                 continue;
             }
+            if status == "302" {
+                continue;
+            }
             let content = &resolved(response)["content"]["application/json"];
             let examples = content["examples"].as_object().expect("examples");
             assert!(!examples.is_empty(), "{name} {status} has no example");

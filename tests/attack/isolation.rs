@@ -55,6 +55,11 @@ fn body(name: &str, fleet: &str) -> Value {
         "replay-webhook-endpoint" => {
             json!({"from": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"})
         }
+        "replace-vehicle-departures" => json!({"departures": []}),
+        "set-site-carbon" => json!({"carbon": [{"from": "2026-01-01T00:00:00Z", "g_per_kwh": 1}]}),
+        "set-site-prices" => {
+            json!({"prices": [{"from": "2026-01-01T00:00:00Z", "price_per_kwh": 1}]})
+        }
         "review-charging-session" => json!({"decision": "accept"}),
         name if name.starts_with("topup-") => json!({"amount": 1, "payment_method": "pm_1"}),
         _ => json!({}),

@@ -24,8 +24,11 @@ pub const ROUTE: Route = Route::get(
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Id of a driver: only the cards of this driver.
     driver: Option<Id>,
+    /// Id of a vehicle: only the cards of this vehicle.
     vehicle: Option<Id>,
+    /// Only cards of this status.
     status: Option<CardStatus>,
 }
 

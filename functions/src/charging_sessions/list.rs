@@ -31,10 +31,15 @@ pub const ROUTE: Route = Route::get(
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Id of a driver: only the sessions of this driver.
     driver: Option<Id>,
+    /// Id of a fleet: only sessions of its vehicles.
     fleet: Option<Id>,
+    /// Id of a vehicle: only the sessions of this vehicle.
     vehicle: Option<Id>,
+    /// Id of a charging station: only sessions at this station.
     charging_station: Option<Id>,
+    /// Only sessions of this status.
     status: Option<SessionStatus>,
 }
 

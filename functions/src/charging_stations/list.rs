@@ -57,17 +57,17 @@ pub struct Filters {
     destination: Option<RouteEnd>,
     /// With `origin` and `destination`: metres to either side of the route, 5,000 when left out.
     buffer: Option<Whole<1, 100_000>>,
-    /// Has one of these plugs.
+    /// Only stations with one of these plugs.
     #[serde(
         rename = "connector_type[]",
         default,
         deserialize_with = "connector_types"
     )]
     connector_types: Vec<ConnectorType>,
-    /// Is run by one of these.
+    /// Names of operators: only their stations.
     #[serde(rename = "operator[]", default)]
     operators: Vec<String>,
-    /// Has a connector of at least so many kW.
+    /// Only stations with a connector of at least this power, in kW.
     #[schema(minimum = 0.0, maximum = 10_000.0)]
     min_power: Option<f64>,
     /// Has a connector whose effective price is at most so many minor units per kWh, tax included, in the currency of its first price.
@@ -75,17 +75,17 @@ pub struct Filters {
     /// of the first page, divided by its energy: by `vehicle` until its battery is full, else at 22 kW AC or 50 kW DC. The start
     /// fee and the charging time count, parking does not. In live mode a connector of unknown price is not found.
     max_price_per_kwh: Option<u32>,
-    /// Whether a connector is free now.
+    /// `true`: only stations with a connector that is free now; `false`: only stations without one.
     available: Option<bool>,
-    /// Whether the station can be reserved.
+    /// `true`: only stations that can be reserved; `false`: only those that cannot.
     reservable: Option<bool>,
     /// With `until`: has a connector that is free for the whole time.
     from: Option<Timestamp>,
     /// With `from`: has a connector that is free for the whole time.
     until: Option<Timestamp>,
-    /// Is among the preferred charging stations of this driver.
+    /// Id of a driver: only stations among the `preferred_charging_stations` of this driver.
     driver: Option<Id>,
-    /// Has a plug of this vehicle. Prices are those of charging it.
+    /// Id of a vehicle: only stations with a plug that fits it. Prices are those of charging this vehicle.
     vehicle: Option<Id>,
 }
 

@@ -19,7 +19,9 @@ pub const ROUTE: Route = Route::get("list-drivers", "/v1/drivers", Resource::Dri
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Id of a fleet: only drivers that are attached to it.
     fleet: Option<Id>,
+    /// Only drivers of this status.
     status: Option<FleetStatus>,
 }
 

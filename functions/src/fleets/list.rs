@@ -18,6 +18,7 @@ pub const ROUTE: Route = Route::get("list-fleets", "/v1/fleets", Resource::Fleet
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Only fleets of this status.
     status: Option<FleetStatus>,
 }
 

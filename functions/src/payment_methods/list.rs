@@ -28,7 +28,9 @@ pub const ROUTE: Route = Route::get(
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Id of a driver: only the payment methods of this driver.
     driver: Option<Id>,
+    /// Id of a fleet: only the payment methods of this fleet.
     fleet: Option<Id>,
 }
 

@@ -18,6 +18,7 @@ pub const ROUTE: Route = Route::get("list-policies", "/v1/policies", Resource::P
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Only policies of this status.
     status: Option<PolicyStatus>,
 }
 

@@ -23,6 +23,7 @@ pub const ROUTE: Route = Route::get("list-reports", "/v1/reports", Resource::Rep
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Only reports of this status.
     status: Option<ReportStatus>,
 }
 

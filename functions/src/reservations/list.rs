@@ -26,8 +26,11 @@ pub const ROUTE: Route = Route::get(
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Id of a driver: only the reservations of this driver.
     driver: Option<Id>,
+    /// Id of a vehicle: only the reservations of this vehicle.
     vehicle: Option<Id>,
+    /// Only reservations of this status.
     status: Option<ReservationStatus>,
 }
 

@@ -28,12 +28,18 @@ pub const ROUTE: Route = Route::get(
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Id of a driver: only transactions of this driver.
     driver: Option<Id>,
+    /// Id of a fleet: only transactions of this fleet.
     fleet: Option<Id>,
+    /// Only transactions of this status.
     status: Option<TransactionStatus>,
+    /// Only transactions of this type.
     #[serde(rename = "type")]
     of_type: Option<TransactionType>,
+    /// Id of a charging session: only its charges, refunds and adjustments.
     charging_session: Option<Id>,
+    /// Id of an invoice: only the transactions that paid or refunded it.
     invoice: Option<Id>,
 }
 

@@ -170,7 +170,7 @@ fn summary(route: &Route) -> String {
     let (verb, object) = names::verb_and_object(route);
     let object = object.replace("api", "API").replace('-', " ");
     let article = match (route.shows, object.chars().next()) {
-        (Shows::Page(_) | Shows::Lines | Shows::Candidates, _) => "",
+        (Shows::Page(_) | Shows::Lines | Shows::Candidates | Shows::SitePlan, _) => "",
         (_, Some('a' | 'e' | 'i' | 'o' | 'A')) => "an ",
         _ => "a ",
     };
@@ -222,7 +222,7 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
         "x-method": names::method(route),
         "x-scope": scopes(route),
     });
-    let mut responses = Map::from_iter([("200".to_owned(), success(route, components))]);
+    let mut responses = Map::from_iter([success(route, components)]);
     for (status, codes) in errors::refusals(endpoint) {
         let error = errors::response(status, &codes, components);
         responses.insert(status.to_string(), error);
@@ -236,7 +236,24 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     operation
 }
 
-fn success(route: &Route, components: &mut Components) -> Value {
+/// The status of an operation that succeeds, and its response.
+fn success(route: &Route, components: &mut Components) -> (String, Value) {
+    match route.shows {
+        Shows::File(_) => ("302".to_owned(), redirect()),
+        _ => ("200".to_owned(), shown(route, components)),
+    }
+}
+
+/// A redirect to a file.
+fn redirect() -> Value {
+    let mut headers = headers_of_every_response();
+    let location = json!({"description": "A link to the file that is valid for 15 minutes, without a key.",
+        "required": true, "schema": {"type": "string", "format": "uri"}});
+    headers.insert("Location".to_owned(), location);
+    json!({"description": "The address of the file.", "headers": headers})
+}
+
+fn shown(route: &Route, components: &mut Components) -> Value {
     let kind = route.shows.kind();
     let called = kind.name().replace('_', " ");
     let (said, schema) = match route.shows {
@@ -257,6 +274,8 @@ fn success(route: &Route, components: &mut Components) -> Value {
             "The candidates, the best first.".to_owned(),
             components.candidates(),
         ),
+        Shows::File(_) => unreachable!("a redirect shows nothing"),
+        Shows::SitePlan => ("The plan.".to_owned(), components.site_plan()),
         Shows::Deleted(_) => (
             "The object was deleted.".to_owned(),
             components.deleted(kind),
@@ -337,15 +356,11 @@ fn query_parameters(structs: Vec<Named>) -> BTreeMap<String, Value> {
 fn query_parameter(name: &str, member: &Value, schema: Value) -> Value {
     let options = member["oneOf"].as_array().into_iter().flatten();
     let documented = std::iter::once(member).chain(options);
-    let mut documented = documented.filter_map(|schema| schema["description"].as_str());
-    let description = match documented.next() {
-        Some(description) => description.replace('\n', " "),
-        None if schema.get("enum").is_some() => format!("Objects of this {name}."),
-        None => format!(
-            "The id of a {}: objects that belong to it.",
-            name.replace('_', " ")
-        ),
-    };
+    let description = documented
+        .filter_map(|schema| schema["description"].as_str())
+        .next()
+        .unwrap_or_else(|| panic!("the query parameter {name} has no description"))
+        .replace('\n', " ");
     let mut parameter =
         json!({"name": name, "in": "query", "schema": schema, "description": description});
     if name.ends_with("[]") {

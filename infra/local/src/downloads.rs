@@ -192,6 +192,8 @@ pub async fn fetch(
     // Only what this process has signed gets here, so the key is one of ours.
     let content_type = match Path::new(&key).extension().and_then(|end| end.to_str()) {
         Some("csv") => "text/csv; charset=utf-8; header=present",
+        Some("pdf") => "application/pdf",
+        Some("xml") => "application/xml",
         Some("jsonl") => "application/x-ndjson",
         _ => "application/json",
     };

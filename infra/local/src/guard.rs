@@ -101,6 +101,7 @@ pub fn forbidden(clock: &dyn Clock, message: String) -> Response {
         message: message.into(),
         param: None,
         details: Vec::new(),
+        violations: Vec::new(),
     }));
     refused(clock, &error)
 }

@@ -23,21 +23,33 @@ use kernel::time::Timestamp;
 pub struct Account {
     pub id: Id,
     pub object: Kind,
+    /// Details that invoices of the account show as the seller.
     pub billing_details: BillingDetails,
+    /// Legal form of the business; null if it is not set.
     pub business_type: Option<BusinessType>,
+    /// Person to reach about the account.
     pub contact: Contact,
     pub created: Timestamp,
+    /// Currency of the wallet, and of invoices and reservations for which neither a driver nor a fleet sets another one.
     pub default_currency: Currency,
+    /// Internal note about the account; null if it is not set.
     pub description: Option<Description>,
+    /// Primary contact address of the account.
     pub email: Email,
     pub metadata: Metadata,
     /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
     pub metric_system: AccountMetricSystem,
+    /// Name of the account. Invoices show it as the seller unless `billing_details.legal_name` is set.
     pub name: Name,
+    /// Plan that the account subscribes to.
     pub plan: Plan,
+    /// Settings for billing, payment and reports.
     pub preferences: AccountPreferences,
+    /// Number of the company in its commercial register; null if it is not set.
     pub registration_number: Option<Text<256>>,
+    /// Whether the keys of the account may write, may only read, or are refused. Only an operator changes it.
     pub status: AccountStatus,
+    /// Whether the account belongs to a person or to a business.
     #[serde(rename = "type")]
     pub kind: AccountType,
     pub updated: Timestamp,
@@ -71,8 +83,11 @@ pub struct AccountInternal {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Contact {
+    /// Email address of the contact person.
     pub email: Email,
+    /// Full name of the contact person.
     pub name: Name,
+    /// Telephone number of the contact person; null if it is not set.
     pub phone: Option<Phone>,
 }
 
@@ -122,11 +137,17 @@ pub enum AccountType {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccountPreferences {
+    /// Length of the period after which invoices of the account are drafted.
     pub billing_cycle: BillingCycle,
+    /// The account's `default_currency`.
     pub default_currency: Currency,
+    /// Id of the payment method that pays when neither the request, the driver nor the fleet names one; null if there is none.
     pub default_payment_method: Option<Id>,
+    /// Whether notifications of the account are wanted. It is stored and returned only.
     pub notifications: bool,
+    /// How often a report of the whole account is generated, if `reporting_enabled` is true.
     pub report_frequency: ReportFrequency,
+    /// Whether reports of the account and its fleets are generated periodically.
     pub reporting_enabled: bool,
 }
 
@@ -134,8 +155,11 @@ pub struct AccountPreferences {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAccount {
+    /// Primary contact address of the account.
     pub email: Email,
+    /// Name of the account. Invoices show it as the seller unless `billing_details.legal_name` is set.
     pub name: Name,
+    /// Whether the account belongs to a person or to a business.
     #[serde(rename = "type")]
     pub kind: AccountType,
     /// Default `usd`.
@@ -149,6 +173,7 @@ pub struct NewAccount {
     /// Default `metric`.
     #[serde(default)]
     pub metric_system: Option<AccountMetricSystem>,
+    /// Settings for billing, payment and reports.
     #[serde(default)]
     pub preferences: Option<AccountPreferencesChange>,
 }
@@ -158,16 +183,22 @@ impl RequestBody for NewAccount {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountPreferencesChange {
+    /// Length of the period after which invoices of the account are drafted.
     #[serde(default)]
     pub billing_cycle: Change<BillingCycle>,
+    /// The account's `default_currency`.
     #[serde(default)]
     pub default_currency: Change<Currency>,
+    /// Id of a payment method of the account that pays when neither the request, the driver nor the fleet names one. Null removes it.
     #[serde(default)]
     pub default_payment_method: Patch<Id>,
+    /// Whether notifications of the account are wanted. It is stored and returned only.
     #[serde(default)]
     pub notifications: Change<bool>,
+    /// How often a report of the whole account is generated, if `reporting_enabled` is true.
     #[serde(default)]
     pub report_frequency: Change<ReportFrequency>,
+    /// Whether reports of the account and its fleets are generated periodically.
     #[serde(default)]
     pub reporting_enabled: Change<bool>,
 }
@@ -176,28 +207,39 @@ pub struct AccountPreferencesChange {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountChange {
+    /// Details that later invoices of the account show as the seller, changed member by member.
     #[serde(default)]
     pub billing_details: Change<BillingDetailsChange>,
+    /// Legal form of the business. Null removes it.
     #[serde(default)]
     pub business_type: Patch<BusinessType>,
+    /// Person to reach about the account, changed member by member.
     #[serde(default)]
     pub contact: Change<ContactChange>,
+    /// Currency of the wallet, and of invoices and reservations for which neither a driver nor a fleet sets another one.
     #[serde(default)]
     pub default_currency: Change<Currency>,
+    /// Internal note about the account. Null removes it.
     #[serde(default)]
     pub description: Patch<Description>,
+    /// Primary contact address of the account.
     #[serde(default)]
     pub email: Change<Email>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// System of units that the account prefers. It is stored and returned only.
     #[serde(default)]
     pub metric_system: Change<AccountMetricSystem>,
+    /// Name of the account. Invoices show it as the seller unless `billing_details.legal_name` is set.
     #[serde(default)]
     pub name: Change<Name>,
+    /// Plan that the account subscribes to.
     #[serde(default)]
     pub plan: Change<Plan>,
+    /// Settings for billing, payment and reports, changed member by member.
     #[serde(default)]
     pub preferences: Change<AccountPreferencesChange>,
+    /// Number of the company in its commercial register. Null removes it.
     #[serde(default)]
     pub registration_number: Patch<Text<256>>,
 }
@@ -207,10 +249,13 @@ impl RequestBody for AccountChange {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContactChange {
+    /// Email address of the contact person.
     #[serde(default)]
     pub email: Change<Email>,
+    /// Full name of the contact person.
     #[serde(default)]
     pub name: Change<Name>,
+    /// Telephone number of the contact person. Null removes it.
     #[serde(default)]
     pub phone: Patch<Phone>,
 }

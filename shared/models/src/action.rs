@@ -37,6 +37,8 @@ pub enum Action {
     ResumeEndpoint,
     /// Replay events to a webhook endpoint.
     ReplayEvents,
+    /// Carry out the plan of a site and plan again.
+    PlanSite,
 }
 
 impl Action {
@@ -59,6 +61,7 @@ impl Action {
             Self::PlanDeliveries => "plan",
             Self::ResumeEndpoint => "resume",
             Self::ReplayEvents => "replay",
+            Self::PlanSite => "plan",
         }
     }
 
@@ -82,6 +85,7 @@ impl Action {
             Kind::Network => &[Self::PullNetwork],
             Kind::WebhookEndpoint => &[Self::ResumeEndpoint],
             Kind::WebhookReplay => &[Self::ReplayEvents],
+            Kind::Site => &[Self::PlanSite],
             _ => &[],
         }
     }

@@ -23,7 +23,9 @@ pub struct Adjustment {
     /// What the network calls the CDR; empty for a session that is billed without one.
     pub cdr: String,
     pub created: Timestamp,
+    /// Currency of the adjusted session.
     pub currency: Currency,
+    /// Id of the fleet that is billed.
     pub fleet: Id,
     /// The line of the invoice that bills it; its amount is below zero for a credit.
     pub line: LineItem,

@@ -25,11 +25,13 @@ pub struct ApiKey {
     pub id: Id,
     pub object: Kind,
     pub created: Timestamp,
+    /// Time from which the key is refused; null if it does not expire.
     pub expires_at: Option<Timestamp>,
     /// The last four characters of the secret.
     pub last4: String,
     /// To the hour.
     pub last_used: Option<Timestamp>,
+    /// Whether the key works in live mode; otherwise in test mode.
     pub livemode: bool,
     /// `*` alone is full access.
     pub scopes: Vec<Scope>,

@@ -43,7 +43,9 @@ pub struct ChargeCard {
     /// The driver who charges with the card; null if the vehicle alone decides.
     pub driver: Option<Id>,
     pub metadata: Metadata,
+    /// Whether the card may start sessions.
     pub status: CardStatus,
+    /// Whether it is a physical RFID card or the identification of an app.
     #[serde(rename = "type")]
     pub kind: CardType,
     /// Unique among the cards of an account and mode, in upper and lower case. A card whose uid a card of another account holds
@@ -170,6 +172,7 @@ text_of_card! {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewChargeCard {
+    /// Unique number of the card, as the reader of a charging station reads it. Not case-sensitive.
     pub uid: CardUid,
     /// Required unless `vehicle` is given.
     #[serde(default)]
@@ -185,6 +188,7 @@ pub struct NewChargeCard {
     /// Required unless `driver` is given.
     #[serde(default)]
     pub vehicle: Option<Id>,
+    /// Number that is printed on the card.
     #[serde(default)]
     pub visual_number: Option<VisualNumber>,
 }
@@ -195,6 +199,7 @@ impl RequestBody for NewChargeCard {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChargeCardChange {
+    /// Id of the driver who holds the card from now on. Null removes the driver.
     #[serde(default)]
     pub driver: Patch<Id>,
     #[serde(default)]
@@ -206,8 +211,10 @@ pub struct ChargeCardChange {
     /// A card that has expired becomes active when this is moved into the future or removed.
     #[serde(default)]
     pub valid_until: Patch<Timestamp>,
+    /// Id of the vehicle that the card belongs to from now on. Null removes the vehicle.
     #[serde(default)]
     pub vehicle: Patch<Id>,
+    /// Number that is printed on the card. Null removes it.
     #[serde(default)]
     pub visual_number: Patch<VisualNumber>,
 }

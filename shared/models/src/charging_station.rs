@@ -21,28 +21,38 @@ use kernel::time::Timestamp;
 pub struct ChargingStation {
     pub id: Id,
     pub object: Kind,
+    /// Postal address of the station.
     pub address: Address,
+    /// Opening hours.
     pub availability: Availability,
+    /// Services at the station.
     pub capabilities: Capabilities,
+    /// Connectors of the station, each with its state and prices.
     pub connectors: Vec<Connector>,
     pub created: Timestamp,
     /// Metres from the place that was searched around, or from the route; only in such a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_meters: Option<u64>,
+    /// Position of the station.
     pub location: Point,
     /// The id that the operator gives the location (OCPI `Location.id`); null for a station that does not come from OCPI.
     #[serde(default)]
     pub location_id: Option<String>,
+    /// Name of the station for drivers.
     pub name: String,
     /// The charging network that operates the station; null for a station that was loaded from a file.
     #[serde(default)]
     pub network: Option<StationNetwork>,
+    /// Name of the charge point operator (CPO).
     pub operator: String,
+    /// Contact address of the operator, such as a telephone number or an email address.
     pub operator_contact: String,
     /// The `pricing` of the station's cheapest connector: the one with the lowest highest ENERGY price, tax included. A
     /// connector whose prices are known comes before one without prices.
     pub pricing: Vec<Price>,
+    /// Whether the station is in service. Only `active` stations are reserved.
     pub status: StationStatus,
+    /// Time zone of the opening hours and of prices that depend on the time of day.
     pub timezone: ZoneName,
     pub updated: Timestamp,
 }
@@ -54,6 +64,7 @@ pub struct StationNetwork {
     pub country_code: String,
     /// Three characters.
     pub party_id: String,
+    /// Name of the charging network.
     pub name: String,
 }
 
@@ -69,7 +80,9 @@ impl Object for ChargingStation {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Point {
+    /// Degrees north of the equator; south is below zero.
     pub latitude: f64,
+    /// Degrees east of Greenwich; west is below zero.
     pub longitude: f64,
 }
 
@@ -95,6 +108,7 @@ pub struct Availability {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OpeningHours {
+    /// Day of the week on which the period begins.
     pub day: Weekday,
     /// `HH:MM`
     pub from: String,
@@ -122,17 +136,24 @@ impl Weekday {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Range {
+    /// Beginning of the period.
     pub from: Timestamp,
+    /// End of the period, which does not belong to it.
     pub until: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Capabilities {
+    /// Whether the station can be reached at any hour.
     #[serde(rename = "24_7_access")]
     pub access_24_7: bool,
+    /// Facilities nearby, in words that the network or operator has chosen.
     pub amenities: Vec<String>,
+    /// Ways to pay at the station itself, in words that the network or operator has chosen.
     pub payment_methods: Vec<String>,
+    /// Whether only members of the operator's programme may charge.
     pub requires_membership: bool,
+    /// Whether connectors of the station can be reserved.
     pub reservable: bool,
 }
 
@@ -158,7 +179,9 @@ pub struct Connector {
     /// Whether the EVSE of the connector can be reserved.
     #[serde(default = "yes")]
     pub reservable: bool,
+    /// State of the connector as it was last reported.
     pub status: ConnectorStatus,
+    /// Plug of the connector.
     #[serde(rename = "type")]
     pub plug: Plug,
 }
@@ -198,6 +221,7 @@ pub enum StationStatus {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Price {
+    /// Currency of the price.
     pub currency: Currency,
     /// Minor units per kWh (`ENERGY`), per hour (`TIME`, `PARKING_TIME`) or once (`FLAT`), or what a whole session costs at
     /// least (`MIN_PRICE`) or at most (`MAX_PRICE`); rounded to a whole number.
@@ -207,10 +231,13 @@ pub struct Price {
     pub price_decimal: Option<String>,
     /// Wh for `ENERGY`, seconds for `TIME` and `PARKING_TIME`.
     pub step_size: u32,
+    /// Kind of tax that applies to the price.
     pub tax: Tax,
+    /// Whether `price` contains the tax.
     pub tax_included: bool,
     /// A decimal number of percent.
     pub tax_percent: String,
+    /// What is paid for: energy (per kWh), charging or parking time (per hour), or the start of a session.
     #[serde(rename = "type")]
     pub kind: PriceType,
     /// When the price holds; without any, always. Of the prices of a type the first counts that holds.

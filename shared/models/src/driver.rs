@@ -24,15 +24,22 @@ pub struct Driver {
     pub id: Id,
     pub object: Kind,
     pub created: Timestamp,
+    /// Email address of the driver.
     pub email: Email,
     /// The fleets the driver is attached to.
     pub fleets: Vec<Id>,
+    /// Number of the driving licence; null if it is not set.
     pub license_number: Option<Text<256>>,
     pub metadata: Metadata,
+    /// Name of the driver, which invoices and reports show.
     pub name: Name,
+    /// Telephone number of the driver; null if it is not set.
     pub phone: Option<Phone>,
+    /// Ids of the policies that the driver's reservations and sessions have to fulfil, besides those of the fleet and the vehicle.
     pub policy_ids: Vec<Id>,
+    /// Settings for matching and payment.
     pub preferences: DriverPreferences,
+    /// Whether the driver may reserve and charge. One that is not active makes no new reservations and sessions.
     pub status: FleetStatus,
     pub updated: Timestamp,
     /// The vehicles that name this driver.
@@ -74,14 +81,19 @@ pub enum ChargingSpeed {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DriverPreferences {
+    /// Speed of charging that matching prefers. Other stations are not excluded.
     pub charging_speed: ChargingSpeed,
+    /// Currency of the driver's reservations.
     pub currency: Currency,
+    /// Id of the payment method that pays when a request names none; null if there is none.
     pub default_payment_method: Option<Id>,
     /// Minor units of `currency` per kWh, tax included. Reservations are not matched with connectors whose effective price in the
     /// reserved window is above: the cost of the charge that is expected in the window, divided by its energy. The start fee and
     /// the charging time count, parking does not. In live mode a connector of unknown price is not matched either.
     pub max_price_per_kwh: Option<u32>,
+    /// Whether the driver wants notifications. It is stored and returned only.
     pub notifications: bool,
+    /// Ids of the driver's favourite stations, which matching prefers.
     pub preferred_charging_stations: Vec<Id>,
     /// Identifiers of charging networks.
     pub preferred_cpos: Vec<Text<256>>,
@@ -90,18 +102,25 @@ pub struct DriverPreferences {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriverPreferencesChange {
+    /// Speed of charging that matching prefers. Other stations are not excluded.
     #[serde(default)]
     pub charging_speed: Change<ChargingSpeed>,
+    /// Currency of the driver's reservations.
     #[serde(default)]
     pub currency: Change<Currency>,
+    /// Id of a payment method of the driver, the fleet or the account that pays when a request names none. Null removes it.
     #[serde(default)]
     pub default_payment_method: Patch<Id>,
+    /// Highest effective price that the driver accepts, in minor units of `currency` per kWh with tax. Null removes the limit.
     #[serde(default)]
     pub max_price_per_kwh: Patch<u32>,
+    /// Whether the driver wants notifications. It is stored and returned only.
     #[serde(default)]
     pub notifications: Change<bool>,
+    /// Ids of the driver's favourite stations, which matching prefers.
     #[serde(default)]
     pub preferred_charging_stations: Change<Distinct<Id>>,
+    /// Names of operators that matching prefers.
     #[serde(default)]
     pub preferred_cpos: Change<Distinct<Text<256>>>,
 }
@@ -110,16 +129,22 @@ pub struct DriverPreferencesChange {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDriver {
+    /// Name of the driver, which invoices and reports show.
     pub name: Name,
+    /// Email address of the driver.
     pub email: Email,
+    /// Number of the driving licence.
     #[serde(default)]
     pub license_number: Option<Text<256>>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// Telephone number of the driver.
     #[serde(default)]
     pub phone: Option<Phone>,
+    /// Ids of the policies that the driver's reservations and sessions have to fulfil, besides those of the fleet and the vehicle.
     #[serde(default)]
     pub policy_ids: Option<Distinct<Id>>,
+    /// Settings for matching and payment.
     #[serde(default)]
     pub preferences: Option<DriverPreferencesChange>,
 }
@@ -130,20 +155,27 @@ impl RequestBody for NewDriver {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriverChange {
+    /// Email address of the driver.
     #[serde(default)]
     pub email: Change<Email>,
+    /// Number of the driving licence. Null removes it.
     #[serde(default)]
     pub license_number: Patch<Text<256>>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// Name of the driver, which invoices and reports show.
     #[serde(default)]
     pub name: Change<Name>,
+    /// Telephone number of the driver. Null removes it.
     #[serde(default)]
     pub phone: Patch<Phone>,
+    /// Ids of the policies of the driver. The list replaces the present one.
     #[serde(default)]
     pub policy_ids: Change<Distinct<Id>>,
+    /// Settings for matching and payment, changed member by member.
     #[serde(default)]
     pub preferences: Change<DriverPreferencesChange>,
+    /// Whether the driver may reserve and charge. One that is not active makes no new reservations and sessions.
     #[serde(default)]
     pub status: Change<FleetStatus>,
 }
@@ -154,6 +186,7 @@ impl RequestBody for DriverChange {}
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetOfDriver {
+    /// Id of the fleet that the driver joins or leaves.
     pub fleet: Id,
 }
 

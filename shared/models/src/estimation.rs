@@ -30,6 +30,7 @@ pub struct Estimation {
     /// Percent.
     #[serde(serialize_with = "plain")]
     pub battery_target_level: f64,
+    /// Id of the charging station.
     pub charging_station: Id,
     /// The connector that the estimation is for: the one asked for, else the station's most powerful one that fits the vehicle.
     #[schema(example = "1")]
@@ -38,6 +39,7 @@ pub struct Estimation {
     /// prices or none that holds at `start`: then nothing can be said about the total.
     pub cost_breakdown: Vec<CostLine>,
     pub created: Timestamp,
+    /// Currency of all amounts of the estimation.
     pub currency: Currency,
     /// Seconds of charging at `connector`.
     pub estimated_duration: i64,
@@ -46,12 +48,14 @@ pub struct Estimation {
     pub estimated_energy_kwh: f64,
     /// Minor units of `currency`, with tax. 0 where the price is unknown, which is not to say that charging is free of charge.
     pub estimated_total_cost: i64,
+    /// Result of the policies of driver, vehicle and fleet.
     pub policy: PolicyVerdict,
     /// When charging starts, in the estimation: prices that depend on the time of day are those from here on.
     #[schema(required, value_type = Timestamp)]
     pub start: Option<Timestamp>,
     /// Until when the prices are those of the estimation.
     pub valid_until: Timestamp,
+    /// Id of the vehicle.
     pub vehicle: Id,
 }
 
@@ -68,6 +72,7 @@ impl Object for Estimation {
 /// What the policies of the vehicle and its fleet say of charging at the station at `start`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PolicyVerdict {
+    /// Whether no policy in enforcement forbids the charge.
     pub allowed: bool,
     /// The policy in enforcement that forbids it.
     pub policy: Option<Id>,
@@ -78,8 +83,10 @@ pub struct PolicyVerdict {
 /// The cost of one dimension of the station's prices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CostLine {
+    /// What the line charges for: energy, charging time, parking time or the start.
     #[serde(rename = "type")]
     pub kind: PriceType,
+    /// Text of the line, in English.
     pub description: String,
     /// In `unit`, rounded up to the price's `step_size`.
     #[serde(serialize_with = "plain")]
@@ -99,7 +106,9 @@ pub struct CostLine {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewEstimation {
+    /// Id of the charging station at which to charge.
     pub charging_station: Id,
+    /// Id of the vehicle to charge.
     pub vehicle: Id,
     /// Percent, 0 to 100.
     pub battery_level: f64,

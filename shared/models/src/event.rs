@@ -24,16 +24,20 @@ pub const KEPT: SignedDuration = days(30);
 pub struct Event {
     pub id: Id,
     pub object: Kind,
+    /// Id of the account in which the event happened.
     pub account: Id,
     /// The version the payload is rendered in.
     pub api_version: String,
     pub created: Timestamp,
+    /// Object that the event is about.
     pub data: EventData,
+    /// Whether the event happened in live mode; otherwise in test mode.
     pub livemode: bool,
     /// Deliveries not yet acknowledged or given up. Each delivery has a row of its own, from which this is counted on reading.
     pub pending_webhooks: u32,
     /// The request that caused the event; null when the service acted by itself.
     pub request: Option<EventRequest>,
+    /// Type of the event: the kind of object, and what happened to it.
     #[serde(rename = "type")]
     pub kind: EventType,
 }
@@ -65,7 +69,9 @@ pub struct EventData {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EventRequest {
+    /// Id of the request, as in its header `Service-Request-Id`.
     pub id: Id,
+    /// `Idempotency-Key` of the request; null if it had none.
     pub idempotency_key: Option<String>,
 }
 

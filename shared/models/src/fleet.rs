@@ -29,6 +29,7 @@ use kernel::window::Window;
 pub struct Fleet {
     pub id: Id,
     pub object: Kind,
+    /// Postal address of the fleet. Invoices show it unless `billing_details.billing_address` is set.
     pub address: Address,
     /// What the fleet says of itself on invoices.
     #[serde(default)]
@@ -36,20 +37,30 @@ pub struct Fleet {
     pub created: Timestamp,
     /// "" when unset.
     pub description: Memo<1000>,
+    /// Contact address of the fleet, which invoices show.
     pub email: Email,
     pub metadata: Metadata,
     /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
     pub metric_system: MetricSystem,
+    /// Name of the fleet. Invoices show it as the buyer unless `billing_details.legal_name` is set.
     pub name: Name,
+    /// Telephone number of the fleet; null if it is not set.
     pub phone: Option<Phone>,
+    /// Ids of the policies that all reservations and sessions of the fleet have to fulfil.
     pub policy_ids: Vec<Id>,
+    /// Settings for billing, payment and reports.
     pub preferences: FleetPreferences,
+    /// Whether the fleet may reserve and charge. One that is not active makes no new reservations and sessions.
     pub status: FleetStatus,
+    /// Time zone of billing periods, reports and the time windows of policies.
     pub timezone: ZoneName,
+    /// Number of drivers that are attached to the fleet.
     pub total_drivers: u64,
     /// kWh
     pub total_energy_consumed_kwh: f64,
+    /// Number of charging sessions that have been completed.
     pub total_sessions: u64,
+    /// Number of vehicles of the fleet.
     pub total_vehicles: u64,
     pub updated: Timestamp,
     /// Minor units of `preferences.default_currency`.
@@ -95,25 +106,34 @@ pub enum FleetStatus {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FleetPreferences {
+    /// Length of the period after which invoices of the fleet are drafted, at midnight in its time zone.
     pub billing_cycle: BillingCycle,
+    /// Currency of the fleet's invoices, and of reservations of drivers that prefer no other one.
     pub default_currency: Currency,
+    /// Id of the payment method that pays when neither the request nor the driver names one; null if there is none.
     pub default_payment_method: Option<Id>,
     /// Whether drivers of the fleet receive session status notifications.
     pub notifications: bool,
+    /// How often a report of the fleet is generated, if the account's `reporting_enabled` is true.
     pub report_frequency: ReportFrequency,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetPreferencesChange {
+    /// Length of the period after which invoices of the fleet are drafted, at midnight in its time zone.
     #[serde(default)]
     pub billing_cycle: Change<BillingCycle>,
+    /// Currency of the fleet's invoices, and of reservations of drivers that prefer no other one.
     #[serde(default)]
     pub default_currency: Change<Currency>,
+    /// Id of a payment method of the fleet or the account that pays when neither the request nor the driver names one. Null removes it.
     #[serde(default)]
     pub default_payment_method: Patch<Id>,
+    /// Whether drivers of the fleet receive session status notifications.
     #[serde(default)]
     pub notifications: Change<bool>,
+    /// How often a report of the fleet is generated, if the account's `reporting_enabled` is true.
     #[serde(default)]
     pub report_frequency: Change<ReportFrequency>,
 }
@@ -215,13 +235,19 @@ fn midnight(day: Date, zone: &TimeZone) -> Option<Timestamp> {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFleet {
+    /// Name of the fleet. Invoices show it as the buyer unless `billing_details.legal_name` is set.
     pub name: Name,
+    /// Contact address of the fleet, which invoices show.
     pub email: Email,
+    /// Postal address of the fleet. Invoices show it unless `billing_details.billing_address` is set.
     pub address: Address,
+    /// Details that invoices show of the fleet as the buyer.
     #[serde(default)]
     pub billing_details: Option<FleetBillingDetailsChange>,
+    /// Internal note about the fleet. Default "".
     #[serde(default)]
     pub description: Option<Memo<1000>>,
+    /// Telephone number of the fleet.
     #[serde(default)]
     pub phone: Option<Phone>,
     #[serde(default)]
@@ -229,8 +255,10 @@ pub struct NewFleet {
     /// Default `international_system`.
     #[serde(default)]
     pub metric_system: Option<MetricSystem>,
+    /// Ids of the policies that all reservations and sessions of the fleet have to fulfil.
     #[serde(default)]
     pub policy_ids: Option<Distinct<Id>>,
+    /// Settings for billing, payment and reports.
     #[serde(default)]
     pub preferences: Option<FleetPreferencesChange>,
     /// Default `UTC`.
@@ -244,28 +272,39 @@ impl RequestBody for NewFleet {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetChange {
+    /// Postal address of the fleet. Invoices show it unless `billing_details.billing_address` is set.
     #[serde(default)]
     pub address: Change<Address>,
+    /// Details that later invoices show of the fleet as the buyer, changed member by member.
     #[serde(default)]
     pub billing_details: Change<FleetBillingDetailsChange>,
+    /// Internal note about the fleet. "" removes it.
     #[serde(default)]
     pub description: Change<Memo<1000>>,
+    /// Contact address of the fleet, which invoices show.
     #[serde(default)]
     pub email: Change<Email>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// System of units that the fleet prefers. It is stored and returned only.
     #[serde(default)]
     pub metric_system: Change<MetricSystem>,
+    /// Name of the fleet. Invoices show it as the buyer unless `billing_details.legal_name` is set.
     #[serde(default)]
     pub name: Change<Name>,
+    /// Telephone number of the fleet. Null removes it.
     #[serde(default)]
     pub phone: Patch<Phone>,
+    /// Ids of the policies of the fleet. The list replaces the present one.
     #[serde(default)]
     pub policy_ids: Change<Distinct<Id>>,
+    /// Settings for billing, payment and reports, changed member by member.
     #[serde(default)]
     pub preferences: Change<FleetPreferencesChange>,
+    /// Whether the fleet may reserve and charge. One that is not active makes no new reservations and sessions.
     #[serde(default)]
     pub status: Change<FleetStatus>,
+    /// Time zone of billing periods, reports and the time windows of policies.
     #[serde(default)]
     pub timezone: Change<ZoneName>,
 }

@@ -10,6 +10,7 @@ pub mod charging;
 pub mod charging_session;
 pub mod charging_station;
 pub mod condition;
+pub mod departure;
 pub mod driver;
 pub mod estimation;
 pub mod event;
@@ -27,6 +28,7 @@ pub mod ports;
 pub mod report;
 pub mod reservation;
 pub mod schema;
+pub mod site;
 pub mod stored;
 pub mod test_token;
 pub mod token;
@@ -81,6 +83,27 @@ pub fn sized<T: Serialize>(object: T) -> Result<T> {
     Ok(object)
 }
 
+/// A list of a body of at most [`MAX_LIST`] entries.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limited<T>(pub Vec<T>);
+
+impl<T> Default for Limited<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Limited<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = Vec::deserialize(deserializer)?;
+        if entries.len() > MAX_LIST {
+            let message = format!("must have at most {MAX_LIST} entries");
+            return Err(de::Error::custom(message));
+        }
+        Ok(Self(entries))
+    }
+}
+
 /// A list of a body, checked: at most [`MAX_LIST`] entries, none twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
@@ -108,11 +131,7 @@ impl<T> From<Distinct<T>> for Vec<T> {
 
 impl<'de, T: Deserialize<'de> + Eq + Hash> Deserialize<'de> for Distinct<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let entries = Vec::deserialize(deserializer)?;
-        if entries.len() > MAX_LIST {
-            let message = format!("must have at most {MAX_LIST} entries");
-            return Err(de::Error::custom(message));
-        }
+        let Limited(entries) = Limited::deserialize(deserializer)?;
         let mut seen = HashSet::new();
         if !entries.iter().all(|entry| seen.insert(entry)) {
             return Err(de::Error::custom("must not name the same entry twice"));

@@ -20,12 +20,15 @@ use kernel::time::{SignedDuration, Timestamp, days};
 pub struct PaymentMethod {
     pub id: Id,
     pub object: Kind,
+    /// Card that is charged; null for other types.
     pub card: Option<Card>,
     pub created: Timestamp,
     /// The driver who owns it; with `fleet` null too, the account does.
     pub driver: Option<Id>,
+    /// Id of the fleet that owns it; null if a driver or the account does.
     pub fleet: Option<Id>,
     pub metadata: Metadata,
+    /// Kind of payment method.
     #[serde(rename = "type")]
     pub kind: PaymentMethodType,
     pub updated: Timestamp,
@@ -102,6 +105,7 @@ impl DeletedPaymentMethod {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPaymentMethod {
+    /// Kind of payment method. `wallet` pays from the owner's `wallet_balance`.
     #[serde(rename = "type")]
     pub kind: PaymentMethodType,
     /// What the payment provider gave for the card or bank account; never its number. Required unless the type is

@@ -8,8 +8,8 @@ use super::body::RequestBody;
 use super::charging_station::Point;
 use super::event_type::EventType;
 use super::stored::{Object, Stored};
-use super::{Distinct, MAX_LIST, check_size, sized};
-use kernel::error::{Error, Result};
+use super::{Distinct, Limited, check_size, sized};
+use kernel::error::Result;
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Description, Name, Text};
@@ -21,11 +21,16 @@ pub struct Policy {
     pub id: Id,
     pub object: Kind,
     pub created: Timestamp,
+    /// Internal note about the policy; null if it is not set.
     pub description: Option<Description>,
     pub metadata: Metadata,
+    /// Whether the policy blocks what it forbids, or only warns.
     pub mode: PolicyMode,
+    /// Name of the policy, which warnings and refusals show.
     pub name: Name,
+    /// Limits that reservations and sessions have to fulfil, all of them together.
     pub rules: Rules,
+    /// Only `active` policies apply.
     pub status: PolicyStatus,
     pub updated: Timestamp,
 }
@@ -97,7 +102,9 @@ impl Rules {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Geofence {
+    /// Centre of the circle.
     pub center: Center,
+    /// Name of the area.
     pub name: Name,
     /// More than 0, at most 50,000,000.
     pub radius_meters: Radius,
@@ -276,25 +283,32 @@ impl From<PriceCap> for f64 {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RulesChange {
+    /// Names of the only operators that are allowed. An empty list or null: all.
     #[serde(default)]
     pub allowed_operators: Patch<Distinct<Text<256>>>,
+    /// Names of operators that are forbidden, even if they are allowed too. An empty list or null: none.
     #[serde(default)]
     pub denied_operators: Patch<Distinct<Text<256>>>,
+    /// Circles of which a station has to lie in at least one. An empty list or null: anywhere.
     #[serde(default)]
-    pub geofences: Patch<Vec<Geofence>>,
+    pub geofences: Patch<Limited<Geofence>>,
     /// Minor units per kWh, tax included; it may have a fraction.
     #[serde(default)]
     pub max_price_per_kwh: Patch<PriceCap>,
+    /// Times of the week of which one has to contain the whole reserved window, in the fleet's time zone. An empty list or null: any time.
     #[serde(default)]
-    pub time_windows: Patch<Vec<TimeWindow>>,
+    pub time_windows: Patch<Limited<TimeWindow>>,
 }
 
 /// The body of `POST /v1/policies`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPolicy {
+    /// Name of the policy, which warnings and refusals show.
     pub name: Name,
+    /// Limits that reservations and sessions have to fulfil, all of them together.
     pub rules: RulesChange,
+    /// Internal note about the policy.
     #[serde(default)]
     pub description: Option<Description>,
     #[serde(default)]
@@ -310,17 +324,21 @@ impl RequestBody for NewPolicy {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyChange {
+    /// Internal note about the policy. Null removes it.
     #[serde(default)]
     pub description: Patch<Description>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// Whether the policy blocks what it forbids, or only warns.
     #[serde(default)]
     pub mode: Change<PolicyMode>,
+    /// Name of the policy, which warnings and refusals show.
     #[serde(default)]
     pub name: Change<Name>,
     /// Changed rule by rule.
     #[serde(default)]
     pub rules: Change<RulesChange>,
+    /// Only `active` policies apply.
     #[serde(default)]
     pub status: Change<PolicyStatus>,
 }
@@ -404,11 +422,11 @@ impl Rules {
             self.denied_operators = operators.into();
         }
         if let Some(geofences) = given(geofences) {
-            self.geofences = limited("rules.geofences", geofences)?;
+            self.geofences = geofences.0;
         }
         max_price_per_kwh.apply(&mut self.max_price_per_kwh);
         if let Some(windows) = given(time_windows) {
-            self.time_windows = limited("rules.time_windows", windows)?;
+            self.time_windows = windows.0;
         }
         Ok(())
     }
@@ -423,17 +441,10 @@ fn given<L: Default>(list: Patch<L>) -> Option<L> {
     }
 }
 
-fn limited<T>(param: &'static str, list: Vec<T>) -> Result<Vec<T>> {
-    if list.len() > MAX_LIST {
-        let message = format!("must have at most {MAX_LIST} entries");
-        return Err(Error::invalid(param, message));
-    }
-    Ok(list)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kernel::error::Error;
     use serde_json::{Value, json};
 
     fn policy(rules: Value) -> Result<Stored<Policy>> {

@@ -49,18 +49,22 @@ const PATIENCE: SignedDuration = DAY;
 pub struct Report {
     pub id: Id,
     pub object: Kind,
+    /// Id of the account that the report is about.
     pub account: Id,
     pub created: Timestamp,
     /// Why a failed report failed.
     pub failed_reason: Option<String>,
     /// Null for a report of the whole account.
     pub fleet: Option<Id>,
+    /// Type, period, grouping and filters of the report.
     pub parameters: ReportParameters,
     /// The SHA-256 of the file in hexadecimal; null until there is one.
     pub sha256: Option<String>,
     /// Bytes; 0 while pending.
     pub size: u64,
+    /// Whether the file is being generated, is ready, or could not be generated.
     pub status: ReportStatus,
+    /// Time at which the file was ready; null until then.
     pub succeeded_at: Option<Timestamp>,
     /// The IANA time zone of the fleet, or `UTC` for a report of the whole account; a column of the file repeats it.
     #[schema(example = "Europe/London")]
@@ -95,7 +99,9 @@ impl Object for Report {
 /// types count sessions alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportTotals {
+    /// Currency of the amounts.
     pub currency: Currency,
+    /// Number of charging sessions.
     #[schema(example = 12)]
     pub sessions: i64,
     /// How many reservation fees there are.
@@ -104,6 +110,7 @@ pub struct ReportTotals {
     /// How many adjustments there are: what a charging network billed or credited for a session after its price was final.
     #[schema(example = 0)]
     pub adjustments: i64,
+    /// Metered Wh.
     #[schema(example = 132_120)]
     pub energy_wh: i64,
     /// Seconds on the connector, parking included.
@@ -193,7 +200,9 @@ pub enum Grouping {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportParameters {
+    /// Lists of what the report is limited to.
     pub filters: ReportFilters,
+    /// Format of the file.
     pub format: ReportFormat,
     /// Null: one row for all sessions. Sessions in different currencies are never in one row.
     pub group_by: Option<Grouping>,
@@ -201,6 +210,7 @@ pub struct ReportParameters {
     pub period_end: Timestamp,
     /// Inclusive.
     pub period_start: Timestamp,
+    /// What the report shows.
     #[serde(rename = "type")]
     pub kind: ReportType,
 }
@@ -208,12 +218,16 @@ pub struct ReportParameters {
 /// Which sessions count: those that match one entry of every filter there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportFilters {
+    /// Ids of vehicles: only their sessions. Absent without this filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vehicle: Option<Vec<Id>>,
+    /// Ids of drivers: only their sessions. Absent without this filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<Vec<Id>>,
+    /// Ids of charging stations: only sessions there. Absent without this filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub station: Option<Vec<Id>>,
+    /// Statuses: only sessions of these. Absent without this filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_status: Option<Vec<SessionStatus>>,
 }
@@ -249,6 +263,7 @@ impl RequestBody for NewReport {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewReportParameters {
+    /// What the report shows.
     #[serde(rename = "type")]
     pub kind: ReportType,
     /// Inclusive: sessions that ended at or after this moment; those still active count by their start.

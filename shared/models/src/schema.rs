@@ -1,17 +1,18 @@
 //! How the types of the resources with rules of their own look in the interface's document.
 
 use utoipa::__dev::ComposeSchema;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::charge_card::{CardUid, VisualNumber};
 use super::charging_station::Plug;
 use super::event::EventType;
 use super::policy::{Degrees, PriceCap, Radius, TimeOfDay};
+use super::reservation::{AreaRadius, ConnectorTypes, MOST_CONNECTOR_TYPES, MOST_RADIUS};
 use super::transaction::TopUpAmount;
 use super::webhook_endpoint::{SigningSecret, Subscription};
-use super::{Distinct, MAX_LIST};
+use super::{Distinct, Limited, MAX_LIST};
 use kernel::fields::schema::{first, string};
 use kernel::schemas;
 
@@ -36,6 +37,8 @@ fn number(least: f64, most: f64) -> ObjectBuilder {
 schemas! {
     (CardUid) "CardUid", string().pattern(Some("^[!-~]{1,36}$")).description(Some("As the reader of a charging station reads it, for example the hexadecimal UID of an RFID card. Not case-sensitive."));
     (VisualNumber) "VisualNumber", string().pattern(Some("^[0-9A-Za-z][0-9A-Za-z ./-]{0,63}$")).description(Some("The number that is printed on the card."));
+    (ConnectorTypes) "ConnectorTypes", ArrayBuilder::new().items(Ref::from_schema_name("ConnectorType")).min_items(Some(1)).max_items(Some(MOST_CONNECTOR_TYPES)).unique_items(true);
+    (AreaRadius) "AreaRadius", ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer)).minimum(Some(1)).maximum(Some(MOST_RADIUS));
     (TimeOfDay) "TimeOfDay", string().pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9]$"));
     [MOST: u16] (Degrees<MOST>) format!("Degrees{MOST}"), number(-f64::from(MOST), f64::from(MOST));
     (Radius) "Radius", number(1e-9, 50_000_000.0);
@@ -47,6 +50,21 @@ schemas! {
         .enum_values(Some(std::iter::once("*").chain(EventType::ALL.iter().map(|kind| kind.as_str()))))
         .description(Some("A type of events; `*` is every type."));
     (EventType) "EventType", string().enum_values(Some(EventType::ALL.iter().map(|kind| kind.as_str())));
+}
+
+impl<T: ComposeSchema> ComposeSchema for Limited<T> {
+    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        ArrayBuilder::new()
+            .items(first(generics, T::schema))
+            .max_items(Some(MAX_LIST))
+            .into()
+    }
+}
+
+impl<T: ToSchema + ComposeSchema> ToSchema for Limited<T> {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(schemas);
+    }
 }
 
 impl<T: ComposeSchema> ComposeSchema for Distinct<T> {

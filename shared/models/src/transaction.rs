@@ -29,21 +29,27 @@ pub struct Transaction {
     /// Of a refund: the transaction of the charge.
     #[schema(required)]
     pub charge: Option<Id>,
+    /// Id of the charging session that was paid or refunded; null for other transactions.
     pub charging_session: Option<Id>,
     pub created: Timestamp,
+    /// Currency of `amount`.
     pub currency: Currency,
+    /// Text that says what was paid, in English.
     pub description: String,
     /// Of a refund: where the money goes.
     #[schema(required)]
     pub destination: Option<RefundDestination>,
+    /// Id of the driver; null if no driver is involved.
     pub driver: Option<Id>,
     /// Why a refund failed. It can be requested again.
     #[schema(required, example = "insufficient_balance")]
     pub failed_reason: Option<String>,
+    /// Id of the fleet; null if no fleet is involved.
     pub fleet: Option<Id>,
     /// The invoice that the transaction pays, or a refund of that.
     #[schema(required)]
     pub invoice: Option<Id>,
+    /// Id of the payment method that was charged or refunded; null if there is none.
     pub payment_method: Option<Id>,
     /// Of a refund: what the request has stated.
     #[schema(required)]
@@ -51,9 +57,12 @@ pub struct Transaction {
     /// The reservation whose fee the transaction pays, or a refund of that.
     #[schema(required)]
     pub reservation: Option<Id>,
+    /// Outcome of the payment. `pending` ones are settled by the service.
     pub status: TransactionStatus,
+    /// Whether money was taken, returned or corrected.
     #[serde(rename = "type")]
     pub kind: TransactionType,
+    /// Id of the vehicle; null if no vehicle is involved.
     pub vehicle: Option<Id>,
 }
 
@@ -397,6 +406,7 @@ pub struct NewRefund {
     /// Default `original`.
     #[serde(default)]
     pub destination: Option<RefundDestination>,
+    /// Why the amount is refunded. The description of the refund shows it.
     #[serde(default)]
     pub reason: Option<Description>,
 }

@@ -27,10 +27,14 @@ pub struct Vehicle {
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, required)]
     pub charging_curve: Option<ChargingCurve>,
+    /// Plug of the vehicle.
     pub charging_standard: ConnectorType,
     pub created: Timestamp,
+    /// Ids of the drivers who may use the vehicle.
     pub drivers: Vec<Id>,
+    /// Id of the fleet that the vehicle belongs to.
     pub fleet: Id,
+    /// Make, model and year.
     pub information: Information,
     /// W of alternating current that the vehicle takes. Null: 11,000 W.
     #[serde(default)]
@@ -41,12 +45,20 @@ pub struct Vehicle {
     #[schema(value_type = Option<u32>, required)]
     pub max_dc_power: Option<NonZeroU32>,
     pub metadata: Metadata,
+    /// Ids of the policies that the vehicle's reservations and sessions have to fulfil, besides those of the fleet and the driver.
     pub policy_ids: Vec<Id>,
+    /// Registration plate, which invoices and reports show.
     pub registration_plate: Text<64>,
+    /// The site at which the vehicle charges for its departures.
+    #[serde(default)]
+    #[schema(required)]
+    pub site: Option<Id>,
+    /// Whether the vehicle may be reserved for and charged.
     pub status: VehicleStatus,
     /// The id of the vehicle's one telemetry record.
     pub telemetry: Id,
     pub updated: Timestamp,
+    /// Vehicle identification number.
     pub vin: Text<64>,
 }
 
@@ -115,18 +127,24 @@ pub enum VehicleStatus {
 /// Make, model and year; "" when unset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Information {
+    /// Manufacturer; "" if it is not set.
     pub make: Memo<256>,
+    /// Model; "" if it is not set.
     pub model: Memo<256>,
+    /// Model year; "" if it is not set.
     pub year: Memo<16>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InformationChange {
+    /// Manufacturer. "" removes it.
     #[serde(default)]
     pub make: Change<Memo<256>>,
+    /// Model. "" removes it.
     #[serde(default)]
     pub model: Change<Memo<256>>,
+    /// Model year. "" removes it.
     #[serde(default)]
     pub year: Change<Memo<16>>,
 }
@@ -237,8 +255,11 @@ pub const MAX_DRIVERS: usize = 90;
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewVehicle {
+    /// Id of the fleet that the vehicle belongs to.
     pub fleet: Id,
+    /// Registration plate, which invoices and reports show.
     pub registration_plate: Text<64>,
+    /// Vehicle identification number.
     pub vin: Text<64>,
     /// Wh, at least 1.
     #[schema(value_type = u32, minimum = 1)]
@@ -248,9 +269,12 @@ pub struct NewVehicle {
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
     pub charging_curve: Option<ChargingCurve>,
+    /// Plug of the vehicle.
     pub charging_standard: ConnectorType,
+    /// Ids of the drivers who may use the vehicle.
     #[serde(default)]
     pub drivers: Option<Distinct<Id>>,
+    /// Make, model and year.
     #[serde(default)]
     pub information: Option<InformationChange>,
     /// W of alternating current that the vehicle takes. Default: 11,000 W.
@@ -263,8 +287,12 @@ pub struct NewVehicle {
     pub max_dc_power: Option<NonZeroU32>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// Ids of the policies that the vehicle's reservations and sessions have to fulfil, besides those of the fleet and the driver.
     #[serde(default)]
     pub policy_ids: Option<Distinct<Id>>,
+    /// The site at which the vehicle charges for its departures.
+    #[serde(default)]
+    pub site: Option<Id>,
 }
 
 impl RequestBody for NewVehicle {}
@@ -273,14 +301,18 @@ impl RequestBody for NewVehicle {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VehicleChange {
+    /// Usable capacity of the battery in Wh.
     #[serde(default)]
     #[schema(value_type = u32, minimum = 1)]
     pub battery_capacity: Change<NonZeroU32>,
+    /// Power that the vehicle takes by state of charge. Null removes it.
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
     pub charging_curve: Patch<ChargingCurve>,
+    /// Plug of the vehicle.
     #[serde(default)]
     pub charging_standard: Change<ConnectorType>,
+    /// Make, model and year, changed member by member.
     #[serde(default)]
     pub information: Change<InformationChange>,
     /// W
@@ -293,10 +325,16 @@ pub struct VehicleChange {
     pub max_dc_power: Patch<NonZeroU32>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// Ids of the policies of the vehicle. The list replaces the present one.
     #[serde(default)]
     pub policy_ids: Change<Distinct<Id>>,
+    /// Registration plate, which invoices and reports show.
     #[serde(default)]
     pub registration_plate: Change<Text<64>>,
+    /// The site at which the vehicle charges for its departures.
+    #[serde(default)]
+    pub site: Patch<Id>,
+    /// Whether the vehicle may be reserved for and charged.
     #[serde(default)]
     pub status: Change<VehicleStatus>,
 }
@@ -333,6 +371,7 @@ impl Vehicle {
             metadata: Metadata::new(new.metadata)?,
             policy_ids: new.policy_ids.unwrap_or_default().into(),
             registration_plate: new.registration_plate,
+            site: new.site,
             status: VehicleStatus::Active,
             telemetry: Id::new(Kind::VehicleTelemetry, now),
             updated: now,
@@ -368,6 +407,7 @@ impl Stored<Vehicle> {
             metadata,
             policy_ids,
             registration_plate,
+            site,
             status,
         } = change;
         if let Change::Set(capacity) = battery_capacity {
@@ -385,6 +425,7 @@ impl Stored<Vehicle> {
             self.object.policy_ids = ids.into();
         }
         registration_plate.apply(&mut self.object.registration_plate);
+        site.apply(&mut self.object.site);
         status.apply(&mut self.object.status);
         self.object.updated = now;
         self.record(EventType::VehicleUpdated);

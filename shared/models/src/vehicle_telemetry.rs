@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::RequestBody;
+use super::policy::Degrees;
 use super::stored::Object;
 use super::vehicle::Vehicle;
 use kernel::error::{Error, Result};
@@ -16,17 +17,23 @@ use kernel::time::Timestamp;
 pub struct VehicleTelemetry {
     pub id: Id,
     pub object: Kind,
+    /// Last reading of the battery; null if there is none.
     pub battery: Option<Battery>,
     pub created: Timestamp,
+    /// Version of the vehicle's software; null if it is unknown.
     pub firmware_version: Option<Text<256>>,
+    /// Last position; null if there is none.
     pub location: Option<Position>,
+    /// Last reading of the odometer; null if there is none.
     pub odometer: Option<Odometer>,
     pub updated: Timestamp,
+    /// Id of the vehicle.
     pub vehicle: Id,
 }
 
 impl Object for VehicleTelemetry {
-    type Internal = ();
+    /// The site that is planned again because of the last reading.
+    type Internal = Option<Id>;
 
     const KIND: Kind = Kind::VehicleTelemetry;
 
@@ -43,9 +50,11 @@ pub struct Battery {
     pub level: f64,
     /// Metres.
     pub range: Option<u32>,
+    /// What the battery was doing.
     pub status: BatteryStatus,
     /// °C
     pub temperature: Option<f64>,
+    /// Time at which the reading arrived.
     pub updated: Timestamp,
 }
 
@@ -61,15 +70,21 @@ pub enum BatteryStatus {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Position {
+    /// Degrees north of the equator; south is below zero.
     pub latitude: f64,
+    /// Degrees east of Greenwich; west is below zero.
     pub longitude: f64,
+    /// Time at which the reading arrived.
     pub updated: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Odometer {
+    /// Unit of `value`.
     pub unit: OdometerUnit,
+    /// Time at which the reading arrived.
     pub updated: Timestamp,
+    /// Distance that the vehicle has covered, in `unit`.
     pub value: f64,
 }
 
@@ -85,12 +100,16 @@ pub enum OdometerUnit {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
+    /// Reading of the battery. It replaces the previous one as a whole.
     #[serde(default)]
     pub battery: Change<BatteryReading>,
+    /// Version of the vehicle's software. Null removes it.
     #[serde(default)]
     pub firmware_version: Patch<Text<256>>,
+    /// Position of the vehicle. It replaces the previous one.
     #[serde(default)]
     pub location: Change<PositionReading>,
+    /// Reading of the odometer. It replaces the previous one.
     #[serde(default)]
     pub odometer: Change<OdometerReading>,
 }
@@ -103,11 +122,15 @@ pub struct BatteryReading {
     /// Wh; the vehicle's when left out.
     #[serde(default)]
     pub capacity: Option<u32>,
+    /// State of charge in percent, 0 to 100.
     pub level: f64,
+    /// Metres that the vehicle can still cover. Null or left out: unknown.
     #[serde(default)]
     pub range: Option<u32>,
+    /// What the battery is doing. Default `unknown`.
     #[serde(default)]
     pub status: Option<BatteryStatus>,
+    /// Temperature of the battery in °C, -100 to 200. Null or left out: unknown.
     #[serde(default)]
     pub temperature: Option<f64>,
 }
@@ -115,14 +138,20 @@ pub struct BatteryReading {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PositionReading {
+    /// Degrees north of the equator, -90 to 90.
+    #[schema(value_type = Degrees<90>)]
     pub latitude: f64,
+    /// Degrees east of Greenwich, -180 to 180.
+    #[schema(value_type = Degrees<180>)]
     pub longitude: f64,
 }
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OdometerReading {
+    /// Unit of `value`.
     pub unit: OdometerUnit,
+    /// Distance that the vehicle has covered, in `unit`: 0 to 100,000,000.
     pub value: f64,
 }
 
@@ -140,6 +169,26 @@ impl VehicleTelemetry {
             updated: now,
             vehicle: vehicle.id.clone(),
         }
+    }
+
+    /// Sets the level that the simulation of charging has reached, in percent.
+    pub fn charge_to(&mut self, level: f64, vehicle: &Vehicle, now: Timestamp) {
+        let battery = self.battery.take();
+        self.battery = Some(Battery {
+            capacity: battery
+                .as_ref()
+                .map_or(vehicle.battery_capacity, |one| one.capacity),
+            level,
+            range: None,
+            status: if level < 100.0 {
+                BatteryStatus::Charging
+            } else {
+                BatteryStatus::Full
+            },
+            temperature: battery.and_then(|battery| battery.temperature),
+            updated: now,
+        });
+        self.updated = now;
     }
 
     /// Takes a reading in; what it leaves out stays as it was read before.

@@ -20,6 +20,7 @@ pub struct WebhookDelivery {
     pub created: Timestamp,
     /// The event that is the body of the request, in the version of the endpoint.
     pub event: Id,
+    /// Type of the event that was sent.
     pub event_type: EventType,
     /// Milliseconds.
     pub latency: u64,
@@ -42,11 +43,13 @@ pub struct WebhookDelivery {
     pub response_headers: BTreeMap<String, String>,
     /// The receiver's HTTP status; null when there was no answer.
     pub response_status: Option<u16>,
+    /// Whether the endpoint acknowledged this attempt.
     pub status: DeliveryStatus,
     /// Whether the receiver's answer was longer than `response`.
     #[serde(default)]
     #[schema(required)]
     pub truncated: bool,
+    /// Id of the webhook endpoint.
     pub webhook_endpoint: Id,
 }
 

@@ -38,14 +38,19 @@ pub struct WebhookEndpoint {
     pub object: Kind,
     /// The version payloads sent to this endpoint are rendered in.
     pub api_version: String,
+    /// Name of the program that receives the events; null if it is not set.
     pub application: Option<Text<256>>,
     pub created: Timestamp,
+    /// Internal note about the endpoint; null if it is not set.
     pub description: Option<Description>,
+    /// Time at which the endpoint was disabled; null while it is enabled.
     pub disabled_at: Option<Timestamp>,
+    /// Why the endpoint is disabled; null while it is enabled.
     pub disabled_reason: Option<DisabledReason>,
     /// The types of events this endpoint receives; `*` stands for all. A key that sets them, or changes the endpoint
     /// otherwise, needs the read scopes of the objects that these events show.
     pub enabled_events: Vec<Subscription>,
+    /// Whether the endpoint receives events of live mode; otherwise of test mode.
     pub livemode: bool,
     /// How many requests the endpoint is sent per second at most; null for no limit.
     #[serde(default)]
@@ -62,7 +67,9 @@ pub struct WebhookEndpoint {
     pub secret: SigningSecret,
     /// How `t` of `Service-Signature` is written.
     pub signature_timestamp: SignatureTimestamp,
+    /// Whether events are sent to the endpoint.
     pub status: EndpointStatus,
+    /// Absolute `https` URL to which events are sent.
     pub url: WebUrl,
 }
 
@@ -244,13 +251,17 @@ impl fmt::Debug for SigningSecret {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhookEndpoint {
+    /// Absolute `https` URL to which events are sent.
     pub url: WebUrl,
+    /// Types of the events that the endpoint receives; `*` is every type.
     pub enabled_events: Distinct<Subscription>,
     /// Default: the account's version.
     #[serde(default)]
     pub api_version: Option<String>,
+    /// Name of the program that receives the events.
     #[serde(default)]
     pub application: Option<Text<256>>,
+    /// Internal note about the endpoint.
     #[serde(default)]
     pub description: Option<Description>,
     /// Default: no limit.
@@ -269,22 +280,30 @@ impl RequestBody for NewWebhookEndpoint {}
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookEndpointChange {
+    /// Version of the events that are sent.
     #[serde(default)]
     pub api_version: Change<String>,
+    /// Name of the program that receives the events. Null removes it.
     #[serde(default)]
     pub application: Patch<Text<256>>,
+    /// Internal note about the endpoint. Null removes it.
     #[serde(default)]
     pub description: Patch<Description>,
+    /// Types of the events that the endpoint receives; `*` is every type. The list replaces the present one.
     #[serde(default)]
     pub enabled_events: Change<Distinct<Subscription>>,
+    /// Most requests that are sent to the endpoint in a second. Null removes the limit.
     #[serde(default)]
     pub max_per_second: Patch<MaxPerSecond>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// Form of the time in `Service-Signature`.
     #[serde(default)]
     pub signature_timestamp: Change<SignatureTimestamp>,
+    /// `disabled` stops deliveries; `enabled` resumes them.
     #[serde(default)]
     pub status: Change<EndpointStatus>,
+    /// Absolute `https` URL to which events are sent.
     #[serde(default)]
     pub url: Change<WebUrl>,
 }

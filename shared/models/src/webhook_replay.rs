@@ -36,17 +36,21 @@ pub struct WebhookReplay {
     pub failed: u64,
     /// Why a failed replay failed.
     pub failed_reason: Option<ReplayFailedReason>,
+    /// Time at which the replay ended; null while it runs.
     pub finished_at: Option<Timestamp>,
     /// Events made at or after this moment.
     pub from: Timestamp,
+    /// Whether only events are replayed that the endpoint has not acknowledged.
     pub only_failed: bool,
     /// Up to where the replay has come: the moment of the last event that it has looked at.
     pub position: Timestamp,
+    /// Whether the replay runs, or how it ended.
     pub status: ReplayStatus,
     /// The types of events that are replayed; null for all that the endpoint is subscribed to.
     pub types: Option<Vec<EventType>>,
     /// Events made before this moment.
     pub until: Timestamp,
+    /// Id of the webhook endpoint.
     pub webhook_endpoint: Id,
 }
 

@@ -242,6 +242,7 @@ impl Store {
         Ok(Recalled::Response(Response {
             status,
             body,
+            location: None,
             remembered: None,
             confidential: encrypted.is_some(),
             replayed: true,
@@ -287,6 +288,7 @@ mod tests {
             let answer = Response {
                 status: 404,
                 body: br#"{"a": 1}"#.repeat(50),
+                location: None,
                 remembered: None,
                 confidential,
                 replayed: false,

@@ -375,6 +375,8 @@ pub enum Partition<'a> {
     Vehicle { tenant: &'a Tenant, vehicle: &'a Id },
     /// The open reservations and active sessions that are paid with a payment method.
     Payment { tenant: &'a Tenant, method: &'a Id },
+    /// The vehicles of a site.
+    Site { tenant: &'a Tenant, site: &'a Id },
     /// The attempts to deliver to a webhook endpoint.
     Deliveries {
         tenant: &'a Tenant,
@@ -442,6 +444,7 @@ impl Partition<'_> {
             Self::Driver { driver, .. } => ("driver", "driver_pk", driver.to_string()),
             Self::Vehicle { vehicle, .. } => ("vehicle", "vehicle_pk", vehicle.to_string()),
             Self::Payment { method, .. } => ("payment", "payment_pk", method.to_string()),
+            Self::Site { site, .. } => ("payment", "payment_pk", site.to_string()),
             Self::Deliveries { tenant, endpoint } => {
                 (TABLE, "pk", of_tenant(tenant, endpoint.as_str()))
             }

@@ -24,6 +24,7 @@ use models::api_key::{ApiKey, ApiKeyInternal};
 use models::charge_card::ChargeCard;
 use models::charging_session::{ChargingSession, SessionInternal};
 use models::charging_station::{ChargingStation, StationInternal};
+use models::departure::VehicleDepartures;
 use models::driver::Driver;
 use models::estimation::Estimation;
 use models::event::{self, Cause, Event, EventInternal, EventType};
@@ -34,9 +35,10 @@ use models::policy::Policy;
 use models::report::Report;
 use models::reservation::{FeeState, MatchRefusals, Reservation, ReservationInternal};
 use models::schema::{Named, named};
+use models::site::{Site, SiteDay};
 use models::stored::{Object, Stored, StoredForm, Unknown};
 use models::transaction::{Transaction, TransactionInternal, TransactionType};
-use models::vehicle::Vehicle;
+use models::vehicle::{Vehicle, VehicleInternal};
 use models::vehicle_telemetry::VehicleTelemetry;
 use models::webhook_delivery::WebhookDelivery;
 use models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
@@ -574,6 +576,32 @@ records! {
         fn fleet(&self) -> Option<&Id> {
             Some(&self.fleet)
         }
+
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a VehicleInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let (list, fleet) = (Partition::Kind { tenant, kind }, &self.fleet);
+            let site = self.site.iter().map(|site| Partition::Site { tenant, site });
+            let fixed = [list, Partition::Fleet { tenant, fleet, kind }];
+            fixed.into_iter().chain(site).collect()
+        }
+    }
+
+    Site {}
+
+    SiteDay {
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.kept_until())
+        }
+    }
+
+    VehicleDepartures {
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
     }
 
     Transaction {
@@ -731,7 +759,7 @@ records! {
     }
 
     VehicleTelemetry {
-        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+        fn lists<'a>(&'a self, _: &'a Tenant, _: &'a Option<Id>) -> Vec<Partition<'a>> {
             Vec::new()
         }
     }
@@ -871,8 +899,11 @@ impl ById for PaymentMethod {}
 impl ById for Policy {}
 impl ById for Report {}
 impl ById for Reservation {}
+impl ById for Site {}
+impl ById for SiteDay {}
 impl ById for Transaction {}
 impl ById for Vehicle {}
+impl ById for VehicleDepartures {}
 impl ById for VehicleTelemetry {}
 impl ById for WebhookEndpoint {}
 impl ById for WebhookReplay {}

@@ -3,10 +3,11 @@
 use super::list::Page;
 use super::row::Record;
 use kernel::id::Kind;
-use kernel::response::Deleted;
+use kernel::response::{Deleted, FileOf};
 use models::charging::candidates::ReservationCandidates;
 use models::charging::policies::Allowed;
 use models::invoice::LineItem;
+use models::site::plan::SitePlan;
 
 /// What a route's response shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,15 +18,20 @@ pub enum Shows {
     Lines,
     /// The candidates of a match.
     Candidates,
+    /// The plan of a site.
+    SitePlan,
     Deleted(Kind),
+    /// A redirect to a file about an object.
+    File(Kind),
 }
 
 impl Shows {
     pub fn kind(self) -> Kind {
         match self {
-            Self::Object(kind) | Self::Page(kind) | Self::Deleted(kind) => kind,
+            Self::Object(kind) | Self::Page(kind) | Self::Deleted(kind) | Self::File(kind) => kind,
             Self::Lines => Kind::Invoice,
             Self::Candidates => Kind::Reservation,
+            Self::SitePlan => Kind::Site,
         }
     }
 }
@@ -53,6 +59,14 @@ impl<T: Record> Shown for Allowed<T> {
 
 impl Shown for ReservationCandidates {
     const SHOWS: Shows = Shows::Candidates;
+}
+
+impl<T: Record> Shown for FileOf<T> {
+    const SHOWS: Shows = Shows::File(T::KIND);
+}
+
+impl Shown for SitePlan {
+    const SHOWS: Shows = Shows::SitePlan;
 }
 
 impl<T: Record> Shown for Deleted<T> {

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use functions::Endpoint;
 use kernel::Kind;
-use kernel::error::Code;
+use kernel::error::{Code, ViolationCode};
 use serde_json::{Map, Value, json};
+use table::shown::Shows;
 use web::expand;
 
 use super::examples;
@@ -27,8 +28,8 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     if spec.body.is_some() {
         refusals.entry(408).or_default().insert(None);
     }
-    if !route.only_reads() {
-        // An idempotency key in flight.
+    if !route.only_reads() || matches!(route.shows, Shows::File(_)) {
+        // An idempotency key in flight, or a file that the object does not have.
         refusals.entry(409).or_default().insert(None);
     }
     let mut codes = vec![Code::RateLimitExceeded, Code::AccountNotFound];
@@ -147,7 +148,7 @@ fn name(status: u16, codes: &Codes) -> String {
 
 /// The schemas of every error: `Error`, with `ErrorType` and `ErrorCode`. There is one for all statuses and operations, because
 /// generators make a type of each, and many of them allow an operation only one; the responses say which codes they have.
-pub fn schemas() -> [(String, Value); 3] {
+pub fn schemas() -> [(String, Value); 4] {
     let types = [
         "invalid_request_error",
         "authentication_error",
@@ -161,9 +162,10 @@ pub fn schemas() -> [(String, Value); 3] {
         "description": "Why a request failed.",
         "required": ["object", "type", "code", "message", "param", "request", "status", "doc_url"],
         "properties": {
-            "object": {"type": "string", "const": "error"},
-            "type": reference("ErrorType"),
-            "code": {"oneOf": [reference("ErrorCode"), {"type": "null"}]},
+            "object": {"type": "string", "const": "error", "description": "Always `error`."},
+            "type": described(reference("ErrorType"), "What kind of failure it is."),
+            "code": described(json!({"oneOf": [reference("ErrorCode"), {"type": "null"}]}),
+                "The specific condition; null where none is named."),
             "message": {"type": "string", "description": "For a human reader."},
             "param": {"type": ["string", "null"], "description": "The parameter at fault, as a path: `location.radius`."},
             "request": {"type": "string", "description": "The id of the request, for support."},
@@ -186,16 +188,40 @@ pub fn schemas() -> [(String, Value); 3] {
     ] {
         properties[name] = json!({"type": "string", "description": description});
     }
+    properties["errors"] = json!({"type": "array", "minItems": 1, "maxItems": 50, "items": reference("ParameterError"),
+        "description": "With 400 about parameters: all parameters of a body that cannot be read that are at fault, and otherwise the one in `param`."});
     let code = json!({"type": "string", "enum": codes,
         "description": "The specific condition of an error."});
     [
         ("Error".to_owned(), error),
         ("ErrorCode".to_owned(), code),
+        ("ParameterError".to_owned(), parameter_error()),
         (
             "ErrorType".to_owned(),
             json!({"type": "string", "enum": types}),
         ),
     ]
+}
+
+/// The schema of an entry of `errors`.
+fn parameter_error() -> Value {
+    let codes = ViolationCode::ALL.map(ViolationCode::as_str);
+    json!({
+        "type": "object",
+        "description": "What is wrong with one parameter of a request.",
+        "required": ["code", "param", "message", "doc_url"],
+        "properties": {
+            "code": {"type": "string", "enum": codes, "description": "Whether the parameter is missing, unknown or has an invalid value."},
+            "param": {"type": "string", "description": "The parameter as a path: `location.radius`."},
+            "message": {"type": "string", "description": "What is wrong, what was expected, and the permitted values."},
+            "doc_url": {"type": "string", "description": "Address of the explanation of the code."},
+        },
+    })
+}
+
+fn described(mut schema: Value, description: &str) -> Value {
+    schema["description"] = json!(description);
+    schema
 }
 
 fn description(status: u16, codes: &Codes) -> String {
@@ -264,6 +290,12 @@ fn example(status: u16, code: Option<&str>) -> Value {
     let request = format!("{}01a1f000000070008000000000000001", Kind::Request.prefix());
     let mut error = json!({"object": "error", "type": kind, "code": code, "message": message, "param": param,
         "request": request, "status": status, "doc_url": doc_url});
+    if status == 400
+        && let Some(param) = error["param"].as_str()
+    {
+        error["errors"] = json!([{"code": "parameter_invalid", "param": param, "message": message,
+            "doc_url": "http://127.0.0.1:8787/docs/errors#parameter-invalid"}]);
+    }
     match known {
         Some(Code::PaymentAuthorizationFailed) => {
             error["decline_code"] = json!("insufficient_funds")

@@ -61,9 +61,11 @@ pub fn schemas(event: &Value, data: &Value) -> BTreeMap<String, Value> {
         previous["type"] = json!("object");
         previous["additionalProperties"] = json!(true);
         let mut schema = event.clone();
+        data["description"] = event["properties"]["data"]["description"].clone();
         schema["properties"]["data"] = data;
         let types: Vec<_> = types.iter().map(|kind| kind.as_str()).collect();
-        schema["properties"]["type"] = json!({"type": "string", "enum": types});
+        let kind = &mut schema["properties"]["type"];
+        *kind = json!({"type": "string", "enum": types, "description": kind["description"]});
         schemas.insert(name, schema);
     }
     schemas

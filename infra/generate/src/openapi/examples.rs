@@ -36,6 +36,9 @@ pub fn body(route: &Route) -> Value {
 /// The name of the example of a match's candidates.
 const CANDIDATES: &str = "reservation_candidates";
 
+/// The name of the example of the plan of a site.
+const PLAN: &str = "site_plan";
+
 fn example(name: &str) -> Value {
     let path = root().join(format!("infra/generate/examples/{name}.json"));
     let text = std::fs::read_to_string(&path)
@@ -77,7 +80,9 @@ pub fn name(route: &Route) -> String {
         Shows::Page(kind) => format!("page_of_{}", kind.name()),
         Shows::Lines => "page_of_line_items".to_owned(),
         Shows::Candidates => CANDIDATES.to_owned(),
+        Shows::SitePlan => PLAN.to_owned(),
         Shows::Deleted(kind) => format!("deleted_{}", kind.name()),
+        Shows::File(_) => unreachable!("a redirect shows nothing"),
     }
 }
 
@@ -99,6 +104,8 @@ pub fn response(route: &Route) -> Value {
         Shows::Page(kind) => page(object(kind)),
         Shows::Lines => page(object(Kind::Invoice)["line_items"][0].clone()),
         Shows::Candidates => example(CANDIDATES),
+        Shows::File(_) => unreachable!("a redirect shows nothing"),
+        Shows::SitePlan => example(PLAN),
         Shows::Deleted(kind) => {
             json!({"id": object(kind)["id"], "object": kind.name(), "deleted": true})
         }

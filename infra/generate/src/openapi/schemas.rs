@@ -42,6 +42,13 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("Restrictions", "start_time"),
 ];
 
+/// Descriptions of members that every kind of object has alike.
+const COMMON_MEMBERS: &[(&str, &str)] = &[
+    ("id", "Opaque id of the object."),
+    ("created", "Time at which the object was created."),
+    ("updated", "Time of the last change of the object."),
+];
+
 /// The schema of the body of actions that take no parameters.
 const EMPTY_BODY: &str = "EmptyBody";
 
@@ -121,12 +128,20 @@ impl Components {
         reference(&name)
     }
 
+    /// The plan of a site.
+    pub fn site_plan(&mut self) -> Value {
+        let (name, schemas) = named::<models::site::plan::SitePlan>();
+        self.add_all(schemas);
+        self.responses.insert(name.clone());
+        reference(&name)
+    }
+
     fn page_of(&mut self, name: &str) -> Value {
         let page = json!({"type": "object", "description": "One page of a list.",
             "required": ["data", "next_page_url", "previous_page_url"], "properties": {
-            "data": {"type": "array", "items": reference(name)},
-            "next_page_url": {"type": ["string", "null"], "description": "Null on the last page."},
-            "previous_page_url": {"type": ["string", "null"], "description": "Null on the first page."},
+            "data": {"type": "array", "items": reference(name), "description": "Objects of the page, the newest first unless the operation says otherwise."},
+            "next_page_url": {"type": ["string", "null"], "description": "Path and query of the next page; null on the last page."},
+            "previous_page_url": {"type": ["string", "null"], "description": "Path and query of the previous page; null on the first page."},
         }});
         self.write(&format!("{name}Page"), page)
     }
@@ -135,9 +150,9 @@ impl Components {
     pub fn deleted(&mut self, kind: Kind) -> Value {
         let (name, _) = object_schemas(kind);
         let deleted = json!({"type": "object", "required": ["id", "object", "deleted"], "properties": {
-            "id": {"type": "string"},
-            "object": {"type": "string", "const": kind.name()},
-            "deleted": {"type": "boolean", "const": true},
+            "id": {"type": "string", "description": "Id of the deleted object."},
+            "object": object_member(kind),
+            "deleted": {"type": "boolean", "const": true, "description": "Always true."},
         }});
         self.write(&format!("Deleted{name}"), deleted)
     }
@@ -177,8 +192,13 @@ impl Components {
             let Some(schema) = self.schemas.get_mut(name) else {
                 continue;
             };
-            schema["properties"]["object"] = json!({"type": "string", "const": kind.name()});
-            schema["properties"]["id"] = json!({"type": "string", "description": "Opaque."});
+            let members = schema["properties"].as_object_mut().expect("members");
+            members.insert("object".into(), object_member(*kind));
+            for (name, description) in COMMON_MEMBERS {
+                if let Some(member) = members.get_mut(*name) {
+                    member["description"] = json!(description);
+                }
+            }
         }
         let (simple, mut shown): (BTreeMap<_, _>, BTreeMap<_, _>) = self
             .schemas
@@ -206,7 +226,7 @@ impl Components {
             members.insert(
                 "policy_warnings".into(),
                 json!({"type": "array", "items": reference("Breach"),
-                    "description": "What policies in suggestion mode have against it; empty when nothing speaks against it."}),
+                    "description": "Policies in suggestion mode that the request violates; empty if none."}),
             );
             let required = schema["required"].as_array_mut().expect("members");
             required.push(json!("policy_warnings"));
@@ -222,7 +242,37 @@ impl Components {
         shown.extend(self.written);
         let used = reachable(&shown, &used);
         shown.retain(|name, _| used.contains(name));
-        names::rename(shown.into_iter().collect())
+        let shown = names::rename(shown.into_iter().collect());
+        let mut missing = Vec::new();
+        for (name, schema) in &shown {
+            undescribed(name, schema, &mut missing);
+        }
+        assert!(missing.is_empty(), "without a description: {missing:#?}");
+        shown
+    }
+}
+
+/// The schema of the member that names the kind of an object.
+fn object_member(kind: Kind) -> Value {
+    json!({"type": "string", "const": kind.name(), "description": format!("Always `{}`.", kind.name())})
+}
+
+/// The paths of members without a description.
+fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) {
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        undescribed(&path, member, found);
+        if member["description"].as_str().is_none_or(str::is_empty) {
+            found.push(path);
+        }
+    }
+    for name in ["items", "additionalProperties"] {
+        if let Some(part) = schema.get(name) {
+            undescribed(path, part, found);
+        }
+    }
+    for option in schema["oneOf"].as_array().into_iter().flatten() {
+        undescribed(path, option, found);
     }
 }
 

@@ -89,7 +89,11 @@ fn variables(one: &Function) -> String {
                 out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n";
                 out += "SCHEDULER_ROLE_ARN: !Ref SchedulerRoleArn\n";
             }
-            Need::ReadStations | Need::RemoveFiles | Need::SignReports | Need::WriteReports => {
+            Need::Documents
+            | Need::ReadStations
+            | Need::RemoveFiles
+            | Need::SignReports
+            | Need::WriteReports => {
                 out += "REPORTS_BUCKET: !Ref FilesBucket\n";
             }
             // Who sends messages has it already.

@@ -99,6 +99,7 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
     let of_files = [
         Need::ReadStations,
         Need::RemoveFiles,
+        Need::Documents,
         Need::SignReports,
         Need::WriteReports,
     ];

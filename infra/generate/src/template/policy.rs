@@ -179,10 +179,15 @@ fn needs_access(one: &Function) -> String {
         out += &match need {
             Need::Messages => messages_access(),
             Need::QueueDepths => of_queues("sqs:GetQueueAttributes"),
+            Need::Documents => {
+                files("s3:GetObject", "documents/")
+                    + &files("s3:PutObject", "documents/")
+                    + &list_of_files("documents/acct_")
+            }
             Need::SignReports => files("s3:GetObject", "acct_"),
             Need::WriteReports => files("s3:PutObject", "acct_"),
             Need::ReadStations => files("s3:GetObject", "stations/"),
-            Need::RemoveFiles => files("s3:DeleteObject", "acct_") + &list_of_files(),
+            Need::RemoveFiles => files("s3:DeleteObject", "acct_") + &list_of_files("acct_"),
             Need::RemoveSchedules => statement(&["scheduler:DeleteSchedule"], SCHEDULES),
             // Part of other statements; CloudFormation resolves secrets when it deploys.
             Need::BatchWrites
@@ -195,12 +200,12 @@ fn needs_access(one: &Function) -> String {
     out
 }
 
-/// The keys of accounts' files may be listed, and no others.
-fn list_of_files() -> String {
+/// The keys of files that begin with a prefix may be listed, and no others.
+fn list_of_files(prefix: &str) -> String {
     statement(
         &["s3:ListBucket"],
         "!Sub 'arn:${AWS::Partition}:s3:::${FilesBucket}'",
-    ) + "  Condition: { StringLike: { s3:prefix: 'acct_*' } }\n"
+    ) + &format!("  Condition: {{ StringLike: {{ s3:prefix: '{prefix}*' }} }}\n")
 }
 
 /// The schedules of the deployment.

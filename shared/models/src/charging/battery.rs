@@ -92,6 +92,12 @@ impl Battery {
         u32::try_from(energy.div_ceil(kept)).unwrap_or(u32::MAX)
     }
 
+    /// The points by which metered Wh raise the level.
+    pub fn share_of(&self, energy: u32) -> f64 {
+        let kept = f64::from(energy) * (100 - self.loss()) as f64;
+        kept / f64::from(self.capacity.max(1))
+    }
+
     /// Charging from a level in percent on, or from 20 %, at a connector that offers so many W.
     pub fn charge(&self, offered: u32, level: Option<f64>) -> Charge {
         let power = offered.min(self.max_power);

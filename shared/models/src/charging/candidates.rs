@@ -13,7 +13,7 @@ use super::tariff;
 use crate::body::RequestBody;
 use crate::charging_station::{ChargingStation, Connector, Point};
 use crate::reservation::need::{ChargingPlan, Need};
-use crate::reservation::{Area, MatchFilter, MatchSummary, NewReservation};
+use crate::reservation::{Area, ConnectorTypes, MatchFilter, MatchSummary, NewReservation};
 use crate::vehicle::ConnectorType;
 use kernel::error::{Code, Result};
 use kernel::fields::metadata::MetadataChange;
@@ -34,7 +34,9 @@ const MOST_ENERGY: u32 = 10_000_000;
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CandidateSearch {
+    /// Id of the driver who charges. The driver has to be active.
     pub driver: Id,
+    /// Id of the vehicle to charge. It has to be active, and related to the driver.
     pub vehicle: Id,
     /// In the future, at most 90 days ahead. Required without `need`.
     #[serde(default)]
@@ -42,7 +44,10 @@ pub struct CandidateSearch {
     /// 15 minutes to 24 hours after `ideal_start`. Required without `need`.
     #[serde(default)]
     pub ideal_end: Option<Timestamp>,
+    /// Plugs that the driver accepts: 1 to 3 different ones, the vehicle's `charging_standard` among them.
+    #[schema(value_type = ConnectorTypes)]
     pub connector_type: Vec<ConnectorType>,
+    /// Area in which a station is searched.
     pub location: Area,
     /// At or before `ideal_start`.
     #[serde(default)]
@@ -137,6 +142,7 @@ pub struct ReservationCandidates {
 /// A connector that can be booked, in its best window.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ReservationCandidate {
+    /// Id of the charging station.
     pub charging_station: Id,
     /// The connector within the station.
     #[schema(example = "1")]
@@ -155,10 +161,13 @@ pub struct ReservationCandidate {
     /// The EVSE of the connector.
     #[schema(example = "1")]
     pub evse: String,
+    /// Position of the station.
     pub location: Point,
+    /// Properties of the candidate from which `points` are computed.
     pub merits: CandidateMerits,
     /// The name of the station.
     pub name: String,
+    /// Summands of `score`.
     pub points: CandidatePoints,
     /// What policies in suggestion mode have against it; empty when nothing speaks against it.
     pub policy_warnings: Vec<Breach>,
@@ -198,10 +207,13 @@ pub struct CandidateMerits {
 /// A station that a filter refuses.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RefusedStation {
+    /// Id of the charging station.
     pub charging_station: Id,
     /// Metres from the centre of `location`.
     pub distance_meters: u64,
+    /// Position of the station.
     pub location: Point,
+    /// Name of the station.
     pub name: String,
     /// The rule of a policy that refuses the station, where `reason` is `policy`.
     pub policy_breach: Option<Breach>,

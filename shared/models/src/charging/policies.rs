@@ -299,19 +299,7 @@ impl Times {
             return Self { spans: None };
         };
         let zone = plan.zone;
-        let (first, last) = (from.date_in(zone), until.date_in(zone));
-        let spans: Vec<Window> = first
-            .saturating_add(-1.days())
-            .series(1.day())
-            .take_while(|day| *day <= last)
-            .flat_map(|day| rules.time_windows.iter().map(move |rule| (day, rule)))
-            .filter(|(day, rule)| is_on(rule, *day))
-            .filter_map(|(day, rule)| {
-                opening_hours::span(day, rule.start_time.time(), rule.end_time.time(), zone)
-            })
-            .filter(|span| span.from < span.until)
-            .collect();
-        let spans = joined(spans);
+        let spans = spans(&rules.time_windows, &Window { from, until }, zone);
         Self { spans: Some(spans) }
     }
 
@@ -324,6 +312,22 @@ impl Times {
             .as_ref()
             .is_none_or(|spans| spans.iter().any(holds))
     }
+}
+
+/// When weekly time windows are open, from the day before a reach until its end: in order, none touching the next.
+pub fn spans(windows: &[TimeWindow], reach: &Window, zone: &TimeZone) -> Vec<Window> {
+    let (first, last) = (reach.from.date_in(zone), reach.until.date_in(zone));
+    let spans = first
+        .saturating_add(-1.days())
+        .series(1.day())
+        .take_while(|day| *day <= last)
+        .flat_map(|day| windows.iter().map(move |rule| (day, rule)))
+        .filter(|(day, rule)| is_on(rule, *day))
+        .filter_map(|(day, rule)| {
+            opening_hours::span(day, rule.start_time.time(), rule.end_time.time(), zone)
+        })
+        .filter(|span| span.from < span.until);
+    joined(spans.collect())
 }
 
 /// Whether the time window begins on that day.

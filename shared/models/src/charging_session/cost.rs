@@ -44,8 +44,10 @@ impl SessionCost {
 /// The cost of a session at one of its prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SessionCostLine {
+    /// What the line charges for: energy, charging time, parking time or the start.
     #[serde(rename = "type")]
     pub kind: PriceType,
+    /// Text of the line for a receipt, in English.
     #[schema(example = "Energy")]
     pub description: String,
     /// A decimal number of `unit`, rounded up to the price's `step_size`. Times have six digits after the point at most.

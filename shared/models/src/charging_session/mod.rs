@@ -151,12 +151,14 @@ pub struct Names {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewChargingSession {
+    /// Id of the charging station at which the vehicle is plugged in.
     pub charging_station: Id,
     /// The id of a connector of the station, of the vehicle's `charging_standard`. Its EVSE must be free: a vehicle at another
     /// connector of the same EVSE makes it occupied.
     pub connector: String,
     /// One of the vehicle's drivers, or attached to its fleet.
     pub driver: Id,
+    /// Id of the vehicle that is charged.
     pub vehicle: Id,
     /// What the session is paid with when it ends. Default: the `preferences.default_payment_method` of the driver, else of the fleet,
     /// else of the account; without any the session waits for an invoice.

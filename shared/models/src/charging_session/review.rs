@@ -27,12 +27,14 @@ pub struct Review {
     /// What the tenant has said about the dispute.
     #[schema(required)]
     pub note: Option<String>,
+    /// Time at which the review was opened.
     pub opened: Timestamp,
     /// Minor units of the session's currency, with tax, that the session costs by the tariff that the station had when the session began;
     /// where that is not known, by a price per kWh that the service assumes. Energy beyond what the charging point can deliver is left out. It is
     /// never more than `network`.
     #[schema(example = 484)]
     pub ours: i64,
+    /// Why the price is reviewed before it is billed.
     pub reason: ReviewReason,
 }
 
@@ -108,6 +110,7 @@ pub enum OperatorDecision {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewRequest {
+    /// Decision about the price that the network bills.
     pub decision: ReviewDecision,
     /// For the operator who decides about a disputed price; shown in `review.note` while the review is open. One that is left out keeps
     /// the note of an earlier dispute.

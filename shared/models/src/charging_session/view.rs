@@ -31,6 +31,7 @@ struct View {
     /// ended; null while it charges. PARKING_TIME counts from here to `session_ended`.
     #[schema(required)]
     charging_ended: Option<Timestamp>,
+    /// Id of the charging station at which the vehicle charges.
     charging_station: Id,
     /// The connector within the station.
     connector: String,
@@ -42,9 +43,12 @@ struct View {
     /// they come from a CDR, and three days after the end of the session without one.
     #[schema(required)]
     cost_source: Option<CostSource>,
+    /// Country of the station, whose tax applies.
     country: Country,
     created: Timestamp,
+    /// Currency of all amounts of the session.
     currency: Currency,
+    /// Id of the driver who charges.
     driver: Id,
     /// When the session ends at the latest, by what is known so far. It can end earlier: by `stop`, or because the connector
     /// is reserved meanwhile for a time after charging has ended.
@@ -58,6 +62,7 @@ struct View {
     /// Why a session at a network's station failed.
     #[schema(required)]
     failed_reason: Option<SessionFailedReason>,
+    /// Id of the fleet that the vehicle belonged to when the session started.
     fleet: Id,
     /// The invoice that bills the session; null before there is one. If that invoice was voided or its draft deleted, it
     /// bills the session no longer, and the next invoice of the session takes its place here.
@@ -65,6 +70,7 @@ struct View {
     invoice: Option<Id>,
     /// Minor units of `currency` without tax; live while the session is active.
     net: i64,
+    /// Id of the payment method that is charged when the session ends; null if the session is billed by an invoice.
     payment_method: Option<Id>,
     /// kW at which the vehicle charges: the most that connector and vehicle have in common.
     power: f64,
@@ -90,11 +96,14 @@ struct View {
     /// `POST /v1/charging_sessions/{id}/end` ends such a session.
     #[schema(required)]
     stalled_at: Option<Timestamp>,
+    /// What started the session: a request, or a charge card.
     started_by: StartedBy,
+    /// Whether the session waits for the charging network, is under way, or how it ended.
     status: SessionStatus,
     /// Minor units of tax in `currency`; live while the session is active.
     tax: i64,
     updated: Timestamp,
+    /// Id of the vehicle that is charged.
     vehicle: Id,
 }
 

@@ -25,6 +25,7 @@ pub struct MatchSummary {
     /// Stations at most `location.radius` metres away from `location`. Stations that their operator does not publish are not
     /// counted.
     pub stations_in_radius: u32,
+    /// How many stations or connectors each filter refused.
     pub refused: MatchRefusals,
 }
 

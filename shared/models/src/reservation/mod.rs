@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
 pub use self::assignment::{Assignment, MatchFilter, MatchRefusals, MatchSummary};
-pub use self::limits::SHORTEST;
+pub use self::limits::{AreaRadius, ConnectorTypes, MOST_CONNECTOR_TYPES, MOST_RADIUS, SHORTEST};
 use self::limits::{LATEST, coded, invalid};
 use self::need::{ChargingPlan, Need};
 pub use self::outward::GRACE;
@@ -141,6 +141,7 @@ impl Default for ReservationInternal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CancellationPolicy {
+    /// Whether a cancellation can be free of charge.
     #[serde(rename = "type")]
     pub kind: CancellationType,
     /// Seconds before the start.

@@ -54,6 +54,7 @@ pub enum Optimize {
 /// The block that is chosen for a need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChargingPlan {
+    /// Whether the block charges the whole need.
     pub status: PlanStatus,
     /// The metered Wh of the need that the block does not charge; 0 if it is `feasible`.
     pub short_by_wh: u32,

@@ -3,10 +3,14 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::limits::{HORIZON, LATEST, LONGEST, SHORTEST, invalid};
+use super::limits::{
+    AreaRadius, ConnectorTypes, HORIZON, LATEST, LONGEST, MOST_CONNECTOR_TYPES, MOST_RADIUS,
+    SHORTEST, invalid,
+};
 use super::need::Need;
 use crate::body::RequestBody;
 use crate::charging_station::Point;
+use crate::policy::Degrees;
 use crate::vehicle::ConnectorType;
 use kernel::error::{Code, Result};
 use kernel::fields::metadata::MetadataChange;
@@ -22,9 +26,14 @@ pub(super) const WINDOW_BESIDE_NEED: &str = "must not be given beside need";
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
+    /// Degrees north of the equator of the centre, -90 to 90.
+    #[schema(value_type = Degrees<90>)]
     pub latitude: f64,
+    /// Degrees east of Greenwich of the centre, -180 to 180.
+    #[schema(value_type = Degrees<180>)]
     pub longitude: f64,
-    /// Metres.
+    /// Metres around the centre within which stations are searched.
+    #[schema(value_type = AreaRadius)]
     pub radius: u32,
 }
 
@@ -42,7 +51,9 @@ pub struct ReservationRequest {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewReservation {
+    /// Id of the driver who charges. The driver has to be active.
     pub driver: Id,
+    /// Id of the vehicle to charge. It has to be active, and related to the driver.
     pub vehicle: Id,
     /// In the future, at most 90 days ahead. Required without `need`.
     #[serde(default)]
@@ -50,8 +61,12 @@ pub struct NewReservation {
     /// 15 minutes to 24 hours after `ideal_start`. Required without `need`.
     #[serde(default)]
     pub ideal_end: Option<Timestamp>,
+    /// Plugs that the driver accepts: 1 to 3 different ones, the vehicle's `charging_standard` among them.
+    #[schema(value_type = ConnectorTypes)]
     pub connector_type: Vec<ConnectorType>,
+    /// Area in which a station is searched.
     pub location: Area,
+    /// Id of the payment method for the reservation fee. Default: that of the driver, the fleet or the account.
     #[serde(default)]
     pub payment_method: Option<Id>,
     /// At or before `ideal_start`.
@@ -75,14 +90,20 @@ impl RequestBody for NewReservation {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReservationChange {
+    /// Preferred beginning: in the future, at most 90 days ahead.
     #[serde(default)]
     pub ideal_start: Change<Timestamp>,
+    /// Preferred end: 15 minutes to 24 hours after `ideal_start`.
     #[serde(default)]
     pub ideal_end: Change<Timestamp>,
+    /// Plugs that the driver accepts: 1 to 3 different ones, the vehicle's `charging_standard` among them.
     #[serde(default)]
+    #[schema(value_type = ConnectorTypes)]
     pub connector_type: Change<Vec<ConnectorType>>,
+    /// Area in which a station is searched.
     #[serde(default)]
     pub location: Change<Area>,
+    /// Earliest beginning, at or before `ideal_start`. Null: no earlier than `ideal_start`.
     #[serde(default)]
     pub earliest_start: Patch<Timestamp>,
     /// At or after `ideal_end`, at most 7 days after it.
@@ -156,7 +177,7 @@ impl Area {
                 "must lie between -180 and 180",
             ));
         }
-        if !(1..=100_000).contains(&self.radius) {
+        if !(1..=MOST_RADIUS).contains(&self.radius) {
             return Err(invalid(
                 "location.radius",
                 "must lie between 1 and 100000 metres",
@@ -206,7 +227,7 @@ pub(super) fn check_window(
 }
 
 pub(super) fn check_types(types: &[ConnectorType]) -> Result<()> {
-    if types.is_empty() || types.len() > 3 {
+    if !(1..=MOST_CONNECTOR_TYPES).contains(&types.len()) {
         return Err(invalid(
             "connector_type",
             "must name one to three connector types",

@@ -21,6 +21,7 @@ use kernel::time::Timestamp;
 struct View {
     id: Id,
     object: Kind,
+    /// Until when a cancellation is free of charge.
     cancellation_policy: CancellationPolicy,
     /// The block that is chosen for `need`; null without a need.
     #[schema(required)]
@@ -30,14 +31,20 @@ struct View {
     charging_session: Option<Id>,
     /// The station; null until one is assigned.
     charging_station: Option<Id>,
+    /// Time at which the reservation was confirmed last; null if it is not confirmed.
     confirmed_at: Option<Timestamp>,
     /// The connector within the station; null until one is assigned.
     connector: Option<String>,
+    /// Plugs that the driver accepts.
     connector_type: Vec<ConnectorType>,
     created: Timestamp,
+    /// Currency of the fee and of the plan.
     currency: Currency,
+    /// Id of the driver who charges.
     driver: Id,
+    /// Earliest beginning that the driver accepts; null if it is `ideal_start`.
     earliest_start: Option<Timestamp>,
+    /// Why the reservation failed; null if it did not.
     failed_reason: Option<FailedReason>,
     /// The last moment at which cancelling is free of charge: `cancellation_policy.free_until_before` seconds before `reserved_start`, or
     /// 10 minutes after the reservation was confirmed or reassigned if that is later, but at most `reserved_start`. After three
@@ -48,9 +55,13 @@ struct View {
     /// or a free cancellation. If the reservation is not used and the charging network bills more than that for it, what the network bills.
     /// Once the reservation is over, it is charged to `payment_method`.
     fee_due: i64,
+    /// Preferred end of the window.
     ideal_end: Timestamp,
+    /// Preferred beginning of the window.
     ideal_start: Timestamp,
+    /// Latest end that the driver accepts; null if it is `ideal_end`.
     latest_end: Option<Timestamp>,
+    /// Area in which a station is searched.
     location: Area,
     /// The result of the last attempt to confirm: how many stations were in the radius, and why they were refused.
     match_summary: Option<MatchSummary>,
@@ -58,13 +69,18 @@ struct View {
     /// What the vehicle needs; null if a window was asked for.
     #[schema(required)]
     need: Option<NeedView>,
+    /// Id of the payment method for the reservation fee; null if there is none.
     payment_method: Option<Id>,
     /// Minor units of `currency`, fixed at creation.
     reservation_fee: i64,
+    /// End of the window in which the connector is reserved; null while none is.
     reserved_end: Option<Timestamp>,
+    /// Beginning of the window in which the connector is reserved; null while none is.
     reserved_start: Option<Timestamp>,
+    /// Stage of the reservation.
     status: ReservationStatus,
     updated: Timestamp,
+    /// Id of the vehicle to charge.
     vehicle: Id,
 }
 
@@ -72,14 +88,20 @@ struct View {
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReservationNeed)]
 struct NeedView {
+    /// Metered Wh to charge, losses included; null if `target_level` is set.
     #[schema(required)]
     energy_wh: Option<u32>,
+    /// State of charge in percent that the vehicle is to have; null if `energy_wh` is set.
     #[schema(required)]
     target_level: Option<f64>,
+    /// Time at which the vehicle has to be ready.
     ready_by: Timestamp,
+    /// Time from which charging may begin; null if it was not set.
     #[schema(required)]
     earliest_start: Option<Timestamp>,
+    /// What the chosen block has least of.
     optimize: Optimize,
+    /// Highest effective price per kWh in minor units of `currency`, with tax; null without a limit.
     #[schema(required)]
     max_price_per_kwh: Option<u32>,
 }
