@@ -4,6 +4,7 @@
 //! vehicle what it still needs and the energy of the current slot. At the end of a slot, and when limits, prices, departures or telemetry
 //! change, the job `plan-site` accounts for the time since the last run and plans again. In test mode the vehicles follow the plan.
 
+pub mod charge;
 pub mod plan;
 mod series;
 
@@ -18,6 +19,7 @@ use super::event_type::EventType;
 use super::policy::TimeWindow;
 use super::stored::{Object, Stored};
 use super::{Distinct, check_size, sized};
+use charge::{Charge, ShortageReason};
 use kernel::error::{Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
 use kernel::fields::patch::Change;
@@ -25,7 +27,6 @@ use kernel::fields::text::{Name, ZoneName};
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::time::Timestamp;
-use plan::{Charge, ShortageReason};
 
 /// How many stations and limits a site has at most.
 const MOST_STATIONS: usize = 20;
