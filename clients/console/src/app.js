@@ -7,6 +7,7 @@ import { session, signInReason, signOut, visits } from './state/session.js';
 import { own, zone } from './state/zone.js';
 import { link, restoreScroll, useRoute } from './router.js';
 import { ApiRequests } from './ui/requests.js';
+import { Shortcuts, ShortcutsButton } from './ui/shortcuts.js';
 import { Toasts } from './ui/toasts.js';
 import { exactMoment, moment } from './format.js';
 import { notifyTabs, onChange, request } from './api/client.js';
@@ -32,6 +33,7 @@ const PAGES = {
   fleets: () => import('./pages/collections.js'),
   drivers: () => import('./pages/collections.js'),
   vehicles: () => import('./pages/collections.js'),
+  sites: () => import('./pages/collections.js'),
   charge_cards: () => import('./pages/collections.js'),
   policies: () => import('./pages/collections.js'),
   payment_methods: () => import('./pages/collections.js'),
@@ -40,7 +42,7 @@ const PAGES = {
 
 /** @type {[string, [string, string][]][]} */
 const NAVIGATION = [
-  ['Operate', [['/', 'Overview'], ['/map', 'Map'], ['/calendar', 'Calendar'], ['/reserve', 'Reserve'], ['/reservations', 'Reservations'], ['/sessions', 'Sessions']]],
+  ['Operate', [['/', 'Overview'], ['/map', 'Map'], ['/calendar', 'Calendar'], ['/sites', 'Sites'], ['/reserve', 'Reserve'], ['/reservations', 'Reservations'], ['/sessions', 'Sessions']]],
   ['Bill', [['/invoices', 'Invoices'], ['/reports', 'Reports'], ['/payment_methods', 'Payment methods']]],
   ['Manage', [['/fleets', 'Fleets'], ['/drivers', 'Drivers'], ['/vehicles', 'Vehicles'], ['/charge_cards', 'Charge cards'], ['/policies', 'Policies']]],
   ['Develop', [['/developers/events', 'Events'], ['/developers/endpoints', 'Endpoints'], ['/developers/keys', 'API keys'],
@@ -81,6 +83,7 @@ export function App() {
       <${Navigation} path=${route.path} />
       <${Content} key=${visit} route=${route} />
     </div>
+    ${current ? html`<${Shortcuts} />` : null}
     <${Toasts} />`;
 }
 
@@ -98,6 +101,7 @@ function Header() {
     <div class="top-right">
       <${ZoneSelect} />
       ${hasTestClock() ? html`<a class="clock" href="#/developers/clock">${clock}</a>` : html`<span class="clock">${clock}</span>`}
+      <${ShortcutsButton} />
       <button type="button" class="quiet" onClick=${() => signOut()}>Sign out</button>
     </div>
   </header>`;

@@ -46,7 +46,7 @@ export const startBrowser = () => chromium.launch({ executablePath: process.env.
 
 /**
  * A tab of the browser. Every request to another origin, every error of a script and every violation of the
- * Content-Security-Policy is noted in `faults`.
+ * Content-Security-Policy is noted in `faults`. With SOURCES set, the files are those of this folder, so that nothing has to be compiled.
  * @param {any} browser
  * @param {string} url
  * @param {any} options
@@ -56,6 +56,7 @@ export async function openTab(browser, url, options = {}) {
   const faults = [];
   const page = await context.newPage();
   tabs.push(page);
+  if (process.env.SOURCES) await context.route(/\/(src|vendor)\/|\/style\.css$/, (route) => route.fulfill({ path: join(project, 'clients/console', new URL(route.request().url()).pathname) }));
   // A machine that builds something beside it is slow.
   page.setDefaultTimeout(90_000);
   page.on('request', (request) => {

@@ -2,6 +2,7 @@
 // its filters and a replay, and the overview of a morning.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { checkAccessibility, openSignedIn, pick, startBrowser, startRunner, step } from './harness.mjs';
 
 const runner = await startRunner();
@@ -102,7 +103,23 @@ try {
     const parties = page.locator('.card', { has: page.getByRole('heading', { name: 'Parties' }) });
     await parties.getByText('Morning fleet').waitFor();
     await parties.getByText('Depot Road 1, E3 4LH London, GB').waitFor();
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as PDF' }).click()]);
+    assert.equal(file.suggestedFilename(), `${number}.pdf`);
+    assert.equal((await readFile(await file.path())).subarray(0, 5).toString(), '%PDF-');
+    await page.getByRole('button', { name: 'Save as UBL' }).click();
+    await page.getByText('This is not possible in the present state').waitFor();
     await checkAccessibility(page, 'an invoice');
+    const method = await runner.api('POST', '/v1/payment_methods', { type: 'card', token: 'tok_success', fleet: fleet.id });
+    await runner.api('POST', `/v1/invoices/${draft.id}/pay`, { payment_method: method.id });
+    await page.getByRole('button', { name: 'Refund', exact: true }).click();
+    await page.getByLabel('Amount (GBP)').fill('999999');
+    assert.ok(await page.getByRole('dialog').getByRole('button', { name: 'Refund', exact: true }).isDisabled());
+    await page.getByLabel('Amount (GBP)').fill('0.5');
+    await page.getByLabel('Reason (optional)').fill('A cable was slow');
+    await checkAccessibility(page, 'a refund');
+    await page.getByRole('button', { name: 'Refund £0.50' }).click();
+    await page.getByText('Refund: A cable was slow').waitFor();
+    assert.equal((await runner.api('GET', `/v1/invoices/${draft.id}`)).totals.refunded, 50);
     await visit('/invoices');
     await page.getByRole('link', { name: number, exact: true }).waitFor();
   });

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDepot } from './depot.mjs';
 import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } from './harness.mjs';
 
 /** Texts that would be markup, script, a formula or a trick with direction if they were not shown as text. */
@@ -30,13 +31,14 @@ try {
     await page.getByRole('button', { name: 'Load the demo fleet' }).click();
     await page.getByText('The demo fleet is ready').waitFor({ timeout: 600_000 });
   });
+  const { site, vehicles } = await makeDepot(runner);
   const first = async (path) => (await runner.api('GET', path)).data[0].id;
   const ids = Object.fromEntries(await Promise.all(
     ['fleets', 'drivers', 'vehicles', 'policies', 'payment_methods', 'reservations', 'charging_sessions', 'invoices', 'reports', 'events', 'webhook_endpoints', 'charging_stations', 'charge_cards']
       .map(async (kind) => [kind, await first(`/v1/${kind}?limit=1`)]),
   ));
   const paths = [
-    '/', '/map', `/map?station=${ids.charging_stations}`, '/calendar', '/calendar?by=station', `/calendar?vehicle=${ids.vehicles}`, `/reserve?vehicle=${ids.vehicles}&at=51.507,-0.128`, `/reserve?by=need&vehicle=${ids.vehicles}&at=51.507,-0.128`, '/reservations', `/reservations/${ids.reservations}`, '/sessions', `/sessions/${ids.charging_sessions}`,
+    '/', '/map', `/map?station=${ids.charging_stations}`, '/calendar', '/calendar?by=station', '/sites', `/sites/${site.id}?vehicle=${vehicles[3].id}`, '/sites?new=1', `/vehicles/${vehicles[0].id}`, `/calendar?vehicle=${ids.vehicles}`, `/reserve?vehicle=${ids.vehicles}&at=51.507,-0.128`, `/reserve?by=need&vehicle=${ids.vehicles}&at=51.507,-0.128`, '/reservations', `/reservations/${ids.reservations}`, '/sessions', `/sessions/${ids.charging_sessions}`,
     '/sessions?start=any', '/invoices', `/invoices/${ids.invoices}`, '/invoices?new=1', '/reports', `/reports/${ids.reports}`, '/reports?new=1', '/payment_methods', `/payment_methods/${ids.payment_methods}`,
     '/fleets', `/fleets/${ids.fleets}`, '/fleets?new=1', '/drivers', `/drivers/${ids.drivers}`, '/drivers?new=1', '/vehicles', `/vehicles/${ids.vehicles}`, '/vehicles?new=1', '/policies', `/policies/${ids.policies}`, '/policies?new=1', '/charge_cards', `/charge_cards/${ids.charge_cards}`, '/charge_cards?new=1',
     '/developers/events', `/developers/events/${ids.events}`, '/developers/endpoints', `/developers/endpoints/${ids.webhook_endpoints}`, '/developers/endpoints?new=1', '/developers/keys', '/developers/keys?new=1', '/developers/requests', '/developers/clock',

@@ -2,7 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DAY, GRACE, changeOf, nextDay, nightStart, standingOf, weeks } from '../src/pages/morning.js';
+import { largest, moments, slotAt, stacked, ticks } from '../src/charts/data.js';
+import { fromField, inOrder, toField, unitOf } from '../src/forms/fields.js';
+import { departureOf, faultOf, formOf, loadOf, pricesOf, sumsOf } from '../src/pages/sites/logic.js';
+import { csvOf, csvOfObjects, fileName } from '../src/ui/csv.js';
+import { DAY, GRACE, changeOf, days, nextDay, nightStart, standingOf, weeks } from '../src/pages/morning.js';
 
 const HOUR = 3_600_000;
 const AT = Date.parse('2026-12-01T07:00:00Z');
@@ -48,4 +52,92 @@ test('the night begins at 18:00, on the day before until the evening', () => {
   const midnight = Date.parse('2026-12-01T00:00:00Z');
   assert.equal(nightStart(midnight + 7 * HOUR, midnight), midnight - 6 * HOUR);
   assert.equal(nightStart(midnight + 18 * HOUR, midnight), midnight + 18 * HOUR);
+});
+
+test('areas of a chart stand one upon the other', () => {
+  const edges = stacked([{ name: 'a', colour: '', values: [1, null, 3] }, { name: 'b', colour: '', values: [2, 2, 2] }]);
+  assert.deepEqual(edges, [[[0, 1], [0, 0], [0, 3]], [[1, 3], [0, 2], [3, 5]]]);
+});
+
+test('the axis of a chart has round numbers up to the largest', () => {
+  assert.deepEqual(ticks(60), [0, 20, 40, 60]);
+  assert.deepEqual(ticks(0.3), [0, 0.1, 0.2, 0.3]);
+  assert.deepEqual(ticks(61), [0, 20, 40, 60, 80]);
+  assert.deepEqual(ticks(0), [0, 1]);
+});
+
+test('series beyond the colours are added up in one', () => {
+  const all = [{ name: 'small', values: [1, 1] }, { name: 'big', values: [5, 5] }, { name: 'tiny', values: [0, 1] }];
+  assert.deepEqual(largest(all, 1).map(({ name, values }) => [name, values]), [['big', [5, 5]], ['2 more', [1, 2]]]);
+  assert.deepEqual(largest(all, 3).map(({ name }) => name), ['small', 'big', 'tiny']);
+});
+
+test('the moments of an axis are whole hours of the day and have room', () => {
+  const midnight = Date.parse('2026-12-01T00:00:00Z');
+  assert.deepEqual(moments(midnight + 5.5 * HOUR, midnight + 18 * HOUR, 6, midnight).map((at) => (at - midnight) / HOUR), [6, 9, 12, 15, 18]);
+});
+
+test('a moment outside of a chart has the nearest slot', () => {
+  const slots = [{ from: 0, until: 10 }, { from: 10, until: 20 }];
+  assert.deepEqual([-5, 9, 10, 99].map((at) => slotAt(slots, at)), [0, 0, 1, 1]);
+});
+
+const slot = (changes) => ({ from: iso(AT), until: iso(AT + HOUR), load_w: 0, limit_w: null, cost_limit_w: null, reserved_w: 0, price_per_kwh: null, ...changes });
+const planned = (changes) => ({ vehicle: 'veh_1', status: 'feasible', energy_wh: 1000, cost: 10, cost_if_immediate: 25, short_by_wh: 0, loads_w: [0], ...changes });
+
+test('limits of a site are shown with what reservations take of them', () => {
+  const plan = { slots: [slot({ limit_w: 20_000, reserved_w: 10_000 })], vehicles: [planned({ loads_w: [11_000] }), planned({ vehicle: 'veh_2' })] };
+  const { areas, lines } = loadOf(plan, (id) => id);
+  assert.deepEqual(areas.map(({ name, values }) => [name, values]), [['Reserved', [10]], ['veh_1', [11]]]);
+  assert.deepEqual(lines.map(({ name, values }) => [name, values]), [['Limit', [30]]]);
+});
+
+test('prices of a site are in whole units, and none is none', () => {
+  assert.deepEqual(pricesOf({ slots: [slot({ price_per_kwh: 9 }), slot({})] }, 100)?.values, [0.09, null]);
+  assert.equal(pricesOf({ slots: [slot({})] }, 100), null);
+});
+
+test('the cost of a plan is unknown if that of one vehicle is', () => {
+  const short = planned({ status: 'short', short_by_wh: 500 });
+  assert.deepEqual(sumsOf({ vehicles: [planned({}), short] }), { energy: 2000, cost: 20, immediate: 50, short: 1, missing: 500 });
+  assert.equal(sumsOf({ vehicles: [planned({}), planned({ cost: null })] }).cost, null);
+});
+
+test('a departure comes back from its form as it was', () => {
+  for (const departure of [{ at: iso(AT), target_level: 80, min_level: 40 }, { at: iso(AT), energy_wh: 12_345 }]) {
+    assert.deepEqual(departureOf(formOf({ target_level: null, energy_wh: null, min_level: null, ...departure })), departure);
+  }
+});
+
+test('a departure without a moment or with a wrong amount is refused', () => {
+  const form = { at: iso(AT), amount: '80', unit: 'percent', minimum: '' };
+  assert.equal(faultOf(form), null);
+  for (const wrong of [{ at: '' }, { amount: '0' }, { amount: '101' }, { amount: 'x' }, { minimum: '90' }, { minimum: '-1' }]) assert.ok(faultOf({ ...form, ...wrong }), JSON.stringify(wrong));
+  assert.equal(faultOf({ ...form, unit: 'kwh', amount: '300', minimum: '90' }), null);
+});
+
+test('values of a CSV file are quoted, and none is a formula', () => {
+  const text = csvOf(['a', 'b'], [['x,"y"', -1], ['=SUM(1)', null], ['two\nlines', '@x']]);
+  assert.equal(text, 'a,b\r\n"x,""y""",-1\r\n\'=SUM(1),\r\n"two\nlines",\'@x\r\n');
+});
+
+test('a list as CSV has every member of its objects', () => {
+  const vehicle = { id: 'veh_1', object: 'vehicle', registration_plate: 'P 1' };
+  const objects = [{ id: 'a', address: { city: 'London' }, tags: ['x', 'y'] }, { id: 'b', vehicle, tags: [] }];
+  assert.equal(csvOfObjects(objects), 'id,address.city,tags,vehicle,vehicle.name\r\na,London,x; y,,\r\nb,,,veh_1,P 1\r\n');
+  assert.equal(fileName('Load of Depot/East'), 'load-of-depot-east.csv');
+});
+
+test('fields come in the order of people, and in their units', () => {
+  const fields = ['metadata', 'zeal', 'battery_capacity', 'name', 'vin'].map((name) => ({ name, required: name === 'zeal' }));
+  assert.deepEqual(inOrder(fields).map(({ name }) => name), ['name', 'vin', 'battery_capacity', 'zeal', 'metadata']);
+  assert.deepEqual([unitOf('battery_capacity'), toField('battery_capacity', 52_500), fromField('battery_capacity', 52.5)], ['kWh', 52.5, 52_500]);
+  assert.deepEqual([unitOf('odometer'), toField('odometer', 7), fromField('odometer', 7)], [null, 7, 7]);
+});
+
+test('sessions are added up by the day on which they began', () => {
+  const session = (at, energy_consumed) => ({ session_started: iso(at), energy_consumed, currency: 'gbp', amount_due: 10, amount_paid: 0, amount_refunded: 0 });
+  const midnight = Date.parse('2026-12-01T00:00:00Z');
+  const sums = days([session(midnight - 1, 5), session(midnight, 100), session(midnight + DAY - 1, 200), session(midnight + DAY, 400)], [midnight, midnight + DAY, midnight + 2 * DAY]);
+  assert.deepEqual(sums.map(({ energy, spend }) => [energy, spend.gbp]), [[300, 20], [400, 10]]);
 });

@@ -126,6 +126,29 @@ try {
     assert.equal(await page.getByRole('checkbox', { name: 'invoice paid' }).isChecked(), false);
   });
 
+  await step('keys go to pages, but not while somebody types', async () => {
+    await visit('/');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    await checkAccessibility(page, 'the list of shortcuts');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('g');
+    await page.keyboard.press('v');
+    await page.getByRole('heading', { name: 'Vehicles' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('gm?');
+    assert.equal(await page.getByRole('searchbox').inputValue(), 'gm?');
+    assert.match(page.url(), /#\/vehicles$/);
+    await page.getByRole('searchbox').fill('');
+    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click();
+    await page.getByLabel('Single keys do this').uncheck();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await page.waitForTimeout(300);
+    assert.equal(await page.getByRole('dialog').count(), 0);
+  });
+
   await step('no page has a fault', async () => assert.deepEqual(faults, []));
 } finally {
   await browser.close();

@@ -130,6 +130,20 @@ export async function request(method, path, body, options = {}) {
 }
 
 /**
+ * The file to which the API redirects.
+ * @param {string} path
+ * @returns {Promise<Blob>}
+ */
+export async function requestFile(path) {
+  const current = session.get();
+  if (!current) throw new ApiError('unauthorized', 'Sign in first.', { status: 401 });
+  const response = await fetch(current.api + path, { headers: { Authorization: `Bearer ${current.key}` }, signal: AbortSignal.timeout(TIMEOUT) }).catch(() => null);
+  if (!response) throw new ApiError('offline', 'The file could not be read here. The command line reads it: copy the command as curl.');
+  if (!response.ok) throw refusal(response, await response.text());
+  return response.blob();
+}
+
+/**
  * Calls the runner, beside the API.
  * @param {string} method
  * @param {string} path
@@ -236,6 +250,13 @@ export function curl(one, withKey = false) {
   if (one.body !== undefined) parts.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(one.body))}`);
   return parts.join(' \\\n  ');
 }
+
+/**
+ * The command line that saves the file to which the API redirects. The API key is the variable $KEY.
+ * @param {string} path
+ * @param {string} name of the file
+ */
+export const fileCurl = (path, name) => `curl -sL -o ${quoted(name)} -H "Authorization: Bearer $KEY" ${quoted((session.get()?.api || globalThis.location.origin) + path)}`;
 
 /**
  * A word of a POSIX shell that means exactly this text.

@@ -94,7 +94,7 @@ export function useResource(path, options) {
 
 /**
  * @template T
- * @typedef {Resource<T[]> & { next: (() => void) | null, previous: (() => void) | null }} List
+ * @typedef {Resource<T[]> & { path: string, next: (() => void) | null, previous: (() => void) | null }} List
  */
 
 /**
@@ -110,6 +110,7 @@ export function useList(path, options) {
   const move = (/** @type {string | null | undefined} */ to) => (to ? () => setPlace({ path, url: pathOf(to) }) : null);
   return {
     ...page,
+    path,
     data: page.data?.data ?? null,
     next: move(page.data?.next_page_url),
     previous: move(page.data?.previous_page_url),

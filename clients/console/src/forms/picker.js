@@ -16,6 +16,7 @@ export const KINDS = {
   vehicle: { path: '/v1/vehicles', prefix: 'veh' },
   policy: { path: '/v1/policies', prefix: 'pol' },
   payment_method: { path: '/v1/payment_methods', prefix: 'pm' },
+  site: { path: '/v1/sites', prefix: 'site' },
   charging_station: { path: '/v1/charging_stations', prefix: 'chst' },
 };
 
@@ -23,6 +24,7 @@ export const KINDS = {
 function detail(object) {
   if (object.object === 'vehicle') return [object.information?.make, object.information?.model, object.charging_standard].filter(Boolean).join(' ');
   if (object.object === 'charging_station') return `${object.operator}, ${object.address.city}`;
+  if (object.object === 'site') return object.time_zone;
   return object.email ?? shortId(object.id);
 }
 

@@ -5,12 +5,13 @@ import { useAction, useRead } from '../api/resource.js';
 import { Field, Loading } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { fromLocalInput, localInput, title, words } from '../format.js';
+import { fromField, inOrder, labelOf, toField, unitOf } from './fields.js';
 import { bodyOf, changes, openApi } from './schema.js';
 import { Picker } from './picker.js';
 
 /** Fields that hold ids, and what they are ids of. @type {Record<string, string>} */
 const REFERENCES = {
-  fleet: 'fleet', driver: 'driver', drivers: 'driver', vehicle: 'vehicle', vehicles: 'vehicle', policy_ids: 'policy',
+  fleet: 'fleet', driver: 'driver', drivers: 'driver', vehicle: 'vehicle', vehicles: 'vehicle', site: 'site', stations: 'charging_station', policy_ids: 'policy',
   payment_method: 'payment_method', default_payment_method: 'payment_method', charging_station: 'charging_station',
   preferred_charging_stations: 'charging_station',
 };
@@ -49,7 +50,7 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
   return html`<form class="schema-form" onSubmit=${onSubmit}>
     ${error ? html`<${ErrorNotice} error=${error} />` : null}
     ${nothing ? html`<p class="notice">Nothing was changed.</p>` : null}
-    ${(shape.fields ?? []).map((field) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} error=${error} update=${Boolean(original)}
+    ${inOrder(shape.fields ?? []).map((field) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} error=${error} update=${Boolean(original)}
       onChange=${(/** @type {any} */ next) => setValue((/** @type {any} */ all) => ({ ...all, [field.name]: next }))} />`)}
     <footer><button type="submit" class="primary" disabled=${action.busy}>${action.busy ? 'Sending…' : submit}</button></footer>
   </form>`;
@@ -98,12 +99,13 @@ const messageAt = (error, place) => (error?.param === place ? error.message : nu
 /** @param {{ field: import('./schema.js').Field, place: string, value: any, error: any, update: boolean, onChange: (value: any) => void }} props
  *   `update`: nothing is required, so nothing is marked as optional */
 function Control({ field, place, value, error, update, onChange }) {
-  const label = title(field.name);
+  const unit = field.type === 'number' ? unitOf(field.name) : null;
+  const label = title(labelOf(field.name)) + (unit ? ` (${unit})` : '');
   switch (field.type) {
     case 'object':
       return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
         ${field.description ? html`<p class="hint">${plain(field.description)}</p>` : null}
-        ${(field.fields ?? []).map((member) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
+        ${inOrder(field.fields ?? []).map((member) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
           place=${`${place}.${member.name}`} value=${value?.[member.name]} error=${error} update=${update}
           onChange=${(/** @type {any} */ next) => onChange({ ...value, [member.name]: next })} />`)}
       </fieldset>`;
@@ -114,7 +116,7 @@ function Control({ field, place, value, error, update, onChange }) {
     case 'choices':
       return html`<${Choices} field=${field} label=${label} value=${value ?? []} onChange=${onChange} />`;
     default:
-      return html`<${Field} label=${label + (field.required || update ? '' : ' (optional)')} hint=${plain(field.description)} error=${messageAt(error, place)}>
+      return html`<${Field} label=${label + (field.required || update ? '' : ' (optional)')} hint=${unit ? '' : plain(field.description)} error=${messageAt(error, place)}>
         ${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${Input} id=${id} hint=${hint} field=${field} value=${value} onChange=${onChange} />`}
       </${Field}>`;
   }
@@ -147,8 +149,9 @@ function Input({ id, hint, label, field, value, onChange }) {
     </select>`;
   }
   if (field.type === 'number') {
-    return html`<input ...${shared} type="number" step=${field.whole ? 1 : 'any'} min=${field.minimum} max=${field.maximum} value=${value ?? ''}
-      onInput=${(/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.valueAsNumber)} />`;
+    const shownAs = (/** @type {number | undefined} */ one) => (one === undefined || one === null ? undefined : toField(field.name, one));
+    return html`<input ...${shared} type="number" step=${field.whole && !unitOf(field.name) ? 1 : 'any'} min=${shownAs(field.minimum)} max=${shownAs(field.maximum)} value=${shownAs(value) ?? ''}
+      onInput=${(/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : fromField(field.name, event.currentTarget.valueAsNumber))} />`;
   }
   if (field.type === 'moment') {
     return html`<input ...${shared} type="datetime-local" value=${value ? localInput(value) : ''}

@@ -3,6 +3,7 @@
 import { address } from '../api/client.js';
 import { readPages } from '../api/resource.js';
 import { cluster } from './clusters.js';
+import { condition } from './condition.js';
 import { textMarker } from './basemap.js';
 
 /** How many stations are read for one view of the map. */
@@ -12,23 +13,6 @@ export const MOST = 600;
 const LONGEST_RADIUS = 100_000;
 
 /** @typedef {import('../../types').ChargingStation} Station */
-
-/**
- * Whether a station can be used now: `free`, `busy`, or `out` of order.
- * @param {Station} station
- * @returns {'free' | 'busy' | 'out'}
- */
-export function condition(station) {
-  if (station.status !== 'active') return 'out';
-  const statuses = station.connectors.map((connector) => connector.status);
-  if (statuses.includes('available')) return 'free';
-  return statuses.some((status) => status === 'occupied' || status === 'reserved') ? 'busy' : 'out';
-}
-
-export const CONDITIONS = { free: 'a connector is free', busy: 'all connectors are in use', out: 'out of order or unknown' };
-
-/** Whether a session may begin at a connector: nobody charges there, and it is not known to be out of order. @param {{ status: string }} connector */
-export const canStart = ({ status }) => ['available', 'reserved', 'unknown'].includes(status);
 
 /** The highest power of a station, in kW. @param {Station} station */
 export const topPower = (station) => Math.max(0, ...station.connectors.map((connector) => connector.power));

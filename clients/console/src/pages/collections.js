@@ -1,4 +1,4 @@
-// Fleets, drivers, vehicles, charge cards, policies and payment methods: lists with search, and objects with forms made from the OpenAPI document.
+// Fleets, drivers, vehicles, sites, charge cards, policies and payment methods: lists with search, and objects with forms made from the OpenAPI document.
 
 import { html, useEffect, useState } from '../ui/html.js';
 import { ApiError, address, request } from '../api/client.js';
@@ -12,6 +12,9 @@ import { SchemaForm } from '../forms/schema-form.js';
 import { openApi, valuesOf } from '../forms/schema.js';
 import { Picker } from '../forms/picker.js';
 import { energy, money, number, title, words } from '../format.js';
+import { Departures } from './sites/departures.js';
+import { SiteOverview } from './sites/site.js';
+import { zone } from '../state/zone.js';
 import { go, link, setQuery, useRemembered } from '../router.js';
 import { toast } from '../ui/toasts.js';
 
@@ -23,6 +26,7 @@ import { toast } from '../ui/toasts.js';
  * @property {string} one what one object is called
  * @property {string} next what to do when there is none
  * @property {string[]} filters that the list takes: `status`, or a kind of object to choose
+ * @property {() => any} [initial] what a new object begins with
  * @property {string[]} expand members that are shown by name
  * @property {import('../ui/list.js').Column[]} columns
  * @property {(object: any) => ([string, any] | null)[]} facts
@@ -60,14 +64,20 @@ const COLLECTIONS = {
     extra: FleetsOfDriver,
   },
   vehicles: {
-    path: '/v1/vehicles', prefix: 'veh', one: 'vehicle', next: 'A vehicle belongs to a fleet and is reserved for and charged.', filters: ['status', 'fleet', 'driver'], expand: ['fleet', 'drivers', 'policy_ids'],
-    columns: [status, column('Model', (one) => [one.information.make, one.information.model].filter(Boolean).join(' ') || '–'), column('Plug', (one) => one.charging_standard), column('Battery', (one) => energy(one.battery_capacity), true),
+    path: '/v1/vehicles', prefix: 'veh', one: 'vehicle', next: 'A vehicle belongs to a fleet and is reserved for and charged.', filters: ['status', 'fleet', 'driver'], expand: ['fleet', 'drivers', 'policy_ids', 'site', 'telemetry'],
+    columns: [status, column('Model', (one) => [one.information.make, one.information.model].filter(Boolean).join(' ') || '–'), column('Plug', (one) => one.charging_standard), column('Battery', batteryOf, true),
       column('Fleet', (one) => html`<${Ref} to=${one.fleet} />`), column('Drivers', (one) => refs(one.drivers) ?? '–')],
-    facts: (one) => [['Fleet', html`<${Ref} to=${one.fleet} />`], ['Drivers', refs(one.drivers)], ['VIN', one.vin], ['Model', [one.information.make, one.information.model, one.information.year].filter(Boolean).join(' ') || null],
-      ['Plug', one.charging_standard], ['Battery', energy(one.battery_capacity)], ['Policies', refs(one.policy_ids)], ['Reservations', html`<a href=${link('/reservations', { vehicle: one.id })}>Reservations of the vehicle</a>`],
+    facts: (one) => [['Fleet', html`<${Ref} to=${one.fleet} />`], ['Site', one.site ? html`<a href=${link(`/sites/${idOf(one.site)}`, { vehicle: one.id })}>${nameOf(one.site)}</a>` : null], ['Drivers', refs(one.drivers)], ['VIN', one.vin], ['Model', [one.information.make, one.information.model, one.information.year].filter(Boolean).join(' ') || null],
+      ['Plug', one.charging_standard], ['Battery', energy(one.battery_capacity)], ['Last charge', html`<${LastCharge} vehicle=${one.id} />`], ['Policies', refs(one.policy_ids)], ['Reservations', html`<a href=${link('/reservations', { vehicle: one.id })}>Reservations of the vehicle</a>`],
       ['Calendar', html`<a href=${link('/calendar', { vehicle: one.id })}>Calendar of the vehicle</a>`], ['Charge cards', html`<a href=${link('/charge_cards', { vehicle: one.id })}>Cards of the vehicle</a>`],
       ['Sessions', html`<a href=${link('/sessions', { vehicle: one.id })}>Sessions of the vehicle</a>`], ['Reserve', html`<a href=${link('/reserve', { vehicle: one.id })}>Reserve for this vehicle</a>`]],
-    extra: Telemetry,
+    extra: (/** @type {{ object: any }} */ { object }) => html`<${Telemetry} object=${object} />${object.site ? html`<${Departures} vehicle=${object.id} />` : null}`,
+  },
+  sites: {
+    path: '/v1/sites', prefix: 'site', one: 'site', next: 'A site is a depot: vehicles that charge behind a common limit, and are ready when they depart.', filters: [], expand: ['stations'], initial: () => ({ time_zone: zone.get() }),
+    columns: [column('Plan', readiness), column('Limits', (one) => limitTexts(one.limits).join(', ') || 'none'), column('Stations', (one) => number(one.stations.length), true), created],
+    facts: (one) => [['Stations', refs(one.stations)], ['Limits', limitTexts(one.limits).join(', ') || 'none'], ['Time zone', one.time_zone], ['Currency', one.currency.toUpperCase()]],
+    extra: SiteOverview,
   },
   charge_cards: {
     path: '/v1/charge_cards', prefix: 'ccd', one: 'charge card', next: 'A driver holds a card to a charging station to start a session. Every active driver also has a card of the type app, which the API charges with.',
@@ -88,6 +98,29 @@ const COLLECTIONS = {
     facts: (one) => [['Type', title(one.type)], ['Card', one.card && nameOf(one)], ['Expires', one.card && `${one.card.exp_month}/${one.card.exp_year}`], ['Owner', one.driver || one.fleet ? html`<${Ref} to=${one.driver ?? one.fleet} />` : 'Account']],
   },
 };
+
+/** The level of a vehicle's battery, and how much it holds. @param {any} vehicle */
+function batteryOf({ telemetry, battery_capacity: capacity }) {
+  const battery = telemetry?.battery;
+  return html`<span>${battery ? html`<strong>${number(battery.level)} %</strong> of ` : ''}${energy(capacity)}</span>`;
+}
+
+/** The newest session of a vehicle. @param {{ vehicle: string }} props */
+function LastCharge({ vehicle }) {
+  const read = useResource(address('/v1/charging_sessions', { vehicle, limit: 1, 'expand[]': 'data.charging_station' }), { every: 15_000 });
+  const [last] = read.data?.data ?? [];
+  if (!last) return html`<span class="none">${read.data ? 'none yet' : '–'}</span>`;
+  return html`<a href=${link(`/sessions/${last.id}`)}><${Time} at=${last.session_started} ago />, ${energy(last.energy_consumed)}</a> at ${nameOf(last.charging_station)}`;
+}
+
+/** Whether all vehicles of a site will be ready. @param {any} site */
+function readiness({ plan }) {
+  if (!plan) return 'nothing to plan';
+  return plan.short.length ? html`<span class="badge bad">${number(plan.short.length)} short</span>` : html`<span class="badge good">All ready</span>`;
+}
+
+/** Limits in words: "60 kW", "30 kW at times". @param {any[]} limits */
+const limitTexts = (limits) => limits.map(({ power_w: watts, type, time_windows: windows }) => `${number(watts / 1000)} kW${windows.length ? ' at times' : ''}${type === 'cost' ? ' where possible' : ''}`);
 
 /** The rules of a policy that limit anything. @param {any} policy */
 function rulesOf(policy) {
@@ -115,7 +148,7 @@ function List({ name, route }) {
     <button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${Empty}>`;
   return html`<${PageHead} title=${title(name)}><button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${PageHead}>
     ${route.query.get('new') ? html`<${Dialog} wide title=${`Add a ${collection.one}`} onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${collection.path} submit=${`Add the ${collection.one}`}
-      initial=${filters.fleet ? { fleet: filters.fleet } : {}} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', collection.path, body, { idempotencyKey: key })}
+      initial=${{ ...collection.initial?.(), ...(filters.fleet ? { fleet: filters.fleet } : {}) }} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', collection.path, body, { idempotencyKey: key })}
       onDone=${(/** @type {any} */ made) => go(link(`/${name}/${made.id}`))} /></${Dialog}>` : null}
     <div class="filters">
       <${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} placeholder="Words or an id" onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />`}</${Field}>

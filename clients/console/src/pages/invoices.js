@@ -9,6 +9,8 @@ import { ListView, Table } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
 import { Picker } from '../forms/picker.js';
+import { Documents } from './invoices/documents.js';
+import { Payments } from './invoices/payments.js';
 import { day, dayStart, duration, energy, money, title, words } from '../format.js';
 import { now } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
@@ -98,6 +100,7 @@ function Invoice({ id }) {
     <div class="figures"><p><span>Due</span><strong>${money(invoice.amount_due, invoice.currency)}</strong></p><p><span>Paid</span><strong>${money(invoice.amount_paid ?? 0, invoice.currency)}</strong></p>
       ${invoice.totals.refunded ? html`<p><span>Refunded</span><strong>${money(invoice.totals.refunded, invoice.currency)}</strong></p>` : null}</div>
     <div class="columns"><${Parties} invoice=${invoice} /><${Totals} totals=${invoice.totals} currency=${invoice.currency} /></div>
+    ${invoice.number ? html`<${Documents} invoice=${invoice} /><${Payments} of=${{ invoice: invoice.id }} />` : null}
     <section class="card"><h2>Details</h2><${Facts} of=${[
       ['Number', invoice.number ?? 'given when the invoice is finalized'],
       ['Fleet', invoice.fleet ? html`<${Ref} to=${invoice.fleet} />` : 'All fleets'], ['Description', invoice.description], ['Due date', html`<${Time} at=${invoice.due_date} />`],

@@ -1,4 +1,4 @@
-// The map of charging stations, with search around a point and along a route.
+// The map of charging stations and vehicles, with search around a point and along a route.
 
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
@@ -6,7 +6,9 @@ import { useRead } from '../api/resource.js';
 import { Empty, Field, Loading, PageHead, Select } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
 import { MapView, showAll } from '../map/map-view.js';
-import { CONDITIONS, MOST, condition, drawStations, energyPrice, readStations, topPower } from '../map/stations.js';
+import { CONDITIONS, condition } from '../map/condition.js';
+import { MOST, drawStations, energyPrice, readStations, topPower } from '../map/stations.js';
+import { VehicleList, drawVehicles, useVehicles } from '../map/vehicles.js';
 import { go, link, setQuery } from '../router.js';
 import { distance, number } from '../format.js';
 import { StationCard, priceText } from './station-card.js';
@@ -31,6 +33,8 @@ export default function MapPage({ route }) {
   const [points, setPoints] = useState(/** @type {Point[]} */ ([]));
   const [radius, setRadius] = useState(5000);
   const [filters, setFilters] = useState({ plug: '', power: '', available: false, reservable: false, price: '' });
+  const [vehicles, setVehicles] = useState(true);
+  const fleet = useVehicles(vehicles);
   const layers = useRef(/** @type {any} */ (null));
   const selected = route.query.get('station');
 
@@ -53,7 +57,7 @@ export default function MapPage({ route }) {
 
   const onMap = (/** @type {import('../map/map-view.js').MapHandle} */ made) => {
     const { L, map } = made;
-    layers.current = { stations: L.layerGroup().addTo(map), search: L.layerGroup().addTo(map) };
+    layers.current = { stations: L.layerGroup().addTo(map), vehicles: L.layerGroup().addTo(map), search: L.layerGroup().addTo(map) };
     const moved = () => setView(`${map.getBounds().toBBoxString()} ${map.getZoom()}`);
     map.on('moveend', moved);
     moved();
@@ -72,12 +76,16 @@ export default function MapPage({ route }) {
     return () => void handle.map.off('click', click);
   }, [handle, mode]);
   useEffect(() => {
-    if (!handle || !stations.length || selected) return;
-    showAll(handle, stations.map(({ location }) => [location.latitude, location.longitude]));
-  }, [handle, stations]);
+    const places = stations.length ? stations : (read.data && fleet.data?.vehicles) || [];
+    if (!handle || !places.length || selected) return;
+    showAll(handle, places.map(({ location }) => [location.latitude, location.longitude]));
+  }, [handle, stations, read.data, fleet.data]);
   useEffect(() => {
     if (handle) drawStations(handle, layers.current.stations, stations, { selected, onSelect: (station) => setQuery({ station: station.id }) });
   }, [handle, stations, selected, view]);
+  useEffect(() => {
+    if (handle) drawVehicles(handle, layers.current.vehicles, fleet.data?.vehicles ?? []);
+  }, [handle, fleet.data, view]);
   useEffect(() => {
     if (handle) drawSearch(handle, layers.current.search, mode, points, radius);
   }, [handle, mode, points, radius]);
@@ -95,7 +103,7 @@ export default function MapPage({ route }) {
     setPoints([[coords.latitude, coords.longitude]]);
     handle?.map.setView([coords.latitude, coords.longitude], 12);
   });
-  return html`<${PageHead} title="Map" intro="Charging stations by live status and power." />
+  return html`<${PageHead} title="Map" intro="Charging stations by live status and power, and vehicles where they were last seen." />
     <div class="map-page">
       <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
         <${Field} label="Search">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${mode} onChange=${(/** @type {string} */ next) => (setMode(next), setPoints([]))}
@@ -108,9 +116,10 @@ export default function MapPage({ route }) {
           options=${[['', 'Any'], ['11', '11 kW or more'], ['43', '43 kW or more'], ['150', '150 kW or more']]} />`}</${Field}>
         <label class="check"><input type="checkbox" checked=${filters.available} onChange=${() => set({ available: !filters.available })} /> Free now</label>
         <label class="check"><input type="checkbox" checked=${filters.reservable} onChange=${() => set({ reservable: !filters.reservable })} /> Reservable</label>
+        <label class="check"><input type="checkbox" checked=${vehicles} onChange=${() => setVehicles(!vehicles)} /> Vehicles</label>
       </form>
       <p class="hint" role="status">${hintOf(mode, points)} ${read.data?.more ? `The first ${MOST} stations are shown: zoom in for all.` : ''}</p>
-      <${ResourceError} resource=${read} />
+      <${ResourceError} resource=${read} /><${ResourceError} resource=${fleet} />
       <div class="map-and-side">
         <${MapView} label="Map of charging stations" onMap=${onMap} />
         <aside aria-label="Stations">
@@ -118,7 +127,7 @@ export default function MapPage({ route }) {
             ? html`<button type="button" class="quiet" onClick=${() => setQuery({ station: null })}>← All stations</button>
               <${ResourceError} resource=${detail} />
               ${detail.data ? html`<${StationCard} station=${detail.data} onReserve=${() => go(link('/reserve', { at: `${detail.data.location.latitude},${detail.data.location.longitude}` }))} />` : null}`
-            : html`<${StationList} stations=${inView(handle, stations, mode)} read=${Boolean(read.data)} />`}
+            : html`<${StationList} stations=${inView(handle, stations, mode)} read=${Boolean(read.data)} /><${VehicleList} vehicles=${fleet.data?.vehicles ?? []} more=${Boolean(fleet.data?.more)} />`}
           ${mode === 'near' && 'geolocation' in navigator ? html`<button type="button" onClick=${locate}>Search where I am</button>` : null}
         </aside>
       </div>

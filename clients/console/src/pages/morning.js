@@ -71,6 +71,17 @@ export function weeks(sessions, at) {
   return { last: sumOf(sessions.filter((one) => age(one) < 7 * DAY)), before: sumOf(sessions.filter((one) => age(one) >= 7 * DAY && age(one) < 14 * DAY)) };
 }
 
+/**
+ * The sums of days.
+ * @param {Billed[]} sessions
+ * @param {number[]} midnights the beginnings of the days, and the end of the last one
+ * @returns {Sum[]}
+ */
+export function days(sessions, midnights) {
+  const started = sessions.map((one) => ({ one, at: Date.parse(one.session_started) }));
+  return midnights.slice(0, -1).map((from, index) => sumOf(started.filter(({ at }) => at >= from && at < midnights[index + 1]).map(({ one }) => one)));
+}
+
 /** How much more the new value is, in percent; null without an old one. @param {number} value @param {number} before */
 export const changeOf = (value, before) => (before === 0 ? null : Math.round((100 * (value - before)) / before));
 

@@ -5,13 +5,15 @@ import { address, request } from '../api/client.js';
 import { nullIfMissing, readPages, useRead } from '../api/resource.js';
 import { Empty, PageHead, Time } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
-import { dayMoment, dayStart, energy, money, needText, number, timeWindow, words } from '../format.js';
-import { DAY, changeOf, nextDay, nightStart, weeks } from './morning.js';
+import { day, dayMoment, dayStart, energy, minorUnits, money, needText, number, timeWindow, words } from '../format.js';
+import { DAY, changeOf, days, nextDay, nightStart, weeks } from './morning.js';
 import { now } from '../state/clock.js';
 import { isTest } from '../state/session.js';
 import { link } from '../router.js';
 import { DemoDialog } from '../demo/dialog.js';
-import { condition } from '../map/stations.js';
+import { condition } from '../map/condition.js';
+import { Chart } from '../charts/chart.js';
+import { COLOURS } from '../charts/data.js';
 
 /** How often what happens now is read, in milliseconds. */
 const EVERY = 5000;
@@ -36,7 +38,7 @@ export function Overview() {
           ${isTest() ? html`<button type="button" class="primary" onClick=${() => setLoadingDemo(true)}>Load a demo fleet</button>` : null}
         </${Empty}>`
       : null}
-    <div class="cards"><${Charging} /><${Planned} /><${Night} /><${Weeks} /><${Attention} /></div>`;
+    <div class="cards"><${Charging} /><${Planned} /><${Sites} /><${Night} /><${Weeks} /><${Attention} /></div>`;
 }
 
 /** A card with what a function reads. */
@@ -61,6 +63,23 @@ function Charging() {
       ? html`<p class="hint">No vehicle is charging. A session is started at a station on the <a href="#/map">map</a>, or from a confirmed <a href=${link('/reservations', { status: 'confirmed' })}>reservation</a>.</p>`
       : html`<ul class="lines">${rows.slice(0, 6).map((/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>
           <span>${one.charging_station.name}</span> <span>${energy(one.energy_consumed)}</span></li>`)}</ul>`}
+  </${Card}>`;
+}
+
+/** How many sites are looked at. */
+const SITES = 100;
+
+/** Whether the vehicles of each depot will be ready when they depart. Nothing for those who have no site. */
+function Sites() {
+  const sites = useRead(async (signal) => (await request('GET', address('/v1/sites', { limit: SITES }), undefined, { signal }).catch(nullIfMissing))?.data ?? [], [], { every: 2 * EVERY });
+  const planned = (sites.data ?? []).filter((/** @type {import('../../types').Site} */ one) => one.plan);
+  const short = planned.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.plan.short.length, 0);
+  if (sites.data?.length === 0) return null;
+  return html`<${Card} title="Departures from sites" resource=${sites} more="#/sites">
+    <p class="figure">${number(short)} <small>${short === 1 ? 'vehicle' : 'vehicles'} will not have what is needed</small></p>
+    ${planned.length ? null : html`<p class="hint">No departure is announced.</p>`}
+    <ul class="lines">${planned.sort((/** @type {any} */ one, /** @type {any} */ other) => other.plan.short.length - one.plan.short.length).slice(0, 8).map((/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/sites/${one.id}`)}>${one.name}</a>
+      ${one.plan.short[0] ? html`<span>${energy(one.plan.short.reduce((/** @type {number} */ sum, /** @type {any} */ other) => sum + other.short_by_wh, 0))} missing, first at ${dayMoment(one.plan.short[0].at)}</span><span class="badge bad">${number(one.plan.short.length)} short</span>` : html`<span class="badge good">All ready</span>`}</li>`)}</ul>
   </${Card}>`;
 }
 
@@ -102,7 +121,8 @@ function Weeks() {
   const read = useRead(async (signal) => {
     const path = address('/v1/charging_sessions', { 'created[gte]': new Date(now() - 14 * DAY).toISOString(), limit: 100 });
     const { objects, more } = await readPages(path, { signal, most: SUMMED });
-    return { ...weeks(objects, now()), more };
+    const midnights = Array.from({ length: 15 }, (_, index) => dayStart(now(), index - 13));
+    return { ...weeks(objects, now()), midnights, days: days(objects, midnights), more };
   }, [today]);
   const found = read.data;
   const change = (/** @type {number} */ value, /** @type {number} */ before) => {
@@ -117,8 +137,20 @@ function Weeks() {
       <thead><tr><th scope="col"><span class="hidden">What</span></th><th scope="col" class="number">Last 7 days</th><th scope="col" class="number">7 days before</th><th scope="col" class="number">Change</th></tr></thead>
       <tbody>${currencies.map((currency) => row(`Cost${currencies.length > 1 ? ` in ${currency.toUpperCase()}` : ''}`, (sum) => sum.spend[currency] ?? 0, (value) => money(value, currency)))}
         ${row('Energy', (sum) => sum.energy, energy)}${row('Sessions', (sum) => sum.sessions, number)}</tbody></table>
+    ${found?.last.sessions || found?.before.sessions ? html`<${ByDay} found=${found} currencies=${currencies} />` : null}
     ${found?.more ? html`<p class="hint">The newest ${number(SUMMED)} sessions are added up. A <a href="#/reports">report</a> has them all.</p>` : null}
   </${Card}>`;
+}
+
+/** Energy and cost of each day. @param {{ found: { midnights: number[], days: import('./morning.js').Sum[] }, currencies: string[] }} props */
+function ByDay({ found, currencies }) {
+  const slots = found.days.map((_, index) => ({ from: found.midnights[index], until: found.midnights[index + 1] }));
+  const chart = (/** @type {string} */ name, /** @type {string} */ unit, /** @type {string} */ colour, /** @type {(sum: import('./morning.js').Sum) => number} */ of, /** @type {(value: number) => string} */ format) =>
+    html`<${Chart} key=${unit} title=${`${name} by day`} unit=${unit} slots=${slots} areas=${[{ name, colour, values: found.days.map(of) }]} format=${format} window=${(/** @type {{ from: number }} */ { from }) => day(from)} />`;
+  return html`<details><summary>By day</summary>${currencies.map((currency) => {
+    const whole = minorUnits(1, currency);
+    return chart('Cost', currency.toUpperCase(), COLOURS[1], (sum) => (sum.spend[currency] ?? 0) / whole, (value) => money(Math.round(value * whole), currency));
+  })}${chart('Energy', 'kWh', COLOURS[0], (sum) => sum.energy / 1000, (value) => energy(value * 1000))}</details>`;
 }
 
 /** What failed since the evening: reservations, sessions, payments and deliveries. */

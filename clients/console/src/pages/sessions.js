@@ -7,11 +7,12 @@ import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Statu
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { ListView, Table } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
-import { canStart } from '../map/stations.js';
+import { canStart } from '../map/condition.js';
 import { Picker } from '../forms/picker.js';
 import { duration, energy, money, number, price, title, words } from '../format.js';
 import { now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
+import { Payments } from './invoices/payments.js';
 
 const STATUSES = ['pending', 'active', 'completed', 'cancelled', 'failed'];
 
@@ -99,7 +100,8 @@ function Session({ id }) {
     <section class="card"><h2>Cost</h2><${Table} caption="Cost" columns=${lines} rows=${session.cost_breakdown} rowKey=${(/** @type {any} */ one) => one.description} />
       ${session.cost_breakdown.length ? null : html`<p class="hint">Nothing so far.</p>`}
       ${session.cost_source ? html`<p class="hint">The amounts come from ${SOURCES[session.cost_source] ?? words(session.cost_source)}.</p>` : null}
-      ${session.price_check ? html`<${PriceCheck} check=${session.price_check} currency=${session.currency} />` : null}</section></div>`;
+      ${session.price_check ? html`<${PriceCheck} check=${session.price_check} currency=${session.currency} />` : null}</section></div>
+    ${session.amount_paid || session.amount_refunded ? html`<${Payments} of=${{ charging_session: session.id }} />` : null}`;
 }
 
 /** The price that the network bills, compared with the tariff. @param {{ check: any, currency: string }} props */

@@ -7,10 +7,10 @@ import { toast } from './toasts.js';
 
 /** What a status means for its reader. @type {Record<string, string>} */
 const TONES = {
-  active: 'good', available: 'good', confirmed: 'good', completed: 'plain', succeeded: 'good', paid: 'good', enabled: 'good',
+  active: 'good', available: 'good', confirmed: 'good', completed: 'plain', succeeded: 'good', paid: 'good', enabled: 'good', feasible: 'good', scheduled: 'wait',
   pending: 'wait', open: 'wait', draft: 'plain', reserved: 'wait', occupied: 'busy', charging: 'busy', unknown: 'plain',
   failed: 'bad', faulted: 'bad', overdue: 'bad', disabled: 'bad', expired: 'bad', uncollectible: 'bad', unavailable: 'bad',
-  maintenance: 'bad', suspended: 'bad', removed: 'bad', blocked: 'bad', lost: 'bad',
+  maintenance: 'bad', suspended: 'bad', removed: 'bad', blocked: 'bad', lost: 'bad', short: 'bad', missed: 'bad',
 };
 
 /** A status as a badge. */

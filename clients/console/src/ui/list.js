@@ -2,7 +2,14 @@
 
 import { html } from './html.js';
 import { Loading } from './elements.js';
-import { ResourceError } from './errors.js';
+import { ErrorNotice, ResourceError } from './errors.js';
+import { csvOfObjects, download, fileName } from './csv.js';
+import { readPages, useAction } from '../api/resource.js';
+import { toast } from './toasts.js';
+import { number } from '../format.js';
+
+/** How many objects a CSV file has at most. */
+const MOST = 10_000;
 
 /**
  * @typedef {{ label: string, cell: (row: any) => any, number?: boolean }} Column
@@ -28,7 +35,7 @@ export function ListView(/** @type {{ list: import('../api/resource.js').List<an
       : rows.length === 0 && !list.previous
         ? empty
         : html`<${Table} caption=${caption} columns=${columns} rows=${rows} />`}
-    <${PageButtons} list=${list} caption=${caption} />
+    <div class="list-foot">${rows?.length ? html`<${CsvButton} list=${list} caption=${caption} />` : null}<${PageButtons} list=${list} caption=${caption} /></div>
   </div>`;
 }
 
@@ -38,3 +45,15 @@ export const PageButtons = (/** @type {{ list: import('../api/resource.js').List
     <button type="button" disabled=${!list.previous} onClick=${list.previous}>← Newer</button>
     <button type="button" disabled=${!list.next} onClick=${list.next}>Older →</button>
   </nav>`;
+
+/** Saves the whole list with every member of its objects, in the units of the API. */
+function CsvButton(/** @type {{ list: import('../api/resource.js').List<any>, caption: string }} */ { list, caption }) {
+  const save = useAction(async () => {
+    const path = /[?&]limit=/.test(list.path) ? list.path.replace(/([?&]limit=)\d+/, '$1100') : list.path;
+    const { objects, more } = await readPages(path, { most: MOST });
+    download(fileName(caption), csvOfObjects(objects));
+    toast(`${number(objects.length)} rows saved${more ? `: the first ${number(MOST)} of the list` : ''}.`);
+  });
+  return html`<button type="button" class="small" disabled=${save.busy} onClick=${() => save.run()}>${save.busy ? 'Reading all pages…' : 'Save as CSV'}</button>
+    ${save.error ? html`<${ErrorNotice} error=${save.error} />` : null}`;
+}

@@ -1,0 +1,79 @@
+// The arithmetic of charts: stacks, round numbers for axes, and the slot below the pointer.
+
+/**
+ * @typedef {{ from: number, until: number }} Slot in milliseconds
+ * @typedef {{ name: string, colour: string, values: (number | null)[] }} Series one value for each slot; null where there is none
+ */
+
+/** Colours of series that are told apart in light and dark; the last one is for all that follow. */
+export const COLOURS = ['#2f7ed8', '#1c8a54', '#c77700', '#8e4fb0', '#c0392b', '#12808f', '#7d7100'];
+export const REST = '#7b858d';
+
+/**
+ * The largest series by their sums, in the order in which they came, and one with the sum of all others.
+ * @param {{ name: string, values: number[] }[]} all
+ * @param {number} most how many keep a series of their own
+ * @returns {Series[]}
+ */
+export function largest(all, most = COLOURS.length) {
+  const sum = (/** @type {{ values: number[] }} */ { values }) => values.reduce((total, value) => total + value, 0);
+  const chosen = new Set([...all].sort((one, other) => sum(other) - sum(one)).slice(0, most));
+  const [own, rest] = [all.filter((one) => chosen.has(one)), all.filter((one) => !chosen.has(one))];
+  const series = own.map((one, index) => ({ ...one, colour: COLOURS[index % COLOURS.length] }));
+  if (!rest.length) return series;
+  return [...series, { name: `${rest.length} more`, colour: REST, values: rest[0].values.map((_, slot) => rest.reduce((total, { values }) => total + values[slot], 0)) }];
+}
+
+/**
+ * The lower and the upper edge of each series in each slot, one upon the other.
+ * @param {Series[]} series
+ * @returns {[number, number][][]} by series and slot
+ */
+export function stacked(series) {
+  /** @type {number[]} */
+  const tops = [];
+  return series.map(({ values }) => values.map((value, slot) => {
+    const bottom = tops[slot] ?? 0;
+    tops[slot] = bottom + (value ?? 0);
+    return [bottom, tops[slot]];
+  }));
+}
+
+/**
+ * Round numbers from 0 to at least a value, about four of them.
+ * @param {number} most
+ */
+export function ticks(most) {
+  if (!(most > 0)) return [0, 1];
+  const rough = most / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * (/** @type {number} */ ([1, 2, 2.5, 5, 10].find((one) => one * power >= rough * 0.999)));
+  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) => Number((index * step).toPrecision(12)));
+}
+
+const HOUR = 3_600_000;
+
+/**
+ * Moments on whole hours or days, as many as have room.
+ * @param {number} from
+ * @param {number} until
+ * @param {number} room how many at most
+ * @param {number} midnight a midnight at or before `from`
+ */
+export function moments(from, until, room, midnight) {
+  const steps = [1, 2, 3, 6, 12, 24, 48, 168, 336].map((hours) => hours * HOUR);
+  const step = steps.find((one) => (until - from) / one <= room) ?? steps[steps.length - 1];
+  const found = [];
+  for (let at = midnight + Math.ceil((from - midnight) / step) * step; at <= until; at += step) found.push(at);
+  return found;
+}
+
+/**
+ * The slot of a moment; the nearest one outside of all.
+ * @param {Slot[]} slots in the order of time
+ * @param {number} at
+ */
+export function slotAt(slots, at) {
+  const found = slots.findIndex(({ until }) => at < until);
+  return found < 0 ? slots.length - 1 : found;
+}

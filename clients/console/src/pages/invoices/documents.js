@@ -1,0 +1,26 @@
+// The documents of a final invoice: a PDF to read and to archive, and XML in the two syntaxes of EN 16931.
+
+import { html } from '../../ui/html.js';
+import { address, fileCurl, requestFile } from '../../api/client.js';
+import { useAction } from '../../api/resource.js';
+import { copy } from '../../ui/elements.js';
+import { ErrorNotice } from '../../ui/errors.js';
+import { save } from '../../ui/csv.js';
+
+/** The forms of a document, with what their files end with. @type {[string, string, string][]} */
+const FORMATS = [['pdf', 'PDF', '.pdf'], ['ubl', 'UBL', '-ubl.xml'], ['cii', 'CII', '-cii.xml']];
+
+/** @param {{ invoice: import('../../../types').Invoice }} props */
+export function Documents({ invoice }) {
+  const read = useAction(async (_, /** @type {string} */ format, /** @type {string} */ ending) => {
+    save(`${invoice.number}${ending}`, await requestFile(pathOf(invoice.id, format)));
+  });
+  return html`<section class="card"><h2>Documents</h2>
+    <div class="actions">${FORMATS.map(([format, label, ending]) => html`<button key=${format} type="button" disabled=${read.busy} onClick=${() => read.run(format, ending)}>Save as ${label}</button>`)}
+      <button type="button" class="quiet small" onClick=${() => copy(fileCurl(pathOf(invoice.id, 'pdf'), `${invoice.number}.pdf`), 'curl command')}>Copy as curl</button></div>
+    <p class="hint">The PDF holds the invoice as CII too, where that can be written (Factur-X). All show the invoice as it was finalized.</p>
+    ${read.error ? html`<${ErrorNotice} error=${read.error} />` : null}</section>`;
+}
+
+/** @param {string} id @param {string} format */
+const pathOf = (id, format) => address(`/v1/invoices/${id}/document`, { format });

@@ -1,0 +1,84 @@
+// The departures of a vehicle: those that are ahead, which can be edited, and what became of the last ones.
+
+import { html, useState } from '../../ui/html.js';
+import { request } from '../../api/client.js';
+import { useAction, useResource } from '../../api/resource.js';
+import { Dialog, Field, Select, Status, Time } from '../../ui/elements.js';
+import { ErrorNotice, ResourceError } from '../../ui/errors.js';
+import { Table } from '../../ui/list.js';
+import { dayMoment, dayStart, energy, fromLocalInput, localInput, money, number } from '../../format.js';
+import { now } from '../../state/clock.js';
+import { zone } from '../../state/zone.js';
+import { departureOf, faultOf, formOf } from './logic.js';
+
+/** @typedef {import('../../../types').Departure} Departure */
+
+const HOUR = 3_600_000;
+
+/** @param {string} vehicle an id */
+const pathOf = (vehicle) => `/v1/vehicles/${vehicle}/departures`;
+
+/** What a departure asks for: "80 %, at least 40 % first". @param {Departure} departure */
+export function needOf({ target_level: level, energy_wh: watts, min_level: minimum }) {
+  const need = level === null ? energy(watts ?? 0) : `${number(level)} %`;
+  return minimum === null ? need : `${need}, ${number(minimum)} % before others`;
+}
+
+/** @param {{ vehicle: string }} props an id */
+export function Departures({ vehicle }) {
+  const resource = useResource(pathOf(vehicle), { every: 15_000 });
+  const [editing, setEditing] = useState(false);
+  /** @type {Departure[]} */
+  const all = resource.data?.departures ?? [];
+  const ahead = all.filter(({ status }) => status === 'scheduled');
+  const amount = (/** @type {number | null} */ value, /** @type {string | null} */ currency) => (value === null || !currency ? '–' : money(value, currency));
+  const columns = [
+    { label: 'Departs', cell: (/** @type {Departure} */ one) => dayMoment(one.at) },
+    { label: 'Status', cell: (/** @type {Departure} */ one) => html`<${Status} value=${one.status} />` },
+    { label: 'Needs', cell: needOf },
+    { label: 'Charged', number: true, cell: (/** @type {Departure} */ one) => (one.energy_delivered_wh === null ? '–' : energy(one.energy_delivered_wh)) },
+    { label: 'Missing', number: true, cell: (/** @type {Departure} */ one) => (one.short_by_wh ? energy(one.short_by_wh) : '–') },
+    { label: 'Cost', number: true, cell: (/** @type {Departure} */ one) => amount(one.cost, one.currency) },
+    { label: 'At once', number: true, cell: (/** @type {Departure} */ one) => amount(one.cost_if_immediate, one.currency) },
+  ];
+  return html`<section class="card"><header><h2>Departures</h2><button type="button" disabled=${!resource.data} onClick=${() => setEditing(true)}>${ahead.length ? 'Edit the departures' : 'Add a departure'}</button></header>
+    <${ResourceError} resource=${resource} />
+    ${all.length ? html`<${Table} caption="Departures" columns=${columns} rows=${all} />` : resource.data ? html`<p class="hint">None is announced. The vehicle charges for what it needs at its departure.</p>` : null}
+    ${editing ? html`<${DeparturesDialog} vehicle=${vehicle} departures=${ahead} onClose=${() => setEditing(false)} />` : null}
+  </section>`;
+}
+
+/** Six in the morning of the next day. */
+const morning = () => new Date(dayStart(now(), 1) + 6 * HOUR).toISOString();
+
+/** Replaces all departures that are ahead. @param {{ vehicle: string, departures: Departure[], onClose: () => void }} props */
+function DeparturesDialog({ vehicle, departures, onClose }) {
+  const added = () => ({ at: morning(), amount: '80', unit: /** @type {'percent'} */ ('percent'), minimum: '' });
+  const [forms, setForms] = useState(() => (departures.length ? departures.map(formOf) : [added()]));
+  const save = useAction((key, body) => request('POST', pathOf(vehicle), body, { idempotencyKey: key }));
+  const change = (/** @type {number} */ index, /** @type {Partial<import('./logic.js').DepartureForm>} */ changes) => setForms(forms.map((one, place) => (place === index ? { ...one, ...changes } : one)));
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (await save.run({ departures: forms.map(departureOf).sort((one, other) => one.at.localeCompare(other.at)) })) onClose();
+  };
+  return html`<${Dialog} wide title="Departures" onClose=${onClose}><form onSubmit=${submit}>
+    <p class="hint">Times are in the time zone ${zone.get()}. Saving replaces all departures that are ahead, and the site is planned again.</p>
+    ${save.error ? html`<${ErrorNotice} error=${save.error} />` : null}
+    ${forms.map((form, index) => html`<${DepartureFields} key=${index} number=${index + 1} form=${form} onChange=${(/** @type {any} */ changes) => change(index, changes)} onRemove=${() => setForms(forms.filter((_, place) => place !== index))} />`)}
+    ${forms.length ? null : html`<p>No departure: the vehicle is not planned for.</p>`}
+    <button type="button" onClick=${() => setForms([...forms, added()])}>Add a departure</button>
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${save.busy || forms.some(faultOf)}>${save.busy ? 'Saving…' : 'Save the departures'}</button></footer>
+  </form></${Dialog}>`;
+}
+
+/** @param {{ number: number, form: import('./logic.js').DepartureForm, onChange: (changes: Partial<import('./logic.js').DepartureForm>) => void, onRemove: () => void }} props */
+function DepartureFields({ number: place, form, onChange, onRemove }) {
+  const fault = faultOf(form);
+  return html`<fieldset><legend>Departure ${place}</legend><div class="row">
+      <${Field} label="Departs">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${form.at ? localInput(form.at) : ''} onInput=${(/** @type {any} */ event) => onChange({ at: fromLocalInput(event.currentTarget.value) ?? '' })} />`}</${Field}>
+      <${Field} label="Minimum before others (%, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="1" max="100" step="any" value=${form.minimum} onInput=${(/** @type {any} */ event) => onChange({ minimum: event.currentTarget.value })} />`}</${Field}>
+      <${Field} label="Needs">${(/** @type {string} */ id) => html`<input id=${id} type="number" required min="0" step="any" value=${form.amount} onInput=${(/** @type {any} */ event) => onChange({ amount: event.currentTarget.value })} />`}</${Field}>
+      <${Field} label="Unit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${form.unit} options=${[['percent', '% of the battery'], ['kwh', 'kWh']]} onChange=${(/** @type {any} */ unit) => onChange({ unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
+    </div>${fault ? html`<p class="field-error" role="status">${fault}</p>` : null}
+    <button type="button" class="small" onClick=${onRemove}>Remove</button></fieldset>`;
+}

@@ -1,0 +1,88 @@
+// The plan of a site as charts show it, and departures as a form has them.
+
+import { COLOURS, REST, largest } from '../../charts/data.js';
+
+/**
+ * @typedef {import('../../../types').SitePlan} SitePlan
+ * @typedef {import('../../../types').PlannedVehicle} PlannedVehicle
+ * @typedef {import('../../charts/data.js').Series} Series
+ * @typedef {{ at: string, amount: string, unit: 'percent' | 'kwh', minimum: string }} DepartureForm
+ * The texts of the fields; `at` is a timestamp.
+ */
+
+/** The colours of limits and prices. */
+const LIMIT = '#d02525';
+const COST_LIMIT = '#c77700';
+
+/** @param {SitePlan} plan */
+export const slotsOf = (plan) => plan.slots.map(({ from, until }) => ({ from: Date.parse(from), until: Date.parse(until) }));
+
+/** kW of W. @param {number} watts */
+const kilo = (watts) => watts / 1000;
+
+/** Sums of a limit and what reservations take of it. @param {SitePlan} plan @param {'limit_w' | 'cost_limit_w'} member */
+const limitOf = (plan, member) => plan.slots.map((slot) => {
+  const left = slot[member];
+  return left === null ? null : kilo(left + slot.reserved_w);
+});
+
+/**
+ * The load of a site in kW: reservations and vehicles as areas, limits as lines. Limits are those of the site, before reservations.
+ * @param {SitePlan} plan
+ * @param {(vehicle: string) => string} nameOf
+ * @returns {{ areas: Series[], lines: Series[] }}
+ */
+export function loadOf(plan, nameOf) {
+  const reserved = plan.slots.map((slot) => kilo(slot.reserved_w));
+  const charging = plan.vehicles.filter(({ loads_w: loads }) => loads.some((load) => load > 0));
+  const vehicles = largest(charging.map((one) => ({ name: nameOf(one.vehicle), values: one.loads_w.map(kilo) })));
+  const areas = [...(reserved.some((value) => value > 0) ? [{ name: 'Reserved', colour: REST, values: reserved }] : []), ...vehicles];
+  const lines = [{ name: 'Limit', colour: LIMIT, values: limitOf(plan, 'limit_w') }, { name: 'Cost limit', colour: COST_LIMIT, values: limitOf(plan, 'cost_limit_w') }];
+  return { areas, lines: lines.filter(({ values }) => values.some((value) => value !== null)) };
+}
+
+/**
+ * The price of a site's electricity, in whole units of the currency per kWh; null if nothing is known.
+ * @param {SitePlan} plan
+ * @param {number} minor how many smallest units make a whole one
+ * @returns {Series | null}
+ */
+export function pricesOf(plan, minor) {
+  const values = plan.slots.map(({ price_per_kwh: price }) => (price === null ? null : price / minor));
+  return values.some((value) => value !== null) ? { name: 'Price', colour: COLOURS[0], values } : null;
+}
+
+/**
+ * The sums of the plan: what it costs, what charging at once would cost, and the Wh that will be missing.
+ * @param {SitePlan} plan
+ */
+export function sumsOf({ vehicles }) {
+  const sum = (/** @type {'cost' | 'cost_if_immediate'} */ member) => (vehicles.length && vehicles.every((one) => one[member] !== null) ? vehicles.reduce((total, one) => total + (one[member] ?? 0), 0) : null);
+  return {
+    energy: vehicles.reduce((total, one) => total + one.energy_wh, 0), cost: sum('cost'), immediate: sum('cost_if_immediate'),
+    short: vehicles.filter(({ status }) => status === 'short').length, missing: vehicles.reduce((total, one) => total + one.short_by_wh, 0),
+  };
+}
+
+/**
+ * A departure as the form has it.
+ * @param {{ at: string, target_level: number | null, energy_wh: number | null, min_level: number | null }} departure
+ * @returns {DepartureForm}
+ */
+export const formOf = ({ at, target_level: level, energy_wh: energy, min_level: minimum }) => ({
+  at, amount: String(level ?? (energy ?? 0) / 1000), unit: level === null ? 'kwh' : 'percent', minimum: minimum === null ? '' : String(minimum),
+});
+
+/** What is wrong with a departure; null if nothing is. @param {DepartureForm} form */
+export function faultOf({ at, amount, unit, minimum }) {
+  const [value, least] = [Number(amount), Number(minimum)];
+  if (!at) return 'Say when the vehicle departs.';
+  if (!(value > 0) || (unit === 'percent' && value > 100)) return 'A number above 0, and at most 100 %.';
+  if (minimum && (!(least > 0) || least > (unit === 'percent' ? value : 100))) return 'The minimum is above 0, and at most what is needed.';
+  return null;
+}
+
+/** A departure as the API takes it. @param {DepartureForm} form */
+export const departureOf = ({ at, amount, unit, minimum }) => ({
+  at, ...(unit === 'percent' ? { target_level: Number(amount) } : { energy_wh: Math.round(Number(amount) * 1000) }), ...(minimum ? { min_level: Number(minimum) } : {}),
+});

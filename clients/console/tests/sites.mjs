@@ -1,0 +1,102 @@
+// A site: who is short and why, the load under the limit with its numbers by keyboard and as CSV, and departures that are edited.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { makeDepot } from './depot.mjs';
+import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } from './harness.mjs';
+
+const runner = await startRunner();
+const browser = await startBrowser();
+try {
+  const { site, vehicles } = await makeDepot(runner);
+  const { page, faults } = await openSignedIn(browser, runner);
+  const load = page.getByRole('slider', { name: 'Load of the site' });
+  const saved = async (button) => {
+    const [file] = await Promise.all([page.waitForEvent('download'), button.click()]);
+    return { name: file.suggestedFilename(), text: await readFile(await file.path(), 'utf8') };
+  };
+
+  await step('the list says which site will not be ready', async () => {
+    await page.goto(`${runner.url}/#/sites`);
+    await page.getByText('1 short').waitFor();
+    await page.getByText('20 kW').waitFor();
+    await page.getByRole('link', { name: 'Depot East' }).click();
+    await page.getByRole('heading', { name: 'Depot East' }).waitFor();
+  });
+
+  await step('the page says who is short and why', async () => {
+    const row = page.getByRole('row').filter({ hasText: 'VAN 4' });
+    await row.getByText(/kWh missing: the time until the departure is too short/).waitFor();
+    await page.getByText('Saved against charging at once').waitFor();
+  });
+
+  await step('a chart has its numbers by keyboard, and never above the limit', async () => {
+    await load.focus();
+    await load.press('Home');
+    const text = await load.getAttribute('aria-valuetext');
+    assert.match(text, /VAN 4 11 kW/);
+    assert.match(text, /Limit 20 kW/);
+    await load.press('ArrowRight');
+    assert.equal(await load.getAttribute('aria-valuenow'), '1');
+    await load.press('End');
+    assert.equal(await load.getAttribute('aria-valuenow'), await load.getAttribute('aria-valuemax'));
+    await checkAccessibility(page, 'a site');
+  });
+
+  await step('a chart has a table and a file with all numbers', async () => {
+    const chart = page.locator('figure').filter({ has: load });
+    await chart.getByText('As a table').click();
+    const { name, text } = await saved(chart.getByRole('button', { name: 'Save as CSV' }));
+    assert.equal(name, 'load-of-the-site.csv');
+    const [header, ...rows] = text.replace('\uFEFF', '').trim().split('\r\n').map((line) => line.split(','));
+    assert.deepEqual(header.slice(0, 2), ['from', 'until']);
+    const limit = header.indexOf('Limit (kW)');
+    for (const row of rows) {
+      const sum = row.slice(2, limit).reduce((total, value) => total + Number(value), 0);
+      assert.ok(sum <= Number(row[limit]) + 0.01, row.join());
+    }
+    assert.equal(await chart.getByRole('row').count(), rows.length + 1);
+  });
+
+  await step('a departure is edited, and the site is planned again', async () => {
+    await page.getByRole('link', { name: 'plan and departures of VAN 4' }).click();
+    await page.getByRole('slider', { name: 'Load of VAN 4 until it departs' }).waitFor();
+    await page.getByRole('button', { name: 'Edit the departures' }).click();
+    await page.getByLabel('Needs').fill('101');
+    assert.ok(await page.getByRole('button', { name: 'Save the departures' }).isDisabled());
+    await page.getByLabel('Needs').fill('25');
+    await checkAccessibility(page, 'the departures');
+    await page.getByRole('button', { name: 'Save the departures' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('region', { name: 'Vehicles of the site' }).getByRole('row').filter({ hasText: 'VAN 4' }).getByText('Yes').waitFor();
+    const { departures } = await runner.api('GET', `/v1/vehicles/${vehicles[3].id}/departures`);
+    assert.deepEqual(departures.filter(({ status }) => status === 'scheduled').map(({ target_level: level }) => level), [25]);
+  });
+
+  await step('a list is saved as CSV with all of its pages', async () => {
+    await page.goto(`${runner.url}/#/vehicles`);
+    await page.getByRole('link', { name: 'VAN 1' }).waitFor();
+    const { name, text } = await saved(page.getByRole('button', { name: 'Save as CSV' }));
+    assert.equal(name, 'vehicles.csv');
+    const lines = text.trim().split('\r\n');
+    assert.equal(lines.length, vehicles.length + 1);
+    assert.ok(lines[0].includes('site.name') && lines[1].includes('Depot East'), lines[1]);
+  });
+
+  await step('a vehicle says its site, and is entered in kWh and kW', async () => {
+    await page.goto(`${runner.url}/#/vehicles/${vehicles[0].id}`);
+    await page.getByRole('link', { name: 'Depot East' }).waitFor();
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    assert.equal(await page.getByLabel('Battery capacity (kWh)').inputValue(), '60');
+    assert.equal(await page.getByLabel('Max AC power (kW)').inputValue(), '11');
+    await page.getByLabel('Max AC power (kW)').fill('7.4');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    assert.equal((await runner.api('GET', `/v1/vehicles/${vehicles[0].id}`)).max_ac_power, 7400);
+  });
+
+  await step('no page has a fault', async () => assert.deepEqual(faults, []));
+} finally {
+  await browser.close();
+  await runner.stop();
+}
