@@ -124,6 +124,27 @@ try {
     await page.getByRole('link', { name: number, exact: true }).waitFor();
   });
 
+  await step('a price that is not plausible is disputed', async () => {
+    const [session] = (await runner.api('GET', '/v1/charging_sessions?limit=1')).data;
+    const review = { network: 999_999, ours: 484, reason: 'price', opened: session.created, disputed: null, note: null };
+    const decisions = [];
+    // No network of the local runner bills such a price.
+    await page.route(`**/v1/charging_sessions/${session.id}?**`, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), review } });
+    });
+    await page.route(`**/v1/charging_sessions/${session.id}/review`, (route) => (decisions.push(route.request().postDataJSON()), route.fulfill({ json: session })));
+    await visit(`/sessions/${session.id}`);
+    await page.getByText(/bills £9,999.99, far more than the tariff; we reckon with £4.84/).waitFor();
+    await checkAccessibility(page, 'a review');
+    await page.getByLabel(/^Note for the operator/).fill('Not ours');
+    await page.getByRole('button', { name: 'Dispute' }).click();
+    await page.getByRole('button', { name: 'Accept £9,999.99' }).click();
+    await page.waitForFunction(() => !document.querySelector('main button:disabled'));
+    assert.deepEqual(decisions, [{ decision: 'dispute', note: 'Not ours' }, { decision: 'accept' }]);
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+
   await step('an event asks for its own deliveries once, and shows their headers', async () => {
     await runner.api('POST', `/v1/fleets/${fleet.id}`, { description: 'Once' });
     // Events are made in the background, after the response to the change.

@@ -75,6 +75,7 @@ const FILES: &[File] = &files! {
     "src/pages/reservations.js"
     "src/pages/reserve.js"
     "src/pages/sessions.js"
+    "src/pages/sessions/review.js"
     "src/pages/sign-in.js"
     "src/pages/sites/departures.js"
     "src/pages/sites/logic.js"

@@ -13,6 +13,7 @@ import { duration, energy, money, number, price, title, words } from '../format.
 import { now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 import { Payments } from './invoices/payments.js';
+import { Review } from './sessions/review.js';
 
 const STATUSES = ['pending', 'active', 'completed', 'cancelled', 'failed'];
 
@@ -82,6 +83,7 @@ function Session({ id }) {
     ${stop.error ? html`<${ErrorNotice} error=${stop.error} />` : null}
     ${pending ? html`<div class="notice wait"><p role="status">The charging network was asked to start the session; it is confirmed or fails within five minutes.</p></div>` : null}
     ${session.failed_reason ? html`<div class="notice bad"><p class="notice-title">The session failed</p><p>${FAILURES[session.failed_reason] ?? words(session.failed_reason)}</p></div>` : null}
+    <${Review} session=${session} />
     <div class="figures" aria-label="Live values">
       <p><span>Power</span><strong>${number(active && !session.charging_ended ? session.power : 0)} kW</strong></p>
       <p><span>Energy</span><strong>${energy(session.energy_consumed)}</strong></p>

@@ -3,7 +3,7 @@
 import { html } from '../../ui/html.js';
 import { address } from '../../api/client.js';
 import { readPages, useRead, useResource } from '../../api/resource.js';
-import { Empty, Facts, Status, Time } from '../../ui/elements.js';
+import { Empty, Facts, Loading, Status, Time } from '../../ui/elements.js';
 import { ResourceError } from '../../ui/errors.js';
 import { Table } from '../../ui/list.js';
 import { Ref, nameOf } from '../../ui/objects.js';
@@ -44,11 +44,12 @@ export function SiteOverview({ object: site }) {
   const nameIn = (/** @type {string} */ id) => names.get(id) ?? nameOf(id);
   const planned = plan?.vehicles.find(({ vehicle }) => vehicle === chosen);
   return html`<${ResourceError} resource=${resource} /><${ResourceError} resource=${vehicles} />
+    ${resource.loading || vehicles.loading ? html`<${Loading} what="the plan" />` : null}
     ${plan && plan.slots.length ? html`<${Sums} plan=${plan} site=${site} />
       ${plan.enforced ? null : html`<p class="notice wait">The plan is advice: ${NOT_ENFORCED[plan.not_enforced_because ?? ''] ?? 'the vehicles do not follow it'}.</p>`}
       <section class="card"><h2>Load and price</h2><${LoadAndPrice} plan=${plan} nameIn=${nameIn} /></section>` : null}
     ${plan && vehicles.data ? html`<section class="card"><h2>Vehicles</h2><${Vehicles} plan=${plan} vehicles=${vehicles.data} site=${site.id} chosen=${chosen} /></section>` : null}
-    ${chosen ? html`<section aria-label=${`Plan of ${nameIn(chosen)}`}><h2>${nameIn(chosen)}</h2>
+    ${chosen && vehicles.data ? html`<section aria-label=${`Plan of ${nameIn(chosen)}`}><h2>${nameIn(chosen)}</h2>
       ${plan && planned ? html`<div class="card"><${VehiclePlan} plan=${plan} planned=${planned} name=${nameIn(chosen)} /></div>` : null}<${Departures} key=${chosen} vehicle=${chosen} /></section>` : null}`;
 }
 
