@@ -10,7 +10,7 @@ import { moments, slotAt, stacked, ticks } from './data.js';
 const HEIGHT = 220;
 const MARGIN = { left: 52, right: 12, top: 10, bottom: 34 };
 /** The room of a text below the time axis. */
-const TICK = 64;
+const TICK = 88;
 
 /** How many slots the page keys move. */
 const PAGE = 8;
@@ -80,7 +80,7 @@ function Plot({ label, slots, areas, lines, slot, text, onSlot }) {
       aria-valuetext=${slot === null ? 'Move through it with the arrow keys' : text(slot)} onKeyDown=${onKey} onPointerMove=${onPoint} onPointerDown=${onPoint} onPointerLeave=${() => onSlot(null)}>
     <svg width=${width} height=${HEIGHT} viewBox=${`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
       ${marks.map((mark) => html`<line key=${`l${mark}`} class="grid" x1=${MARGIN.left} x2=${right} y1=${y(mark)} y2=${y(mark)} /><text key=${mark} x=${MARGIN.left - 6} y=${y(mark) + 4} text-anchor="end">${number(mark)}</text>`)}
-      ${moments(begin, end, (right - MARGIN.left) / TICK, dayStart(begin)).map((at) => {
+      ${moments(begin, end, (right - MARGIN.left) / TICK, dayStart(begin)).filter((at) => x(at) <= right - TICK / 4).map((at) => {
         const midnight = dayStart(at) === at;
         return html`<g key=${at}><line class=${midnight ? 'grid day' : 'grid'} x1=${x(at)} x2=${x(at)} y1=${MARGIN.top} y2=${bottom + 4} />
           <text x=${x(at)} y=${bottom + 17} text-anchor="middle">${midnight ? day(at) : clockTime(at)}</text></g>`;

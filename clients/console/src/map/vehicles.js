@@ -42,7 +42,7 @@ export function drawVehicles({ L, map }, layer, vehicles) {
     const element = document.createElement('span');
     element.className = 'vehicle-mark';
     element.textContent = places.length > 1 ? `${places.length} vehicles` : vehicle.level === null ? vehicle.name : `${vehicle.name} ${number(vehicle.level)} %`;
-    const marker = L.marker([latitude, longitude], { keyboard: false, icon: L.divIcon({ html: element, className: 'mark-holder', iconSize: null }), title: element.textContent });
+    const marker = L.marker([latitude, longitude], { keyboard: false, zIndexOffset: 1000, icon: L.divIcon({ html: element, className: 'mark-holder', iconSize: null }), title: element.textContent });
     const open = () => map.setView([latitude, longitude], Math.min(17, zoom + 2));
     marker.on('click', () => (places.length > 1 ? open() : location.assign(link(`/vehicles/${vehicle.id}`)))).addTo(layer);
   }
