@@ -32,6 +32,18 @@ pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<
     .await
 }
 
+/// 404 `fleet_not_found` unless every fleet of a list is there.
+pub async fn fleets(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
+    all(
+        app,
+        tenant,
+        Kind::Fleet,
+        "fleets",
+        ids.unwrap_or_default(),
+    )
+    .await
+}
+
 /// 404 `site_not_found` unless the site that a body names is there.
 pub async fn site(app: &App, tenant: &Tenant, id: Option<&Id>) -> Result<(), Error> {
     let Some(id) = id else {

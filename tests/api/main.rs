@@ -49,5 +49,6 @@ mod versions;
 mod wallets;
 mod webhook_breakers;
 mod webhook_endpoints;
+mod webhook_fleets;
 mod webhook_replays;
 mod webhooks;

@@ -1,4 +1,4 @@
-//! `POST /v1/events/{id}/redeliver`: delivers an event once more to every endpoint that is subscribed to its type now. The key
+//! `POST /v1/events/{id}/redeliver`: delivers an event once more to every endpoint that is subscribed to its type, and to one of its fleets, now. The key
 //! has to be allowed to read the kind of object that the event shows as well: otherwise 403.
 
 use crate::App;
@@ -32,7 +32,7 @@ pub async fn handle(
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let wanting = endpoints
         .into_iter()
-        .filter(|endpoint| endpoint.subscribes_to(row.object.kind));
+        .filter(|endpoint| endpoint.wants(&row));
     let again: Deliveries = wanting
         .map(|endpoint| {
             let attempts = before.get(&endpoint.id).map_or(0, |one| one.attempts);

@@ -14,6 +14,7 @@ use kernel::{Id, Timestamp};
 use models::event::{Cause, Event, EventInternal, EventRequest, EventType};
 use models::ports::{Message, schedule_name};
 use models::stored::Stored;
+use models::webhooks::fleets;
 use serde_dynamo::Item;
 use table::row::{Record, decode, written};
 
@@ -156,6 +157,7 @@ async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> 
         at: written(item).unwrap_or(now),
         version: app.edge.keys.version(&app.store, tenant, now).await?,
     };
+    let fleets = fleets::besides((after, &object), before.zip(previous.as_ref()));
     for kind in events {
         let event = Event::of(
             kind,
@@ -165,10 +167,11 @@ async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> 
             previous.as_ref(),
             &cause,
         );
-        let endpoints = subscribed(app, tenant, &event).await?;
-        let origin = Origin::background(tenant.clone(), app.now());
-        let internal = EventInternal::planned(endpoints.clone());
+        let internal = EventInternal::planned(Vec::new()).of_fleets(fleets.clone());
         let mut event = Stored::with_internal(event, internal);
+        let endpoints = subscribed(app, tenant, &event).await?;
+        event.internal.endpoints = Some(endpoints.clone());
+        let origin = Origin::background(tenant.clone(), app.now());
         app.store.add_event(&origin, &mut event).await?;
         send_first(app, tenant, &event.object.id, &endpoints).await?;
         app.settings.metrics.happened(origin.now, tenant, kind);

@@ -4,8 +4,7 @@
 
 use crate::App;
 use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
 use models::webhook_endpoint::{NewWebhookEndpoint, WebhookEndpoint};
@@ -13,11 +12,14 @@ use table::access::Rows;
 use web::deployment::Need;
 use web::{Body, RequestContext, Route};
 
+use crate::references;
+
 pub const ROUTE: Route = Route::post(
     "create-webhook-endpoint",
     "/v1/webhook_endpoints",
     Resource::WebhookEndpoints,
 )
+.refusing(&[Code::FleetNotFound])
 .sometimes_requiring(&[super::SUBSCRIBES])
 .writing(&[Rows::EndpointCounts])
 .needing(&[Need::EncryptionKeys]);
@@ -31,6 +33,7 @@ pub async fn handle(
     if let Some(version) = &new.api_version {
         app.settings.versions.existing(version, "api_version")?;
     }
+    references::fleets(&app, tenant, new.fleets.as_deref()).await?;
     let (version, targets) = (&context.default_version, app.settings.targets);
     let endpoint = WebhookEndpoint::new(new, tenant, version, targets, context.now())?;
     endpoint.check_subscriptions(&context.key)?;

@@ -3,18 +3,20 @@
 
 use crate::App;
 use axum::extract::State;
-use kernel::Error;
-use kernel::Reply;
+use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::webhook_endpoint::{WebhookEndpoint, WebhookEndpointChange};
 use web::deployment::Need;
 use web::{Body, PathId, RequestContext, Route};
+
+use crate::references;
 
 pub const ROUTE: Route = Route::post(
     "update-webhook-endpoint",
     "/v1/webhook_endpoints/{id}",
     Resource::WebhookEndpoints,
 )
+.refusing(&[Code::FleetNotFound])
 .sometimes_requiring(&[super::SUBSCRIBES])
 .needing(&[Need::EncryptionKeys]);
 
@@ -31,6 +33,8 @@ pub async fn handle(
     if let Some(version) = change.api_version.set() {
         app.settings.versions.existing(version, "api_version")?;
     }
+    let fleets = change.fleets.set().map(|fleets| &**fleets);
+    references::fleets(&app, context.tenant(), fleets).await?;
     row.update(change, app.settings.targets, context.now())?;
     row.object.check_subscriptions(&context.key)?;
     let response = context.respond(&row.object)?.confidential();

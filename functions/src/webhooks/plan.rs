@@ -32,15 +32,15 @@ pub async fn on_event(app: &App, tenant: &Tenant, id: &Id, record: &StreamRecord
     plan(app, tenant, id, &event).await
 }
 
-/// The endpoints that are subscribed to an event.
+/// The endpoints that an event is delivered to: those that are subscribed to its type, and to one of its fleets if they name some.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
-pub async fn subscribed(app: &App, tenant: &Tenant, event: &Event) -> Result<Vec<Id>> {
+pub async fn subscribed(app: &App, tenant: &Tenant, event: &Stored<Event>) -> Result<Vec<Id>> {
     let endpoints = app.store.webhook_endpoints(tenant).await?;
     let subscribed = endpoints
         .into_iter()
-        .filter(|endpoint| endpoint.subscribes_to(event.kind));
+        .filter(|endpoint| endpoint.wants(event));
     Ok(subscribed.map(|endpoint| endpoint.id).collect())
 }
 
@@ -54,7 +54,7 @@ pub async fn plan(app: &App, tenant: &Tenant, id: &Id, event: &Stored<Event>) ->
     }
     let endpoints = match &event.internal.endpoints {
         Some(endpoints) => endpoints.clone(),
-        None => subscribed(app, tenant, &event.object).await?,
+        None => subscribed(app, tenant, event).await?,
     };
     send_first(app, tenant, id, &endpoints).await?;
     let origin = Origin::background(tenant.clone(), app.now());

@@ -139,13 +139,14 @@ async fn replay_page(
         range: (low, high),
     };
     let types = types(&replay, &endpoint.object);
-    let (events, next) = match types.is_empty() {
+    let (mut events, next) = match types.is_empty() {
         true => (Vec::new(), None),
         false => {
             let store = &app.store;
             store.events_onward(tenant, &page_request, &types).await?
         }
     };
+    events.retain(|event| endpoint.object.wants(event));
     let object = |event: &Stored<Event>| pace::object(event).unwrap_or_default();
     for wave in pace::waves(events, object, Some(&endpoint.object)) {
         pace::wait(app, tenant, &endpoint.object).await?;

@@ -80,6 +80,9 @@ pub struct EventRequest {
 pub struct EventInternal {
     /// The webhook endpoints that it is delivered to; none until the relay has found the subscribed endpoints.
     pub endpoints: Option<Vec<Id>>,
+    /// The fleets that the event belongs to besides those that its snapshot shows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fleets: Vec<Id>,
     /// When an event was written that still waits for the relay to send the messages for its deliveries.
     pub unplanned_since: Option<Timestamp>,
     /// The version in whose shapes the snapshot is stored.
@@ -150,6 +153,7 @@ impl EventInternal {
     pub fn unplanned(since: Timestamp) -> Self {
         Self {
             endpoints: None,
+            fleets: Vec::new(),
             unplanned_since: Some(since),
             shape: current(),
         }
@@ -167,9 +171,17 @@ impl EventInternal {
     pub fn planned(endpoints: Vec<Id>) -> Self {
         Self {
             endpoints: Some(endpoints),
+            fleets: Vec::new(),
             unplanned_since: None,
             shape: current(),
         }
+    }
+
+    /// One that belongs to these fleets besides those that its snapshot shows.
+    #[must_use]
+    pub fn of_fleets(mut self, fleets: Vec<Id>) -> Self {
+        self.fleets = fleets;
+        self
     }
 }
 

@@ -30,6 +30,11 @@ pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
         self.serialize(serializer)
     }
 
+    /// The fleet that the object belongs to, if what clients see of it does not name that.
+    fn hidden_fleet(_stored: &Stored<Self>) -> Option<&Id> {
+        None
+    }
+
     /// What the service does about the object next without a request, and when.
     fn next_action(_stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         None

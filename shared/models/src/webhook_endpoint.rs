@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::action::Action;
 use super::api_key::ActingKey;
 use super::body::RequestBody;
-use super::event::EventType;
+use super::event::{Event, EventType};
 use super::stored::{Object, Stored, is_default};
 use super::webhooks::breaker::Breaker;
 use super::{Distinct, check_size, sized};
@@ -50,6 +50,12 @@ pub struct WebhookEndpoint {
     /// The types of events this endpoint receives; `*` stands for all. A key that sets them, or changes the endpoint
     /// otherwise, needs the read scopes of the objects that these events show.
     pub enabled_events: Vec<Subscription>,
+    /// Ids of fleets: only events that belong to one of them are sent. Empty for all events. An event belongs to the fleet that its object
+    /// names, or is; one of a driver to the fleets of the driver, one of a reservation to the fleet of its vehicle. Events of objects without a
+    /// fleet, such as policies, sites and charge cards, are not sent to an endpoint that names fleets.
+    #[serde(default)]
+    #[schema(required, max_items = 100)]
+    pub fleets: Vec<Id>,
     /// Whether the endpoint receives events of live mode; otherwise of test mode.
     pub livemode: bool,
     /// How many requests the endpoint is sent per second at most; null for no limit.
@@ -264,6 +270,9 @@ pub struct NewWebhookEndpoint {
     /// Internal note about the endpoint.
     #[serde(default)]
     pub description: Option<Description>,
+    /// Ids of fleets: only events that belong to one of them are sent. Default: all events.
+    #[serde(default)]
+    pub fleets: Option<Distinct<Id>>,
     /// Default: no limit.
     #[serde(default)]
     pub max_per_second: Option<MaxPerSecond>,
@@ -292,6 +301,9 @@ pub struct WebhookEndpointChange {
     /// Types of the events that the endpoint receives; `*` is every type. The list replaces the present one.
     #[serde(default)]
     pub enabled_events: Change<Distinct<Subscription>>,
+    /// Ids of fleets: only events that belong to one of them are sent; all events if it is empty. The list replaces the present one.
+    #[serde(default)]
+    pub fleets: Change<Distinct<Id>>,
     /// Most requests that are sent to the endpoint in a second. Null removes the limit.
     #[serde(default)]
     pub max_per_second: Patch<MaxPerSecond>,
@@ -334,6 +346,7 @@ impl WebhookEndpoint {
             disabled_at: None,
             disabled_reason: None,
             enabled_events: some(new.enabled_events)?,
+            fleets: new.fleets.unwrap_or_default().into(),
             livemode: tenant.mode.is_live(),
             max_per_second: new.max_per_second,
             metadata: Metadata::new(new.metadata)?,
@@ -376,6 +389,12 @@ impl WebhookEndpoint {
                 Subscription::All => true,
                 Subscription::To(wanted) => *wanted == kind,
             })
+    }
+
+    /// Whether an event is delivered here.
+    pub fn wants(&self, event: &Stored<Event>) -> bool {
+        self.subscribes_to(event.object.kind)
+            && (self.fleets.is_empty() || event.belongs_to(&self.fleets))
     }
 }
 
@@ -422,6 +441,7 @@ impl Stored<WebhookEndpoint> {
             application,
             description,
             enabled_events,
+            fleets,
             max_per_second,
             metadata,
             signature_timestamp,
@@ -433,6 +453,9 @@ impl Stored<WebhookEndpoint> {
         description.apply(&mut self.object.description);
         if let Change::Set(events) = enabled_events {
             self.object.enabled_events = some(events)?;
+        }
+        if let Change::Set(fleets) = fleets {
+            self.object.fleets = fleets.into();
         }
         max_per_second.apply(&mut self.object.max_per_second);
         self.object.metadata.merge(metadata)?;

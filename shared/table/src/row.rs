@@ -43,6 +43,7 @@ use models::vehicle_telemetry::VehicleTelemetry;
 use models::webhook_delivery::WebhookDelivery;
 use models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
 use models::webhook_replay::{ReplayInternal, WebhookReplay};
+use models::webhooks::fleets;
 
 /// An object that has a row of its own: the keys of the row and of its index entries follow from the object.
 pub trait Record: Object {
@@ -137,11 +138,10 @@ pub(super) fn events_of<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<V
     let event = |kind: &EventType| {
         let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
         let cause = Cause::of(origin);
+        let fleets = fleets::besides((row, &object), None);
         let event = Event::of(*kind, &origin.tenant, written, object, None, &cause);
-        Ok(Stored::with_internal(
-            event,
-            EventInternal::unplanned(origin.now),
-        ))
+        let internal = EventInternal::unplanned(origin.now).of_fleets(fleets);
+        Ok(Stored::with_internal(event, internal))
     };
     row.events().iter().map(event).collect()
 }

@@ -98,6 +98,10 @@ impl Object for Reservation {
         Self::serialize(self, serializer)
     }
 
+    fn hidden_fleet(stored: &Stored<Self>) -> Option<&Id> {
+        stored.internal.fleet.as_ref()
+    }
+
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         stored.object.state.next_action()
     }

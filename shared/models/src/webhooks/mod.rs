@@ -17,4 +17,5 @@
 
 pub mod attempt;
 pub mod breaker;
+pub mod fleets;
 pub mod signature;
