@@ -1,5 +1,5 @@
 //! `GET /v1/webhook_endpoints`: lists the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked
-//! secrets.
+//! secrets and headers.
 
 use crate::App;
 use axum::extract::State;

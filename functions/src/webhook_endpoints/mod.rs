@@ -1,7 +1,7 @@
 //! URLs to which events are delivered.
 //!
-//! A key subscribes only to events whose objects it may read, and sees an endpoint's secret only if it may
-//! write endpoints.
+//! A key subscribes only to events whose objects it may read, and sees an endpoint's secret and the values
+//! of its headers only if it may write endpoints.
 
 use crate::App;
 use crate::job::Job as _;
@@ -29,7 +29,7 @@ pub mod update;
 /// What the document says of the routes that show endpoints to readers.
 const SHOWS_SECRET: Conditional = Conditional {
     scope: "webhook_endpoints:write",
-    when: "the secret is to be shown; without it the secret is masked",
+    when: "the secret and the values of headers are to be shown; without it they are masked",
 };
 
 /// What the document says of the routes that subscribe an endpoint.

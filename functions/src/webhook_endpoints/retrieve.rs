@@ -1,4 +1,5 @@
-//! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret.
+//! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret and
+//! masked headers.
 
 use crate::App;
 use axum::extract::State;

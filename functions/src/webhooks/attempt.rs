@@ -11,7 +11,7 @@ use models::stored::Stored;
 use models::webhook_delivery::{
     DeliveryStatus, KEPT_HEADERS, KEPT_OF_HEADER, REDELIVERY, WebhookDelivery,
 };
-use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
+use models::webhook_endpoint::{EndpointStatus, Payload, WebhookEndpoint};
 use models::webhooks::attempt::{self, DeliveryOutcome};
 use models::webhooks::signature;
 use table::deliveries::Attempt;
@@ -33,6 +33,9 @@ fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Eve
     rendered
         .data
         .downgrade(versions, &event.internal.shape, version);
+    if receiver.payload == Payload::Thin {
+        rendered.data.make_thin();
+    }
     rendered.api_version = version.min(&event.internal.shape).clone();
     rendered
 }
@@ -86,6 +89,8 @@ pub async fn make(
         concluded,
         jitter()?,
     );
+    let custom = enabled.map(|receiver| receiver.object.headers.clone());
+    let custom = custom.unwrap_or_default();
     let log = WebhookDelivery {
         id: WebhookDelivery::id_of(&event.object.id, endpoint, attempt, now),
         object: Kind::WebhookDelivery,
@@ -96,7 +101,7 @@ pub async fn make(
         latency: whole_millis(outcome.latency).unsigned_abs(),
         next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
         redelivery: redelivered_after.is_some(),
-        request_headers: WebhookDelivery::stored_headers(now, signed),
+        request_headers: WebhookDelivery::stored_headers(now, signed, &custom),
         response: outcome.response.clone(),
         response_headers: match outcome.succeeded() {
             true => BTreeMap::new(),
@@ -251,6 +256,9 @@ async fn post(
         receiver.signature_timestamp,
         sent.signed,
     ) {
+        request = request.header(name, value);
+    }
+    for (name, value) in receiver.headers.iter() {
         request = request.header(name, value);
     }
     if sent.is_redelivery {

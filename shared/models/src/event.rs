@@ -254,6 +254,16 @@ impl Event {
 }
 
 impl EventData {
+    /// Leaves of the object its id and its kind alone. A `ping`, which shows no object, stays as it is.
+    pub fn make_thin(&mut self) {
+        self.previous_attributes = None;
+        if let Value::Object(members) = &mut self.object
+            && members.contains_key("id")
+        {
+            members.retain(|name, _| matches!(name.as_str(), "id" | "object"));
+        }
+    }
+
     /// Turns the snapshot from the shapes of one version into those of another that is older.
     pub fn downgrade(&mut self, versions: &Versions, from: &str, to: &str) {
         versions.downgrade(&mut self.object, from, to);

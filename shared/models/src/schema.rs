@@ -1,7 +1,9 @@
 //! How the types of the resources with rules of their own look in the interface's document.
 
 use utoipa::__dev::ComposeSchema;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type,
+};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -12,8 +14,11 @@ use super::policy::{Degrees, PriceCap, Radius, TimeOfDay};
 use super::reservation::{AreaRadius, ConnectorTypes, MOST_CONNECTOR_TYPES, MOST_RADIUS};
 use super::transaction::TopUpAmount;
 use super::webhook_endpoint::{SigningSecret, Subscription};
+use super::webhooks::headers::{
+    CustomHeaders, HeadersChange, MOST_HEADERS, MOST_NAME, MOST_VALUE,
+};
 use super::{Distinct, Limited, MAX_LIST};
-use kernel::fields::schema::{first, string};
+use kernel::fields::schema::{first, nullable, string};
 use kernel::schemas;
 
 /// The name of a schema, and that schema and those it refers to by their names.
@@ -46,11 +51,36 @@ schemas! {
     (TopUpAmount) "TopUpAmount", ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer)).minimum(Some(1)).maximum(Some(99_999_999));
     (Plug) "Plug", string().description(Some("`CCS`, `CHAdeMO`, `Type2`, or the name of a plug that is never matched."));
     (SigningSecret) "SigningSecret", string().description(Some("`whsec_` and 32 base64 characters: the key of `Service-Signature`."));
+    (CustomHeaders) "CustomHeaders", headers(string().max_length(Some(MOST_VALUE)).into()).description(Some("Values by name, in lowercase."));
     (Subscription) "Subscription", string()
         .enum_values(Some(std::iter::once("*").chain(EventType::ALL.iter().map(|kind| kind.as_str()))))
         .description(Some("A type of events; `*` is every type."));
     (EventType) "EventType", string().enum_values(Some(EventType::ALL.iter().map(|kind| kind.as_str())));
 }
+
+/// Headers by name, with the schema of their values.
+fn headers(value: RefOr<Schema>) -> ObjectBuilder {
+    let names = string().min_length(Some(1)).max_length(Some(MOST_NAME));
+    ObjectBuilder::new()
+        .property_names(Some(names))
+        .max_properties(Some(MOST_HEADERS))
+        .additional_properties(Some(AdditionalProperties::RefOr(value)))
+}
+
+impl ComposeSchema for HeadersChange {
+    fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        let visible = string()
+            .max_length(Some(MOST_VALUE))
+            .pattern(Some("^[!-~]([ -~]*[!-~])?$|^$"));
+        let set = headers(nullable(visible.into())).description(Some(
+            "Headers to set; a null or empty value removes its header. Names are tokens of RFC 9110. Those about the connection and the \
+             body, and names that begin with `content-`, `proxy-`, `service-` or `webhook-`, are refused.",
+        ));
+        nullable(set.into())
+    }
+}
+
+impl ToSchema for HeadersChange {}
 
 impl<T: ComposeSchema> ComposeSchema for Limited<T> {
     fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {

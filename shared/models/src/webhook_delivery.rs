@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::event::EventType;
 use super::stored::Object;
+use super::webhooks::headers::{CustomHeaders, MASKED};
 use kernel::id::{Id, Kind};
 use kernel::time::Timestamp;
 
@@ -30,7 +31,7 @@ pub struct WebhookDelivery {
     #[serde(default)]
     #[schema(required)]
     pub redelivery: bool,
-    /// The headers of the request by name, signatures masked.
+    /// The headers of the request by name. Signatures and the values of the endpoint's own `headers` are masked.
     #[serde(default)]
     #[schema(required)]
     pub request_headers: BTreeMap<String, String>,
@@ -70,9 +71,6 @@ pub enum DeliveryStatus {
     Failed,
 }
 
-/// In place of what may not be shown.
-const MASKED: &str = "****";
-
 /// The header with the time of the signature: stored where it does not follow from the attempt.
 const TIMESTAMP: &str = "webhook-timestamp";
 
@@ -90,12 +88,19 @@ pub const KEPT_HEADERS: [&str; 5] = [
 pub const KEPT_OF_HEADER: usize = 256;
 
 impl WebhookDelivery {
-    /// The request headers that are stored: the time of the signature if it is not that of the attempt, because the clock of the service was
-    /// moved. The others follow from the attempt.
-    pub fn stored_headers(created: Timestamp, signed: Timestamp) -> BTreeMap<String, String> {
+    /// The request headers that are stored: the account's own, masked, and the time of the signature if it is not that of the attempt, because
+    /// the clock of the service was moved. The others follow from the attempt.
+    pub fn stored_headers(
+        created: Timestamp,
+        signed: Timestamp,
+        custom: &CustomHeaders,
+    ) -> BTreeMap<String, String> {
         let differs = created.unix_seconds() != signed.unix_seconds();
-        let entry = (TIMESTAMP.to_owned(), signed.unix_seconds().to_string());
-        differs.then_some(entry).into_iter().collect()
+        let time = (TIMESTAMP, signed.unix_seconds().to_string());
+        let custom = custom.iter().map(|(name, _)| (name, MASKED.to_owned()));
+        let headers = differs.then_some(time).into_iter().chain(custom);
+        let owned = headers.map(|(name, value)| (name.to_owned(), value));
+        owned.collect()
     }
 
     /// The attempt with all headers of its request.

@@ -1,9 +1,5 @@
 //! Webhook endpoints: where events are delivered, and the secret they are signed with.
 
-use std::fmt;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -13,6 +9,8 @@ use super::body::RequestBody;
 use super::event::{Event, EventType};
 use super::stored::{Object, Stored, is_default};
 use super::webhooks::breaker::Breaker;
+use super::webhooks::headers::{CustomHeaders, HeadersChange};
+pub use super::webhooks::secret::SigningSecret;
 use super::{Distinct, check_size, sized};
 use kernel::error::{Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
@@ -56,6 +54,11 @@ pub struct WebhookEndpoint {
     #[serde(default)]
     #[schema(required, max_items = 100)]
     pub fleets: Vec<Id>,
+    /// Headers that each request to the endpoint carries besides those of the service, by name. The values are masked for keys without
+    /// `webhook_endpoints:write`, in events and in the log of deliveries.
+    #[serde(default)]
+    #[schema(required)]
+    pub headers: CustomHeaders,
     /// Whether the endpoint receives events of live mode; otherwise of test mode.
     pub livemode: bool,
     /// How many requests the endpoint is sent per second at most; null for no limit.
@@ -68,6 +71,10 @@ pub struct WebhookEndpoint {
     #[serde(default)]
     #[schema(required)]
     pub missed_since: Option<Timestamp>,
+    /// How much of an object the events show that are sent to the endpoint.
+    #[serde(default)]
+    #[schema(required)]
+    pub payload: Payload,
     /// What deliveries are signed with. Masked for keys without `webhook_endpoints:write`, and in events: `whsec_****` and
     /// its last four characters.
     pub secret: SigningSecret,
@@ -206,51 +213,15 @@ impl From<Subscription> for String {
     }
 }
 
-/// `whsec_` and 32 base64 characters. It does not show itself when printed for debugging.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct SigningSecret(String);
-
-impl SigningSecret {
-    const PREFIX: &str = "whsec_";
-
-    /// A new secret of 24 random bytes.
-    ///
-    /// # Errors
-    /// `Internal` if the system's source of randomness fails.
-    pub fn generate() -> Result<Self> {
-        let mut random = [0; 24];
-        getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
-        Ok(Self(format!("{}{}", Self::PREFIX, STANDARD.encode(random))))
-    }
-
-    /// A secret as it was stored.
-    pub fn stored(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-
-    /// The prefix, four asterisks and the last four characters: what is shown to readers who may not sign.
-    pub fn masked(&self) -> Self {
-        let last4 = &self.0[self.0.len().saturating_sub(4)..];
-        Self(format!("{}****{last4}", Self::PREFIX))
-    }
-
-    /// The whole text: the key of `Service-Signature`.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The random bytes: the key of the Standard Webhooks signature.
-    pub fn bytes(&self) -> Vec<u8> {
-        let encoded = self.0.strip_prefix(Self::PREFIX).unwrap_or_default();
-        STANDARD.decode(encoded).unwrap_or_default()
-    }
-}
-
-impl fmt::Debug for SigningSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[redacted]")
-    }
+/// How much of an object an event shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Payload {
+    /// The object as it was when the event happened.
+    #[default]
+    Snapshot,
+    /// `data.object` has `id` and `object` alone, and there are no `previous_attributes`: the receiver retrieves what it may read.
+    Thin,
 }
 
 /// The body of `POST /v1/webhook_endpoints`.
@@ -273,11 +244,17 @@ pub struct NewWebhookEndpoint {
     /// Ids of fleets: only events that belong to one of them are sent. Default: all events.
     #[serde(default)]
     pub fleets: Option<Distinct<Id>>,
+    /// Headers that each request to the endpoint carries.
+    #[serde(default)]
+    pub headers: HeadersChange,
     /// Default: no limit.
     #[serde(default)]
     pub max_per_second: Option<MaxPerSecond>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// Default `snapshot`.
+    #[serde(default)]
+    pub payload: Option<Payload>,
     /// Default `rfc3339`.
     #[serde(default)]
     pub signature_timestamp: Option<SignatureTimestamp>,
@@ -304,11 +281,17 @@ pub struct WebhookEndpointChange {
     /// Ids of fleets: only events that belong to one of them are sent; all events if it is empty. The list replaces the present one.
     #[serde(default)]
     pub fleets: Change<Distinct<Id>>,
+    /// Headers that each request to the endpoint carries. Headers that the body does not name keep their values.
+    #[serde(default)]
+    pub headers: HeadersChange,
     /// Most requests that are sent to the endpoint in a second. Null removes the limit.
     #[serde(default)]
     pub max_per_second: Patch<MaxPerSecond>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// How much of an object the events show that are sent to the endpoint.
+    #[serde(default)]
+    pub payload: Change<Payload>,
     /// Form of the time in `Service-Signature`.
     #[serde(default)]
     pub signature_timestamp: Change<SignatureTimestamp>,
@@ -347,10 +330,12 @@ impl WebhookEndpoint {
             disabled_reason: None,
             enabled_events: some(new.enabled_events)?,
             fleets: new.fleets.unwrap_or_default().into(),
+            headers: CustomHeaders::new(new.headers)?,
             livemode: tenant.mode.is_live(),
             max_per_second: new.max_per_second,
             metadata: Metadata::new(new.metadata)?,
             missed_since: None,
+            payload: new.payload.unwrap_or_default(),
             secret: SigningSecret::generate()?,
             signature_timestamp: new.signature_timestamp.unwrap_or_default(),
             status: EndpointStatus::Enabled,
@@ -358,9 +343,10 @@ impl WebhookEndpoint {
         })
     }
 
-    /// The endpoint with its secret masked.
+    /// The endpoint with its secret and the values of its headers masked.
     #[must_use]
     pub fn masked(mut self) -> Self {
+        self.headers = self.headers.masked();
         self.secret = self.secret.masked();
         self
     }
@@ -442,8 +428,10 @@ impl Stored<WebhookEndpoint> {
             description,
             enabled_events,
             fleets,
+            headers,
             max_per_second,
             metadata,
+            payload,
             signature_timestamp,
             status,
             url,
@@ -457,8 +445,10 @@ impl Stored<WebhookEndpoint> {
         if let Change::Set(fleets) = fleets {
             self.object.fleets = fleets.into();
         }
+        self.object.headers.merge(headers)?;
         max_per_second.apply(&mut self.object.max_per_second);
         self.object.metadata.merge(metadata)?;
+        payload.apply(&mut self.object.payload);
         signature_timestamp.apply(&mut self.object.signature_timestamp);
         if let Change::Set(url) = url {
             targets.check(&url)?;
@@ -644,16 +634,5 @@ mod tests {
         assert_eq!(some.missed_since, some.disabled_at);
         assert!(!some.subscribes_to(EventType::ReservationConfirmed));
         assert!(endpoint("https://fleet.example/", &[], Targets::Public).is_err());
-    }
-
-    #[test]
-    fn a_secret_is_redacted_and_carries_24_bytes() {
-        let secret = SigningSecret::generate().unwrap();
-        assert_eq!(secret.as_str().len(), "whsec_".len() + 32);
-        assert_eq!(secret.bytes().len(), 24);
-        assert_eq!(format!("{secret:?}"), "[redacted]");
-        let masked = secret.masked();
-        let last4 = &secret.as_str()[34..];
-        assert_eq!(masked.as_str(), format!("whsec_****{last4}"));
     }
 }

@@ -44,6 +44,7 @@ use models::webhook_delivery::WebhookDelivery;
 use models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
 use models::webhook_replay::{ReplayInternal, WebhookReplay};
 use models::webhooks::fleets;
+use models::webhooks::headers::MASKED;
 
 /// An object that has a row of its own: the keys of the row and of its index entries follow from the object.
 pub trait Record: Object {
@@ -211,6 +212,28 @@ fn text_in<'a>(value: &'a mut AttributeValue, name: &str) -> Option<&'a mut Stri
     };
     match members.get_mut(name) {
         Some(AttributeValue::S(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// The headers of an endpoint: in `object` or in `internal`.
+fn headers_in(part: &mut AttributeValue) -> impl Iterator<Item = (&String, &mut AttributeValue)> {
+    let headers = match part {
+        AttributeValue::M(members) => members.get_mut("headers"),
+        _ => None,
+    };
+    let headers = match headers {
+        Some(AttributeValue::M(headers)) => Some(headers.iter_mut()),
+        _ => None,
+    };
+    headers.into_iter().flatten()
+}
+
+/// The value of a header of an endpoint.
+fn header_in<'a>(object: &'a mut AttributeValue, name: &str) -> Option<&'a mut String> {
+    let mut headers = headers_in(object);
+    match headers.find(|(found, _)| *found == name)?.1 {
+        AttributeValue::S(value) => Some(value),
         _ => None,
     }
 }
@@ -535,9 +558,22 @@ records! {
 
     PaymentMethod {}
     Policy {}
-    // The object in the row has the masked secret, which is what most readers are shown. The secret itself is in
-    // `internal`, encrypted, with those that it replaced.
+    // The object in the row has the masked secret and masked headers, which is what most readers are shown. The secret itself and the
+    // values of the headers are in `internal`, encrypted, with the secrets that were replaced.
     WebhookEndpoint {
+        /// Leaves out what most endpoints do not have.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(endpoint) = object else {
+                return;
+            };
+            endpoint.retain(|name, member| match member {
+                AttributeValue::M(members) => name != "headers" || !members.is_empty(),
+                AttributeValue::L(entries) => name != "fleets" || !entries.is_empty(),
+                AttributeValue::S(text) => name != "payload" || text != "snapshot",
+                _ => true,
+            });
+        }
+
         fn encrypt(
             object: &mut AttributeValue,
             internal: &mut AttributeValue,
@@ -549,6 +585,16 @@ records! {
                 if let AttributeValue::M(members) = internal {
                     members.insert("secret".into(), s(encrypted));
                 }
+            }
+            let mut headers = Item::new();
+            for (name, value) in headers_in(object) {
+                if let AttributeValue::S(text) = value {
+                    headers.insert(name.clone(), s(cipher.encrypt(text)?));
+                }
+                *value = s(MASKED);
+            }
+            if let (false, AttributeValue::M(members)) = (headers.is_empty(), &mut *internal) {
+                members.insert("headers".into(), AttributeValue::M(headers));
             }
             previous_secrets(internal).try_for_each(|secret| {
                 *secret = cipher.encrypt(secret)?;
@@ -564,6 +610,11 @@ records! {
             let encrypted = text_in(internal, "secret");
             if let (Some(secret), Some(encrypted)) = (text_in(object, "secret"), encrypted) {
                 *secret = cipher.decrypt(encrypted)?;
+            }
+            for (name, encrypted) in headers_in(internal) {
+                if let (Some(value), AttributeValue::S(encrypted)) = (header_in(object, name), encrypted) {
+                    *value = cipher.decrypt(encrypted)?;
+                }
             }
             previous_secrets(internal).try_for_each(|secret| {
                 *secret = cipher.decrypt(secret)?;

@@ -72,7 +72,8 @@ schemas! {
     (Resource) "Resource", string().enum_values(Some(Resource::ALL.iter().map(|resource| resource.as_str())));
 }
 
-fn nullable(schema: RefOr<Schema>) -> RefOr<Schema> {
+/// A schema, or null.
+pub fn nullable(schema: RefOr<Schema>) -> RefOr<Schema> {
     let null = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Null));
     OneOfBuilder::new().item(null).item(schema).into()
 }

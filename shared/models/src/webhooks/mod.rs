@@ -18,4 +18,6 @@
 pub mod attempt;
 pub mod breaker;
 pub mod fleets;
+pub mod headers;
+pub mod secret;
 pub mod signature;

@@ -1,0 +1,79 @@
+//! The health of a webhook endpoint, by the newest attempts of its log.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::webhook_delivery::{DeliveryStatus, WebhookDelivery};
+use kernel::time::{DAY, SignedDuration, Timestamp};
+
+/// How far back attempts count.
+pub const PERIOD: SignedDuration = DAY;
+
+/// How many attempts are looked at: the newest.
+pub const MOST_ATTEMPTS: usize = 100;
+
+/// How deliveries to an endpoint went in the last 24 hours, by the newest attempts of its log.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EndpointHealth {
+    /// How many attempts were looked at: the newest of the last 24 hours, about 100 at most.
+    pub attempts: u32,
+    /// The last attempt among them that was not acknowledged; null if there is none.
+    pub last_failure: Option<LastFailure>,
+    /// Median of the milliseconds that an attempt took; null without attempts.
+    pub p50_ms: Option<u64>,
+    /// Milliseconds that 95 of 100 attempts took at most; null without attempts.
+    pub p95_ms: Option<u64>,
+    /// Share of the attempts that were acknowledged, from 0 to 1; null without attempts.
+    #[schema(minimum = 0, maximum = 1)]
+    pub success_rate: Option<f64>,
+}
+
+/// The last attempt that an endpoint did not acknowledge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LastFailure {
+    /// When the attempt was made.
+    pub at: Timestamp,
+    /// Why it was not acknowledged, in words.
+    #[schema(max_length = 300)]
+    pub reason: String,
+    /// The receiver's HTTP status; null when there was no answer.
+    pub status: Option<u16>,
+}
+
+impl EndpointHealth {
+    /// That which follows from these attempts, in any order.
+    pub fn of(attempts: &[WebhookDelivery]) -> Self {
+        let failed = attempts
+            .iter()
+            .filter(|one| one.status == DeliveryStatus::Failed);
+        let succeeded = attempts.len() - failed.clone().count();
+        let mut latencies: Vec<u64> = attempts.iter().map(|one| one.latency).collect();
+        latencies.sort_unstable();
+        let percentile = |percent: usize| {
+            let rank = (latencies.len() * percent).div_ceil(100);
+            latencies.get(rank.saturating_sub(1)).copied()
+        };
+        Self {
+            attempts: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
+            last_failure: failed.max_by_key(|one| one.created).map(LastFailure::of),
+            p50_ms: percentile(50),
+            p95_ms: percentile(95),
+            success_rate: (!attempts.is_empty()).then(|| succeeded as f64 / attempts.len() as f64),
+        }
+    }
+}
+
+impl LastFailure {
+    fn of(attempt: &WebhookDelivery) -> Self {
+        let reason = match attempt.response_status {
+            Some(status @ 300..400) => format!("The receiver redirected with status {status}, which is not followed."),
+            Some(status) => format!("The receiver responded with status {status}."),
+            None => format!("The receiver did not respond: {}", attempt.response),
+        };
+        Self {
+            at: attempt.created,
+            reason: reason.chars().take(300).collect(),
+            status: attempt.response_status,
+        }
+    }
+}
