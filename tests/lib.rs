@@ -249,7 +249,15 @@ impl TestApp {
 
     /// The service's parts with other encryption keys, which follow from these master secrets.
     pub fn app_with_keys(&self, master_secrets: &str) -> App {
+        let encryption_keys = EncryptionKeys::new(master_secrets).expect("keys");
+        self.app_with_settings(|settings| settings.encryption_keys = encryption_keys)
+    }
+
+    /// The service's parts with other settings.
+    pub fn app_with_settings(&self, change: impl FnOnce(&mut Settings)) -> App {
         let parts = self.app();
+        let mut settings = Settings::clone(&parts.settings);
+        change(&mut settings);
         App::new(
             parts.store.clone(),
             parts.clock.clone(),
@@ -257,10 +265,7 @@ impl TestApp {
             parts.schedules.clone(),
             parts.payments.clone(),
             parts.files.clone(),
-            Settings {
-                encryption_keys: EncryptionKeys::new(master_secrets).expect("keys"),
-                ..Settings::clone(&parts.settings)
-            },
+            settings,
         )
     }
 

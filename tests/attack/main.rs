@@ -16,3 +16,4 @@ mod oversize;
 mod pulls;
 mod receivers;
 mod scopes;
+mod urls;

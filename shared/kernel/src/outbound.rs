@@ -36,19 +36,23 @@ impl Outbound {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // A second installation fails and changes nothing.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .timeout(TOTAL)
-            .redirect(reqwest::redirect::Policy::none())
-            .dns_resolver(Resolver(self.targets))
-            .no_proxy()
-            .user_agent("fleet-charging-service")
-            .build()
-            .map_err(Error::internal)?;
+        let client = client_with(Resolver(self.targets, system))?;
         Ok(self.client.get_or_init(|| client))
     }
+}
+
+fn client_with(resolver: impl Resolve + 'static) -> Result<reqwest::Client> {
+    // A second installation fails and changes nothing.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT)
+        .timeout(TOTAL)
+        .redirect(reqwest::redirect::Policy::none())
+        .dns_resolver(resolver)
+        .no_proxy()
+        .user_agent("fleet-charging-service")
+        .build()
+        .map_err(Error::internal)
 }
 
 /// The most time that the names of hosts are resolved for.
@@ -76,17 +80,27 @@ impl Outbound {
     }
 }
 
-/// Resolves the names of hosts. A name with any address that is refused is refused as a whole, and the connection goes
-/// to the addresses just checked.
-#[derive(Debug, Clone, Copy)]
-struct Resolver(Targets);
+/// The addresses of a name, as the operating system finds them.
+async fn system(name: Name) -> std::io::Result<Vec<SocketAddr>> {
+    let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+    Ok(found.collect())
+}
 
-impl Resolve for Resolver {
+/// Resolves the names of hosts with a function. A name with any address that is refused is refused as a whole, and the connection goes
+/// to the addresses just checked: the name is resolved once for a connection.
+#[derive(Debug, Clone, Copy)]
+struct Resolver<L>(Targets, L);
+
+impl<L, F> Resolve for Resolver<L>
+where
+    L: Fn(Name) -> F + Send + Sync,
+    F: Future<Output = std::io::Result<Vec<SocketAddr>>> + Send + 'static,
+{
     fn resolve(&self, name: Name) -> Resolving {
         let targets = self.0;
+        let found = self.1(name);
         Box::pin(async move {
-            let found: Vec<SocketAddr> =
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let found = found.await?;
             if !found.iter().all(|address| targets.allow(address.ip())) {
                 return Err("the host has an address that is not public".into());
             }
@@ -97,6 +111,11 @@ impl Resolve for Resolver {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
     use super::*;
 
     #[tokio::test]
@@ -109,5 +128,61 @@ mod tests {
         let refused = check(Targets::Public).await.unwrap_err();
         assert!(refused.contains("localhost"), "{refused}");
         assert_eq!(check(Targets::PublicAndLoopback).await, Ok(()));
+    }
+
+    /// Answers each connection with 204. Gives its port, and how many connections there were.
+    fn receiver() -> (u16, Arc<AtomicUsize>) {
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let number = port.local_addr().unwrap().port();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counter = connections.clone();
+        std::thread::spawn(move || {
+            for connection in port.incoming() {
+                let mut connection = connection.unwrap();
+                counter.fetch_add(1, Relaxed);
+                let mut request = [0; 4096];
+                drop(connection.read(&mut request));
+                let answer = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+                drop(connection.write_all(answer));
+            }
+        });
+        (number, connections)
+    }
+
+    #[tokio::test]
+    async fn a_connection_goes_to_the_address_that_was_checked() {
+        let (port, connections) = receiver();
+        // What the name resolves to, one time after another.
+        let answers = [
+            vec!["127.0.0.1"],
+            vec!["10.0.0.1"],
+            vec!["127.0.0.1", "10.0.0.1"],
+            vec!["127.0.0.1", "::ffff:169.254.169.254"],
+        ];
+        let lookups = Arc::new(AtomicUsize::new(0));
+        let counter = lookups.clone();
+        let lookup = move |_: Name| {
+            let answer = answers.get(counter.fetch_add(1, Relaxed)).cloned();
+            let addresses = answer.into_iter().flatten();
+            let addresses = addresses.map(|text| SocketAddr::new(text.parse().unwrap(), 0));
+            let addresses: Vec<_> = addresses.collect();
+            async move { Ok(addresses) }
+        };
+        let client = client_with(Resolver(Targets::PublicAndLoopback, lookup)).unwrap();
+        let url = format!("http://rebinding.example:{port}/");
+        let answer = client.post(&url).send().await.unwrap();
+        assert_eq!(answer.status(), 204);
+        assert_eq!((lookups.load(Relaxed), connections.load(Relaxed)), (1, 1));
+        for count in 2..=4 {
+            let refused = client.post(&url).send().await.unwrap_err();
+            let causes =
+                std::iter::successors(Some(&refused as &dyn std::error::Error), |e| e.source());
+            let causes: Vec<_> = causes.map(ToString::to_string).collect();
+            assert!(causes.join(": ").contains("not public"), "{causes:?}");
+            assert_eq!(
+                (lookups.load(Relaxed), connections.load(Relaxed)),
+                (count, 1)
+            );
+        }
     }
 }

@@ -7,6 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::error::{Error, Result};
 use crate::fields::text::WebUrl;
 
+/// The ports of endpoints in live mode.
+const LIVE_PORTS: [u16; 2] = [443, 8443];
+
 /// Which addresses requests may go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Targets {
@@ -26,12 +29,7 @@ impl Targets {
         let Some(url) = url.parts() else {
             return Err(Error::invalid("url", "expected an absolute https URL"));
         };
-        let loopback = match url.host() {
-            Some(url::Host::Domain(name)) => is_localhost(name),
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        };
+        let loopback = names_this_machine(&url);
         if loopback && self == Self::PublicAndLoopback {
             return Ok(());
         }
@@ -43,6 +41,23 @@ impl Targets {
             return Err(Error::invalid("url", message));
         }
         Ok(())
+    }
+
+    /// Checks the URL of an endpoint of live mode as [`Targets::check`] does, and its port: 443 or 8443, unless it is on this machine.
+    ///
+    /// # Errors
+    /// As [`Targets::check`]; 400 with the parameter `url` for another port.
+    pub fn check_live(self, url: &WebUrl) -> Result<()> {
+        self.check(url)?;
+        let port = url.parts().filter(|url| !names_this_machine(url));
+        let port = port.and_then(|url| url.port_or_known_default());
+        match port.is_none_or(|port| LIVE_PORTS.contains(&port)) {
+            true => Ok(()),
+            false => Err(Error::invalid(
+                "url",
+                "must have port 443 or 8443 in live mode",
+            )),
+        }
     }
 
     /// Whether a request may go to this address.
@@ -59,6 +74,16 @@ impl Targets {
             Some(url::Host::Domain(_)) => true,
             None => false,
         }
+    }
+}
+
+/// Whether the host of a URL stands for the machine itself.
+fn names_this_machine(url: &url::Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => is_localhost(name),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 

@@ -144,6 +144,13 @@ impl TryFrom<String> for WebUrl {
         if text.len() > 2048 {
             return Err("must have at most 2048 characters");
         }
+        // Programs read these in different ways, and with them the host.
+        if text
+            .bytes()
+            .any(|byte| byte <= b' ' || matches!(byte, b'\\' | 0x7f))
+        {
+            return Err("must not have blanks, control characters or backslashes");
+        }
         let url = url::Url::parse(&text).map_err(|_| "expected an absolute https URL")?;
         if !matches!(url.scheme(), "https" | "http") || url.host().is_none() {
             return Err("expected an absolute https URL");
@@ -205,6 +212,10 @@ mod tests {
             "ftp://fleet.example",
             "https://me:secret@fleet.example/",
             "https://",
+            "https:\\\\fleet.example",
+            "https://fleet.example\\@10.0.0.1/",
+            " https://fleet.example",
+            "https://fleet\n.example",
         ] {
             assert!(WebUrl::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
