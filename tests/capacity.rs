@@ -139,6 +139,10 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
         "the endpoint is read, to tell an unknown one, and its log is spread over four partitions",
     ),
     (
+        "retrieve-webhook-endpoint",
+        "its health follows from the newest lines of its log, which is spread over four partitions",
+    ),
+    (
         "retrieve-webhook-endpoint-replay",
         "the endpoint is read, to tell an unknown one from one without a replay",
     ),

@@ -34,14 +34,7 @@ pub async fn policies(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<
 
 /// 404 `fleet_not_found` unless every fleet of a list is there.
 pub async fn fleets(app: &App, tenant: &Tenant, ids: Option<&[Id]>) -> Result<(), Error> {
-    all(
-        app,
-        tenant,
-        Kind::Fleet,
-        "fleets",
-        ids.unwrap_or_default(),
-    )
-    .await
+    all(app, tenant, Kind::Fleet, "fleets", ids.unwrap_or_default()).await
 }
 
 /// 404 `site_not_found` unless the site that a body names is there.

@@ -50,5 +50,7 @@ mod wallets;
 mod webhook_breakers;
 mod webhook_endpoints;
 mod webhook_fleets;
+mod webhook_operations;
+mod webhook_options;
 mod webhook_replays;
 mod webhooks;

@@ -9,9 +9,9 @@ use std::future::Future;
 use crate::App;
 use futures::future::BoxFuture;
 use kernel::error::{Error, Result};
-use kernel::origin::{Origin, Tenant};
+use kernel::origin::Tenant;
 use kernel::{Id, Timestamp};
-use models::event::{Cause, Event, EventInternal, EventRequest, EventType};
+use models::event::{Cause, Event, EventRequest, EventType};
 use models::ports::{Message, schedule_name};
 use models::stored::Stored;
 use models::webhooks::fleets;
@@ -20,7 +20,7 @@ use table::row::{Record, decode, written};
 
 use super::actions;
 use super::record::read;
-use crate::webhooks::plan::{send_first, subscribed};
+use crate::webhooks::plan::publish;
 
 /// An object before and after a write.
 pub struct Change<T: Record> {
@@ -167,14 +167,7 @@ async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> 
             previous.as_ref(),
             &cause,
         );
-        let internal = EventInternal::planned(Vec::new()).of_fleets(fleets.clone());
-        let mut event = Stored::with_internal(event, internal);
-        let endpoints = subscribed(app, tenant, &event).await?;
-        event.internal.endpoints = Some(endpoints.clone());
-        let origin = Origin::background(tenant.clone(), app.now());
-        app.store.add_event(&origin, &mut event).await?;
-        send_first(app, tenant, &event.object.id, &endpoints).await?;
-        app.settings.metrics.happened(origin.now, tenant, kind);
+        publish(app, tenant, event, fleets.clone()).await?;
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ use super::actions;
 use super::change::Followers;
 use super::record::{StreamRecord, read, text};
 use crate::job::Job as _;
-use crate::webhooks::plan;
+use crate::webhooks::{outcome, plan};
 use crate::{accounts, charge_cards, charging_stations, networks};
 
 /// What follows from the changes of the objects of a kind. None for a kind whose changes have no events and lead to nothing.
@@ -124,7 +124,7 @@ async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
         return Ok(());
     }
     if let Some((tenant, endpoint, _)) = keys::parse_delivery(pk, sk) {
-        return plan::on_delivery(app, &tenant, &endpoint, record).await;
+        return outcome::on_delivery(app, &tenant, &endpoint, record).await;
     }
     if let Some((mode, station)) = keys::parse_station(pk) {
         return charging_stations::rematch::on_change(app, mode, &station, record).await;

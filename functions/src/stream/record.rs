@@ -19,8 +19,8 @@ pub struct StreamRecord {
 /// rates have none.
 const RELAYED: [(&str, &str); 3] = [("version", "N"), ("state", "S"), ("raw", "S")];
 
-/// Of the deliveries of events, those that wait for another attempt: the attribute and its value.
-const WAITING: (&str, &str) = ("delivery", "waiting");
+/// Of the deliveries of events, those that wait for another attempt and those whose last one has failed: the attribute and its values.
+const DELIVERIES: (&str, [&str; 2]) = ("delivery", ["waiting", "exhausted"]);
 
 /// Something follows from the removal of an object alone.
 const REMOVED: (&str, &str) = RELAYED[0];
@@ -33,10 +33,10 @@ pub fn filters() -> Vec<Value> {
     let changed = |attribute| json!({"dynamodb": {"NewImage": exists(attribute)}});
     let removed = json!({"eventName": ["REMOVE"], "dynamodb": {"OldImage": exists(REMOVED)},
         "userIdentity": {"type": [{"exists": false}]}});
-    let (attribute, state) = WAITING;
-    let waiting = json!({"dynamodb": {"NewImage": {attribute: {"S": [state]}}}});
+    let (attribute, states) = DELIVERIES;
+    let deliveries = json!({"dynamodb": {"NewImage": {attribute: {"S": states}}}});
     let all = RELAYED.into_iter().map(changed);
-    all.chain([waiting, removed]).collect()
+    all.chain([deliveries, removed]).collect()
 }
 
 impl StreamRecord {
@@ -50,7 +50,7 @@ impl StreamRecord {
         match (&self.new, &self.old) {
             (Some(new), _) => {
                 RELAYED.into_iter().any(|one| has(new, one))
-                    || text(new, WAITING.0) == Some(WAITING.1)
+                    || text(new, DELIVERIES.0).is_some_and(|state| DELIVERIES.1.contains(&state))
             }
             (None, Some(old)) => !self.is_expired && has(old, REMOVED),
             (None, None) => false,

@@ -1,5 +1,5 @@
 //! `GET /v1/webhook_endpoints/{id}`: shows a webhook endpoint. A key without `webhook_endpoints:write` is shown a masked secret and
-//! masked headers.
+//! masked headers. `health` follows from the newest lines of the endpoint's log: about 100 at most, of the last 24 hours.
 
 use crate::App;
 use axum::extract::State;
@@ -7,6 +7,8 @@ use kernel::Error;
 use kernel::Reply;
 use models::api_key::Resource;
 use models::webhook_endpoint::WebhookEndpoint;
+use models::webhooks::health::{self, EndpointHealth};
+use tokio::try_join;
 use web::deployment::Need;
 use web::{PathId, RequestContext, Route};
 
@@ -23,9 +25,13 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
 ) -> Result<Reply<WebhookEndpoint>, Error> {
-    let row = app
-        .store
-        .get::<WebhookEndpoint>(context.tenant(), &id)
-        .await?;
-    context.respond(&super::shown(&context, row.object))
+    let (store, tenant) = (&app.store, context.tenant());
+    let since = context.now().plus(-health::PERIOD);
+    let attempts = store.newest_attempts(tenant, &id, since, health::MOST_ATTEMPTS);
+    let (row, attempts) = try_join!(store.get::<WebhookEndpoint>(tenant, &id), attempts)?;
+    let endpoint = WebhookEndpoint {
+        health: Some(EndpointHealth::of(&attempts)),
+        ..row.object
+    };
+    context.respond(&super::shown(&context, endpoint))
 }

@@ -9,10 +9,10 @@ use kernel::{Error, Id, Kind};
 use models::event::{DeliveryState, Event};
 use models::stored::Stored;
 use models::webhook_delivery::{
-    DeliveryStatus, KEPT_HEADERS, KEPT_OF_HEADER, REDELIVERY, WebhookDelivery,
+    CONTROL, DeliveryStatus, KEPT_HEADERS, KEPT_OF_HEADER, NOT_MADE, REDELIVERY, WebhookDelivery,
 };
 use models::webhook_endpoint::{EndpointStatus, Payload, WebhookEndpoint};
-use models::webhooks::attempt::{self, DeliveryOutcome};
+use models::webhooks::attempt::{self, Control, DeliveryOutcome};
 use models::webhooks::signature;
 use table::deliveries::Attempt;
 
@@ -38,6 +38,40 @@ fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Eve
     }
     rendered.api_version = version.min(&event.internal.shape).clone();
     rendered
+}
+
+/// The line of the log for the outcome of an attempt.
+fn line(
+    event: &Event,
+    endpoint: &Id,
+    attempt: u32,
+    now: Timestamp,
+    outcome: &DeliveryOutcome,
+) -> WebhookDelivery {
+    WebhookDelivery {
+        id: WebhookDelivery::id_of(&event.id, endpoint, attempt, now),
+        object: Kind::WebhookDelivery,
+        attempt,
+        created: now,
+        event: event.id.clone(),
+        event_type: event.kind,
+        latency: whole_millis(outcome.latency).unsigned_abs(),
+        next_attempt: None,
+        redelivery: false,
+        request_headers: BTreeMap::new(),
+        response: outcome.response.clone(),
+        response_headers: match outcome.succeeded() && outcome.control.is_none() {
+            true => BTreeMap::new(),
+            false => outcome.response_headers.clone(),
+        },
+        response_status: outcome.status,
+        status: match outcome.succeeded() {
+            true => DeliveryStatus::Succeeded,
+            false => DeliveryStatus::Failed,
+        },
+        truncated: outcome.truncated,
+        webhook_endpoint: endpoint.clone(),
+    }
 }
 
 /// Makes an attempt that was claimed at the time of the origin, and writes its outcome. Returns whether the receiver has acknowledged the event.
@@ -71,7 +105,7 @@ pub async fn make(
             send(app, receiver, request).await
         }
         None => DeliveryOutcome {
-            response: "the endpoint is disabled or deleted".into(),
+            response: NOT_MADE.into(),
             ..DeliveryOutcome::default()
         },
     };
@@ -89,35 +123,21 @@ pub async fn make(
         concluded,
         jitter()?,
     );
-    let custom = enabled.map(|receiver| receiver.object.headers.clone());
-    let custom = custom.unwrap_or_default();
+    let custom = enabled.map(|receiver| &receiver.object.headers);
     let log = WebhookDelivery {
-        id: WebhookDelivery::id_of(&event.object.id, endpoint, attempt, now),
-        object: Kind::WebhookDelivery,
-        attempt,
-        created: now,
-        event: event.object.id.clone(),
-        event_type: event.object.kind,
-        latency: whole_millis(outcome.latency).unsigned_abs(),
         next_attempt: (delivery.state == DeliveryState::Waiting).then_some(delivery.next_at),
         redelivery: redelivered_after.is_some(),
-        request_headers: WebhookDelivery::stored_headers(now, signed, &custom),
-        response: outcome.response.clone(),
-        response_headers: match outcome.succeeded() {
-            true => BTreeMap::new(),
-            false => outcome.response_headers.clone(),
-        },
-        response_status: outcome.status,
-        status: match outcome.succeeded() {
-            true => DeliveryStatus::Succeeded,
-            false => DeliveryStatus::Failed,
-        },
-        truncated: outcome.truncated,
-        webhook_endpoint: endpoint.clone(),
+        request_headers: WebhookDelivery::stored_headers(now, signed, custom),
+        ..line(&event.object, endpoint, attempt, now, &outcome)
     };
     // The health of the endpoint is written first: after a crash in between, the attempt is repeated.
-    if let Some(receiver) = enabled {
-        record_outcome(app, origin, receiver, &outcome, concluded).await?;
+    let created = event.object.created;
+    match (enabled, receiver) {
+        (Some(receiver), _) => {
+            record_outcome(app, origin, receiver, &outcome, created, concluded).await?;
+        }
+        (None, Some(_)) => change_endpoint(app, origin, endpoint, |one| one.miss(created)).await?,
+        (None, None) => {}
     }
     app.store
         .conclude_attempt(origin, is_new, &delivery, log)
@@ -137,9 +157,11 @@ async fn record_outcome(
     origin: &Origin,
     known: &Stored<WebhookEndpoint>,
     outcome: &DeliveryOutcome,
+    created: Timestamp,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let record = |endpoint: &mut Stored<WebhookEndpoint>| endpoint.record_outcome(outcome, now);
+    let record =
+        |endpoint: &mut Stored<WebhookEndpoint>| endpoint.record_outcome(outcome, created, now);
     if !record(&mut known.clone()) {
         return Ok(());
     }
@@ -180,7 +202,8 @@ pub async fn change_endpoint(
     Err(Error::Contended)
 }
 
-/// The endpoint, as it was read a few seconds ago at most.
+/// The endpoint, as it was read a few seconds ago at most. One that was disabled then is read again, so that no event is given up that comes
+/// after it was enabled.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -191,7 +214,9 @@ pub async fn known_endpoint(
 ) -> Result<Option<Stored<WebhookEndpoint>>, Error> {
     let place = (tenant.clone(), id.clone());
     let now = app.now();
-    if let Some(known) = app.webhook_endpoints.get(&place, now) {
+    let known = app.webhook_endpoints.get(&place, now);
+    let is_enabled = |one: &Stored<WebhookEndpoint>| one.object.status == EndpointStatus::Enabled;
+    if let Some(known) = known.filter(is_enabled) {
         return Ok(Some(known));
     }
     let row = app.store.find::<WebhookEndpoint>(tenant, id).await?;
@@ -281,6 +306,8 @@ async fn post(
         .and_then(|value| value.to_str().ok());
     let retry_after =
         retry_after.and_then(|text| attempt::retry_after(text, app.clock.wall_clock()));
+    let control = answer.headers().get(CONTROL);
+    let control = control.and_then(|value| Control::parse(value.to_str().ok()?));
     let mut read = Vec::new();
     while read.len() < READ {
         match answer.chunk().await {
@@ -293,6 +320,7 @@ async fn post(
     let response = String::from_utf8_lossy(&read).into_owned();
     Ok(DeliveryOutcome {
         status: Some(answer.status().as_u16()),
+        control,
         retry_after,
         response,
         response_headers,

@@ -9,10 +9,8 @@ use futures::future::try_join_all;
 use kernel::error::Result;
 use kernel::origin::{Origin, Tenant};
 use kernel::{Id, Timestamp};
-use models::event::{Delivery, DeliveryState, Event};
+use models::event::{Delivery, Event, EventInternal};
 use models::stored::Stored;
-use serde_dynamo::Item;
-use table::deliveries::delivery_of;
 use table::row::decode;
 use table::scan::Pass;
 
@@ -42,6 +40,24 @@ pub async fn subscribed(app: &App, tenant: &Tenant, event: &Stored<Event>) -> Re
         .into_iter()
         .filter(|endpoint| endpoint.wants(event));
     Ok(subscribed.map(|endpoint| endpoint.id).collect())
+}
+
+/// Writes an event, which belongs to these fleets besides those that its snapshot shows, and sends the messages for its deliveries. One that was
+/// written before stays as it is.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB or SQS cannot be reached.
+pub async fn publish(app: &App, tenant: &Tenant, event: Event, fleets: Vec<Id>) -> Result<()> {
+    let internal = EventInternal::planned(Vec::new()).of_fleets(fleets);
+    let mut event = Stored::with_internal(event, internal);
+    let endpoints = subscribed(app, tenant, &event).await?;
+    event.internal.endpoints = Some(endpoints.clone());
+    let origin = Origin::background(tenant.clone(), app.now());
+    app.store.add_event(&origin, &mut event).await?;
+    send_first(app, tenant, &event.object.id, &endpoints).await?;
+    let metrics = &app.settings.metrics;
+    metrics.happened(origin.now, tenant, event.object.kind);
+    Ok(())
 }
 
 /// Sends the messages for the first attempts of an unplanned event, and notes that they were sent.
@@ -99,28 +115,6 @@ pub async fn resend_lost(app: &App) -> Result<usize> {
         pass = next;
     }
     Ok(sent)
-}
-
-/// Sends a message for a delivery that newly waits for an attempt.
-///
-/// # Errors
-/// `Unavailable` if SQS or EventBridge Scheduler cannot be reached.
-pub async fn on_delivery(
-    app: &App,
-    tenant: &Tenant,
-    endpoint: &Id,
-    record: &StreamRecord,
-) -> Result<()> {
-    let delivery = |item: &Option<Item>| item.clone().map(delivery_of).transpose();
-    let Some((event, after)) = delivery(&record.new)?.flatten() else {
-        return Ok(());
-    };
-    let before = delivery(&record.old)?.flatten().map(|(_, before)| before);
-    if after.state != DeliveryState::Waiting || before.as_ref() == Some(&after) {
-        return Ok(());
-    }
-    let attempt = next_attempt(tenant, &event, endpoint, &after);
-    attempt.send_at(app, after.next_at).await
 }
 
 /// The next attempt of a delivery.

@@ -111,7 +111,11 @@ impl ResumeEndpoint {
     }
 
     /// Sends what is held, in the order of its age, until the endpoint fails again or the time is over.
-    async fn release(&self, app: &App, row: Option<Stored<WebhookEndpoint>>) -> Result<(), Error> {
+    async fn release(
+        &self,
+        app: &App,
+        mut row: Option<Stored<WebhookEndpoint>>,
+    ) -> Result<(), Error> {
         let until = Instant::now() + RUN;
         loop {
             let held = self.held(app, PAGE).await?;
@@ -138,10 +142,17 @@ impl ResumeEndpoint {
                     .iter()
                     .map(|held| self.send_held(app, row.as_ref(), held));
                 let sent = try_join_all(sent).await?;
-                if sent.contains(&Some(false)) && self.is_open(app).await? {
+                if !sent.contains(&Some(false)) {
+                    continue;
+                }
+                row = self.row(app).await?;
+                let is_open = |row: &Stored<WebhookEndpoint>| row.internal.breaker.is_open();
+                if row.as_ref().is_some_and(is_open) {
                     return Ok(());
                 }
             }
+            // It may have been disabled or deleted meanwhile.
+            row = self.row(app).await?;
         }
     }
 
@@ -195,12 +206,8 @@ impl ResumeEndpoint {
         Ok(was_releasing.load(Relaxed))
     }
 
-    async fn is_open(&self, app: &App) -> Result<bool, Error> {
-        let row = app
-            .store
-            .find::<WebhookEndpoint>(&self.tenant, &self.endpoint);
-        let row = row.await?;
-        Ok(row.is_some_and(|row| row.internal.breaker.is_open()))
+    async fn row(&self, app: &App) -> Result<Option<Stored<WebhookEndpoint>>, Error> {
+        app.store.find(&self.tenant, &self.endpoint).await
     }
 
     /// Leaves the rest to another run.

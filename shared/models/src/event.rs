@@ -111,7 +111,10 @@ pub enum DeliveryState {
     Waiting,
     Claimed,
     Delivered,
+    /// There is no receiver any more, or it wants no further attempt.
     GivenUp,
+    /// The last attempt has failed.
+    Exhausted,
 }
 
 impl Delivery {

@@ -75,7 +75,10 @@ event_types! {
     VehicleCreated "vehicle.created",
     VehicleDeleted "vehicle.deleted",
     VehicleUpdated "vehicle.updated",
+    WebhookDeliveryExhausted "webhook_delivery.exhausted",
     WebhookEndpointDisabled "webhook_endpoint.disabled",
+    WebhookEndpointFailing "webhook_endpoint.failing",
+    WebhookEndpointRecovered "webhook_endpoint.recovered",
 }
 
 impl EventType {
@@ -89,6 +92,14 @@ impl EventType {
             // The events of a charge, `service.…`, show its transaction.
             None => Kind::Transaction,
         }
+    }
+
+    /// Whether the event is about deliveries themselves.
+    pub fn is_operational(self) -> bool {
+        matches!(
+            self.subject(),
+            Kind::WebhookDelivery | Kind::WebhookEndpoint
+        )
     }
 
     pub fn from_name(name: &str) -> Option<Self> {

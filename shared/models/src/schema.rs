@@ -14,9 +14,7 @@ use super::policy::{Degrees, PriceCap, Radius, TimeOfDay};
 use super::reservation::{AreaRadius, ConnectorTypes, MOST_CONNECTOR_TYPES, MOST_RADIUS};
 use super::transaction::TopUpAmount;
 use super::webhook_endpoint::{SigningSecret, Subscription};
-use super::webhooks::headers::{
-    CustomHeaders, HeadersChange, MOST_HEADERS, MOST_NAME, MOST_VALUE,
-};
+use super::webhooks::headers::{CustomHeaders, HeadersChange, MOST_HEADERS, MOST_NAME, MOST_VALUE};
 use super::{Distinct, Limited, MAX_LIST};
 use kernel::fields::schema::{first, nullable, string};
 use kernel::schemas;

@@ -37,8 +37,8 @@ pub struct WebhookDelivery {
     pub request_headers: BTreeMap<String, String>,
     /// The first 4 KiB of the receiver's answer, or why there was none.
     pub response: String,
-    /// Headers of the receiver's answer by name: `content-type`, `location`, `retry-after`, `server` and `www-authenticate`, as far as it has
-    /// them. Empty after a success.
+    /// Headers of the receiver's answer by name: `content-type`, `location`, `retry-after`, `server`, `webhook-delivery` and `www-authenticate`, as
+    /// far as it has them. Empty after a success without `webhook-delivery`.
     #[serde(default)]
     #[schema(required)]
     pub response_headers: BTreeMap<String, String>,
@@ -74,15 +74,22 @@ pub enum DeliveryStatus {
 /// The header with the time of the signature: stored where it does not follow from the attempt.
 const TIMESTAMP: &str = "webhook-timestamp";
 
+/// What the log says of an attempt in place of a response, if no request was sent.
+pub const NOT_MADE: &str = "the endpoint is disabled or deleted";
+
+/// The header of a receiver's response that controls deliveries to its endpoint.
+pub const CONTROL: &str = "webhook-delivery";
+
 /// The header of a delivery that is made once more.
 pub const REDELIVERY: &str = "webhook-redelivery";
 
 /// The headers of a receiver's answer that are kept, and how much of each, in bytes.
-pub const KEPT_HEADERS: [&str; 5] = [
+pub const KEPT_HEADERS: [&str; 6] = [
     "content-type",
     "location",
     "retry-after",
     "server",
+    CONTROL,
     "www-authenticate",
 ];
 pub const KEPT_OF_HEADER: usize = 256;
@@ -93,14 +100,20 @@ impl WebhookDelivery {
     pub fn stored_headers(
         created: Timestamp,
         signed: Timestamp,
-        custom: &CustomHeaders,
+        custom: Option<&CustomHeaders>,
     ) -> BTreeMap<String, String> {
         let differs = created.unix_seconds() != signed.unix_seconds();
         let time = (TIMESTAMP, signed.unix_seconds().to_string());
-        let custom = custom.iter().map(|(name, _)| (name, MASKED.to_owned()));
+        let custom = custom.into_iter().flat_map(CustomHeaders::iter);
+        let custom = custom.map(|(name, _)| (name, MASKED.to_owned()));
         let headers = differs.then_some(time).into_iter().chain(custom);
         let owned = headers.map(|(name, value)| (name.to_owned(), value));
         owned.collect()
+    }
+
+    /// Whether a request was sent.
+    pub fn was_made(&self) -> bool {
+        self.response_status.is_some() || self.response != NOT_MADE
     }
 
     /// The attempt with all headers of its request.

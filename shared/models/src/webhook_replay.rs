@@ -169,7 +169,7 @@ impl WebhookReplay {
             Some(delivery) => match delivery.state {
                 DeliveryState::Delivered => !self.only_failed,
                 DeliveryState::Claimed => delivery.next_at <= now,
-                DeliveryState::Waiting | DeliveryState::GivenUp => true,
+                DeliveryState::Waiting | DeliveryState::GivenUp | DeliveryState::Exhausted => true,
             },
             None => true,
         }

@@ -5,7 +5,7 @@
 //! two writes if the attempt succeeds. Until then the message of the queue is all that stands for the delivery: it comes again until
 //! the attempt has an outcome. Further attempts, and those of events that are delivered once more, have lines of their own, whose ids the item names.
 //!
-//! A delivery is `Waiting` for its next attempt until a worker claims that by a conditional write, and `Delivered` or `GivenUp` in the end.
+//! A delivery is `Waiting` for its next attempt until a worker claims that by a conditional write, and `Delivered`, `GivenUp` or `Exhausted` in the end.
 //! A claim holds until a moment in the item: when the worker dies, the attempt may be made again after it, under the next number. Only while
 //! another attempt is due has the item `next_at`, by which the sweeper finds it; a claim does not move it, so that it writes no index.
 
@@ -72,17 +72,70 @@ impl Store {
             let partition = Partition::Deliveries { tenant, endpoint };
             return self.list(partition, page_request, filter).await;
         }
-        let partitions = 0..keys::DELIVERY_SHARDS;
-        let reads = partitions.map(|number| {
-            let pk = keys::deliveries_partition(tenant, endpoint, number);
-            self.collection(pk, Kind::WebhookDelivery, page_request, has_outcome)
-        });
-        let mut items: Vec<Item> = try_join_all(reads).await?.into_iter().flatten().collect();
+        let mut items = self.log_lines(tenant, endpoint, page_request).await?;
         items.sort_by(|a, b| string(a, "sk").cmp(string(b, "sk")));
         if !matches!(page_request.from, Cursor::Before(_)) {
             items.reverse();
         }
         Page::from_rows(items, page_request).try_map(row::from_item)
+    }
+
+    /// The next lines of each partition of the log of an endpoint.
+    async fn log_lines(
+        &self,
+        tenant: &Tenant,
+        endpoint: &Id,
+        page_request: &PageRequest,
+    ) -> Result<Vec<Item>> {
+        let partitions = 0..keys::DELIVERY_SHARDS;
+        let reads = partitions.map(|number| {
+            let pk = keys::deliveries_partition(tenant, endpoint, number);
+            self.collection(pk, Kind::WebhookDelivery, page_request, has_outcome)
+        });
+        Ok(try_join_all(reads).await?.into_iter().flatten().collect())
+    }
+
+    /// The newest attempts in the log of an endpoint since a moment, as many as `most` at the most: the same number of each partition of the
+    /// log, over which attempts are spread evenly.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn newest_attempts(
+        &self,
+        tenant: &Tenant,
+        endpoint: &Id,
+        since: Timestamp,
+        most: usize,
+    ) -> Result<Vec<WebhookDelivery>> {
+        let page_request = PageRequest {
+            // One more is read of each, to see whether there are more.
+            limit: most / usize::from(keys::DELIVERY_SHARDS) - 1,
+            from: Cursor::Newest,
+            range: (Id::first_number(since), u128::MAX),
+        };
+        let items = self.log_lines(tenant, endpoint, &page_request).await?;
+        let attempt = |row: Stored<WebhookDelivery>| row.object;
+        let rows = items.into_iter().map(row::from_item);
+        rows.map(|row| row.map(attempt)).collect()
+    }
+
+    /// A line of the log of an endpoint.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn attempt(
+        &self,
+        tenant: &Tenant,
+        endpoint: &Id,
+        line: &Id,
+    ) -> Result<Option<Stored<WebhookDelivery>>> {
+        let key = Key::Delivery {
+            tenant,
+            endpoint,
+            delivery: line,
+        };
+        let item = self.item(key, true).await?.filter(has_outcome);
+        item.map(row::from_item).transpose()
     }
 
     /// One page of the attempts to deliver an event to these endpoints that meet the conditions, newest first. Of a delivery that was repeated
@@ -669,7 +722,7 @@ fn read_delivery(item: &Item) -> Result<Delivery> {
     let moment = match state {
         DeliveryState::Waiting => string(item, "next_at"),
         DeliveryState::Claimed => string(item, "claimed_until"),
-        DeliveryState::Delivered | DeliveryState::GivenUp => "",
+        DeliveryState::Delivered | DeliveryState::GivenUp | DeliveryState::Exhausted => "",
     };
     Ok(Delivery {
         attempts: u32::try_from(number(item, "attempts")).map_err(Error::permanent)?,

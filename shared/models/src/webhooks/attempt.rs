@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Delivery, DeliveryState};
+use crate::event::{Delivery, DeliveryState, EventType};
 use crate::stored::Stored;
 use crate::webhook_endpoint::{DisabledReason, EndpointStatus, PATIENCE, WebhookEndpoint};
 use crate::webhooks::breaker::{Breaker, FAILURES};
@@ -21,11 +21,33 @@ const WAITS: [SignedDuration; 9] = [
     hours(24),
 ];
 
+/// What a receiver asks for in the header `webhook-delivery` of its response, whatever the status of that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// No further deliveries: the endpoint is disabled.
+    Disable,
+    /// No further attempts to deliver this event.
+    AbortMessage,
+}
+
+impl Control {
+    /// None for a value that means nothing.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "disable" => Some(Self::Disable),
+            "abort-message" => Some(Self::AbortMessage),
+            _ => None,
+        }
+    }
+}
+
 /// How a receiver responded to an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliveryOutcome {
     /// The HTTP status; none without a response.
     pub status: Option<u16>,
+    /// What the receiver asks for besides.
+    pub control: Option<Control>,
     /// How long the receiver asks to wait.
     pub retry_after: Option<SignedDuration>,
     /// The beginning of the response's body, or why there was no response.
@@ -43,6 +65,11 @@ impl DeliveryOutcome {
         matches!(self.status, Some(200 | 201 | 202 | 204))
     }
 
+    /// Whether the receiver works: it acknowledged the event, or does not want it.
+    fn is_answer(&self) -> bool {
+        self.succeeded() || self.control == Some(Control::AbortMessage)
+    }
+
     /// How long the receiver asks to wait with a status for which that counts.
     fn asked_to_wait(&self) -> Option<SignedDuration> {
         let is_asking = matches!(self.status, Some(429 | 503));
@@ -50,7 +77,7 @@ impl DeliveryOutcome {
     }
 
     /// The delivery after this outcome of an attempt. Without a receiver, which was deleted or disabled, there is no next
-    /// attempt. A delivery that is made once more has as many attempts as the first time. `jitter` lies between −0.2 and 0.2.
+    /// attempt, nor if the receiver wants none. A delivery that is made once more has as many attempts as the first time. `jitter` lies between −0.2 and 0.2.
     pub fn delivery(
         &self,
         has_receiver: bool,
@@ -69,9 +96,12 @@ impl DeliveryOutcome {
             return closed(DeliveryState::Delivered);
         }
         let earlier = redelivered_after.unwrap_or_default();
+        if !has_receiver || self.status == Some(410) || self.control.is_some() {
+            return closed(DeliveryState::GivenUp);
+        }
         let wait = WAITS.get(attempt.saturating_sub(1 + earlier) as usize);
         match wait {
-            Some(wait) if has_receiver && self.status != Some(410) => {
+            Some(wait) => {
                 let wait = whole_millis(*wait) as f64 * (1.0 + jitter);
                 let asked = self.asked_to_wait().unwrap_or_default();
                 let wait = millis(wait.round() as i64).max(asked.min(DAY));
@@ -82,43 +112,64 @@ impl DeliveryOutcome {
                     redelivered_after,
                 }
             }
-            _ => closed(DeliveryState::GivenUp),
+            None => closed(DeliveryState::Exhausted),
         }
     }
 }
 
 impl Stored<WebhookEndpoint> {
-    /// Records the outcome of an attempt in the health of the endpoint, which is disabled by a 410 at once, and after 120
-    /// hours of failures. Five failures in a row open its breaker, a success lets go what is held. Returns whether the endpoint has changed.
-    pub fn record_outcome(&mut self, outcome: &DeliveryOutcome, now: Timestamp) -> bool {
-        let health = |row: &Self| {
-            let internal = &row.internal;
-            (internal.failing_since, internal.failures, internal.breaker)
-        };
-        let before = health(self);
-        if outcome.succeeded() {
-            self.internal.failing_since = None;
-            self.internal.failures = 0;
-            self.internal.breaker.release(now);
-            return health(self) != before;
+    /// Records the outcome of an attempt to deliver an event of that age in the health of the endpoint. A 410, or the receiver's wish, disables it
+    /// at once, and so do 120 hours of failures. Five failures in a row open its breaker, a response as the receiver wants it lets go what is
+    /// held. Returns whether the endpoint has changed; one that is disabled does not.
+    pub fn record_outcome(
+        &mut self,
+        outcome: &DeliveryOutcome,
+        created: Timestamp,
+        now: Timestamp,
+    ) -> bool {
+        if self.object.status != EndpointStatus::Enabled {
+            return false;
         }
-        self.internal.failures = (self.internal.failures + 1).min(FAILURES);
-        if self.internal.failures == FAILURES && !self.internal.breaker.is_open() {
-            self.internal.breaker = Breaker::opened(outcome.asked_to_wait(), now);
+        let before = self.internal.clone();
+        match outcome.is_answer() {
+            true => self.note_answer(now),
+            false => self.note_failure(created, now),
         }
-        let since = *self.internal.failing_since.get_or_insert(now);
+        let failing = self.internal.failing_since.map(|since| now.since(since));
         let reason = match outcome.status {
+            _ if outcome.control == Some(Control::Disable) => Some(DisabledReason::Gone),
             Some(410) => Some(DisabledReason::Gone),
-            _ if now.since(since) >= PATIENCE => Some(DisabledReason::Failing),
+            _ if failing.is_some_and(|failing| failing >= PATIENCE) => {
+                Some(DisabledReason::Failing)
+            }
             _ => None,
         };
-        match reason {
-            Some(reason) if self.object.status == EndpointStatus::Enabled => {
-                self.disable(reason, now);
-                true
-            }
-            _ => health(self) != before,
+        if let Some(reason) = reason {
+            self.disable(reason, now);
+            self.miss(created);
+        } else if self.internal.failures == FAILURES && !self.internal.breaker.is_open() {
+            self.internal.breaker = Breaker::opened(outcome.asked_to_wait(), now);
+            self.record(EventType::WebhookEndpointFailing);
         }
+        reason.is_some() || self.internal != before
+    }
+
+    fn note_answer(&mut self, now: Timestamp) {
+        if self.internal.breaker.is_open() {
+            self.record(EventType::WebhookEndpointRecovered);
+        }
+        self.internal.failing_since = None;
+        self.internal.oldest_failed = None;
+        self.internal.failures = 0;
+        self.internal.breaker.release(now);
+    }
+
+    fn note_failure(&mut self, created: Timestamp, now: Timestamp) {
+        let internal = &mut self.internal;
+        internal.failures = (internal.failures + 1).min(FAILURES);
+        internal.failing_since.get_or_insert(now);
+        let oldest = internal.oldest_failed.get_or_insert(created);
+        *oldest = created.min(*oldest);
     }
 }
 
@@ -139,6 +190,10 @@ pub fn retry_after(text: &str, now: Timestamp) -> Option<SignedDuration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kernel::Mode;
+    use kernel::id::{Id, Kind};
+    use kernel::origin::Tenant;
+    use kernel::targets::Targets;
 
     fn now() -> Timestamp {
         Timestamp::parse("2026-03-01T08:00:00Z").unwrap()
@@ -163,7 +218,7 @@ mod tests {
             waits,
             [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]
         );
-        assert_eq!(after(Some(500), 10, 0.0).0, DeliveryState::GivenUp);
+        assert_eq!(after(Some(500), 10, 0.0).0, DeliveryState::Exhausted);
         assert_eq!(after(None, 2, 0.2).1, 360);
         assert_eq!(after(None, 2, -0.2).1, 240);
     }
@@ -209,5 +264,86 @@ mod tests {
         }
         assert_eq!(asked(500, "120"), 5);
         assert_eq!(asked(503, "Sun, 01 Mar 2026 08:02:00 GMT"), 120);
+    }
+
+    fn endpoint() -> Stored<WebhookEndpoint> {
+        let new = serde_json::json!({"url": "https://fleet.example/", "enabled_events": ["*"]});
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
+        let new = serde_json::from_value(new).unwrap();
+        let made = WebhookEndpoint::new(new, &tenant, "2026-03-01", Targets::Public, now());
+        Stored::new(made.unwrap())
+    }
+
+    fn outcome(status: u16, control: Option<Control>) -> DeliveryOutcome {
+        DeliveryOutcome {
+            status: Some(status),
+            control,
+            ..DeliveryOutcome::default()
+        }
+    }
+
+    #[test]
+    fn a_receiver_that_wants_no_more_is_disabled_at_once() {
+        for status in [200, 500] {
+            let asks = outcome(status, Control::parse(" Disable"));
+            let delivery = asks.delivery(true, 1, None, now(), 0.0);
+            assert!(!delivery.is_open());
+            let mut one = endpoint();
+            let created = now().plus(-minutes(1));
+            assert!(one.record_outcome(&asks, created, now()));
+            assert_eq!(one.object.disabled_reason, Some(DisabledReason::Gone));
+            assert_eq!(one.object.missed_since, Some(created));
+            assert_eq!(one.events(), [EventType::WebhookEndpointDisabled]);
+            assert!(!one.record_outcome(&outcome(500, None), created, now()));
+        }
+        assert_eq!(Control::parse("disabled"), None);
+    }
+
+    #[test]
+    fn a_message_that_is_not_wanted_is_given_up_and_no_failure() {
+        let asks = outcome(422, Control::parse("abort-message"));
+        let delivery = asks.delivery(true, 1, None, now(), 0.0);
+        assert_eq!(delivery.state, DeliveryState::GivenUp);
+        let mut one = endpoint();
+        for _ in 0..10 {
+            assert!(!one.record_outcome(&asks, now(), now()));
+        }
+        assert_eq!(one.object.status, EndpointStatus::Enabled);
+    }
+
+    #[test]
+    fn failing_and_recovered_are_recorded_once_each() {
+        let mut one = endpoint();
+        for _ in 0..20 {
+            one.record_outcome(&outcome(500, None), now(), now());
+        }
+        assert_eq!(one.events(), [EventType::WebhookEndpointFailing]);
+        for _ in 0..3 {
+            one.record_outcome(&outcome(200, None), now(), now());
+        }
+        let both = [
+            EventType::WebhookEndpointFailing,
+            EventType::WebhookEndpointRecovered,
+        ];
+        assert_eq!(one.events(), both);
+    }
+
+    #[test]
+    fn what_failed_before_is_missed_from_its_oldest_event_on() {
+        let mut one = endpoint();
+        let created = |minute| now().plus(minutes(minute));
+        for minute in [-5, -9, -1] {
+            one.record_outcome(&outcome(500, None), created(minute), now());
+        }
+        let late = now().plus(PATIENCE);
+        one.record_outcome(&outcome(500, None), late, late);
+        assert_eq!(one.object.disabled_reason, Some(DisabledReason::Failing));
+        assert_eq!(one.object.missed_since, Some(created(-9)));
+        // An event whose next attempt comes later is given up then.
+        assert!(one.miss(created(-20)) && !one.miss(created(-19)));
+        assert_eq!(one.object.missed_since, Some(created(-20)));
     }
 }

@@ -43,8 +43,11 @@ pub struct LastFailure {
 impl EndpointHealth {
     /// That which follows from these attempts, in any order.
     pub fn of(attempts: &[WebhookDelivery]) -> Self {
+        let made = attempts.iter().filter(|one| one.was_made());
+        let attempts: Vec<&WebhookDelivery> = made.collect();
         let failed = attempts
             .iter()
+            .copied()
             .filter(|one| one.status == DeliveryStatus::Failed);
         let succeeded = attempts.len() - failed.clone().count();
         let mut latencies: Vec<u64> = attempts.iter().map(|one| one.latency).collect();
@@ -66,7 +69,9 @@ impl EndpointHealth {
 impl LastFailure {
     fn of(attempt: &WebhookDelivery) -> Self {
         let reason = match attempt.response_status {
-            Some(status @ 300..400) => format!("The receiver redirected with status {status}, which is not followed."),
+            Some(status @ 300..400) => {
+                format!("The receiver redirected with status {status}, which is not followed.")
+            }
             Some(status) => format!("The receiver responded with status {status}."),
             None => format!("The receiver did not respond: {}", attempt.response),
         };
@@ -75,5 +80,70 @@ impl LastFailure {
             reason: reason.chars().take(300).collect(),
             status: attempt.response_status,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event_type::EventType;
+    use crate::webhook_delivery::NOT_MADE;
+    use kernel::id::{Id, Kind};
+    use std::collections::BTreeMap;
+
+    fn attempt(latency: u64, response_status: Option<u16>, response: &str) -> WebhookDelivery {
+        WebhookDelivery {
+            id: Id::from_number(Kind::WebhookDelivery, u128::from(latency)),
+            object: Kind::WebhookDelivery,
+            attempt: 1,
+            created: Timestamp::from_unix_millis(latency as i64),
+            event: Id::from_number(Kind::Event, 1),
+            event_type: EventType::FleetCreated,
+            latency,
+            next_attempt: None,
+            redelivery: false,
+            request_headers: BTreeMap::new(),
+            response: response.to_owned(),
+            response_headers: BTreeMap::new(),
+            response_status,
+            status: match response_status {
+                Some(200) => DeliveryStatus::Succeeded,
+                _ => DeliveryStatus::Failed,
+            },
+            truncated: false,
+            webhook_endpoint: Id::from_number(Kind::WebhookEndpoint, 1),
+        }
+    }
+
+    #[test]
+    fn percentiles_are_latencies_that_were_measured() {
+        let of = |latencies: std::ops::RangeInclusive<u64>| {
+            let attempts: Vec<_> = latencies.map(|one| attempt(one, Some(200), "")).collect();
+            let health = EndpointHealth::of(&attempts);
+            (health.p50_ms, health.p95_ms, health.success_rate)
+        };
+        assert_eq!(of(1..=100), (Some(50), Some(95), Some(1.0)));
+        assert_eq!(of(7..=7), (Some(7), Some(7), Some(1.0)));
+        assert_eq!(EndpointHealth::of(&[]), EndpointHealth::default());
+    }
+
+    #[test]
+    fn the_last_failure_is_told_in_words() {
+        let attempts = [
+            attempt(3, None, "connection refused"),
+            attempt(2, Some(500), ""),
+            attempt(4, Some(200), ""),
+            attempt(5, None, NOT_MADE),
+        ];
+        let health = EndpointHealth::of(&attempts);
+        assert_eq!((health.attempts, health.success_rate), (3, Some(1.0 / 3.0)));
+        let last = health.last_failure.unwrap();
+        assert_eq!(
+            last.reason,
+            "The receiver did not respond: connection refused"
+        );
+        assert_eq!(last.at, attempts[0].created);
+        let redirect = LastFailure::of(&attempt(1, Some(302), "")).reason;
+        assert!(redirect.contains("not followed"), "{redirect}");
     }
 }

@@ -6,7 +6,7 @@
 //! Life cycle. The relay of the table's stream writes an event with a delivery for each subscribed endpoint, and sends a
 //! message for each. The worker claims the attempt by a conditional write, sends the request, and writes the outcome. After
 //! a failure the next attempt is due after a wait ([`attempt`]): ten attempts over about three days. An endpoint that
-//! responds with 410, or that has failed for 120 hours, is disabled. While an endpoint fails, its deliveries are held ([`breaker`]).
+//! responds with 410 or asks for it, or that has failed for 120 hours, is disabled. While an endpoint fails, its deliveries are held ([`breaker`]).
 //!
 //! Invariants. An attempt is made by one worker only: the claim is conditional on the number of the attempt. Each request is
 //! signed with every valid secret of the endpoint ([`signature`]).
@@ -19,5 +19,7 @@ pub mod attempt;
 pub mod breaker;
 pub mod fleets;
 pub mod headers;
+pub mod health;
+pub mod options;
 pub mod secret;
 pub mod signature;

@@ -85,6 +85,9 @@ function Endpoint({ id, route }) {
       ['Health', html`<${Health} endpoint=${endpoint} />`], ['Description', endpoint.description], ['Events', endpoint.enabled_events.includes('*') ? 'all' : html`<ul class="plain-list">${endpoint.enabled_events.map((/** @type {string} */ one) => html`<li key=${one}><code>${one}</code></li>`)}</ul>`],
       ['Version', endpoint.api_version], ['Secret', html`<code>${shown ? endpoint.secret : `${endpoint.secret.slice(0, 6)}••••`}</code> <button type="button" class="quiet small" onClick=${() => setShown(!shown)}>${shown ? 'Hide' : 'Show'}</button> <${CopyButton} text=${endpoint.secret} what="Secret" />`],
       ['Time in the signature', endpoint.signature_timestamp === 'unix' ? 'Unix seconds' : 'RFC 3339'],
+      endpoint.health?.attempts ? ['Latency', `median ${endpoint.health.p50_ms} ms, 95th percentile ${endpoint.health.p95_ms} ms`] : null,
+      endpoint.health?.last_failure ? ['Last failure', html`<${Time} at=${endpoint.health.last_failure.at} />: ${endpoint.health.last_failure.reason}`] : null,
+      endpoint.fleets?.length ? ['Fleets', html`<ul class="plain-list">${endpoint.fleets.map((/** @type {string} */ one) => html`<li key=${one}><${Id} id=${one} /></li>`)}</ul>`] : null,
       endpoint.max_per_second ? ['Limit', `${endpoint.max_per_second} requests per second`] : null,
       endpoint.disabled_at ? ['Disabled', html`<${Time} at=${endpoint.disabled_at} />, ${words(endpoint.disabled_reason ?? '')}`] : null, ['Created', html`<${Time} at=${endpoint.created} />`], ['Id', html`<${Id} id=${endpoint.id} />`]]} /></section>
     <${Replay} endpoint=${endpoint} />

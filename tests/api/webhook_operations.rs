@@ -1,0 +1,196 @@
+//! What an account is told of its webhook endpoints: operational events, the health of an endpoint, and since when it missed events.
+
+use serde_json::{Value, json};
+use tests::{Client, Receiver, TestApp, fleet};
+
+/// Creates an endpoint. Gives its path.
+async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
+    let body = json!({"url": receiver.url, "enabled_events": events});
+    let made = client.post("/v1/webhook_endpoints", body).await;
+    format!("/v1/webhook_endpoints/{}", made.expect(200).id())
+}
+
+const OPERATIONAL: [&str; 4] = [
+    "webhook_delivery.exhausted",
+    "webhook_endpoint.disabled",
+    "webhook_endpoint.failing",
+    "webhook_endpoint.recovered",
+];
+
+async fn new_fleet(app: &TestApp) {
+    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn other_endpoints_are_told_of_failing_exhausted_and_recovered() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let (failing, other) = (Receiver::start().await, Receiver::start().await);
+    let path = hook(&app.alice, &failing, &["*"]).await;
+    hook(&app.alice, &other, &OPERATIONAL).await;
+    failing.answer(&[500; 10]);
+    new_fleet(&app).await;
+    app.advance(4 * 24 * 3600).await;
+    assert_eq!(failing.received().len(), 10);
+    let told = ["webhook_endpoint.failing", "webhook_delivery.exhausted"];
+    assert_eq!(other.types(), told);
+    let endpoint = path.rsplit('/').next().expect("an id");
+    let events = other.received();
+    assert_eq!(events[0].event["data"]["object"]["id"], endpoint);
+    let last = app.alice.get(&format!("{path}/deliveries?limit=1")).await;
+    let last = last.expect(200).body["data"][0].clone();
+    assert_eq!(events[1].event["data"]["object"], last);
+    assert_eq!(
+        (&last["attempt"], &last["next_attempt"]),
+        (&json!(10), &Value::Null)
+    );
+    // The next event is the probe that succeeds.
+    new_fleet(&app).await;
+    app.advance(60).await;
+    assert_eq!(
+        other.types().last().map(String::as_str),
+        Some(OPERATIONAL[3])
+    );
+    assert_eq!(other.types().len(), 3);
+    // The endpoint itself is sent nothing about itself.
+    assert!(failing.types().iter().all(|kind| kind == "fleet.created"));
+    let shown = app.alice.get(&path).await.expect(200).body;
+    assert_eq!(shown["missed_since"], Value::Null);
+}
+
+#[tokio::test]
+async fn failing_operational_events_do_not_multiply() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receivers = [Receiver::start().await, Receiver::start().await];
+    for receiver in &receivers {
+        receiver.answer(&[500; 500]);
+        hook(&app.alice, receiver, &["*"]).await;
+    }
+    new_fleet(&app).await;
+    app.advance(12 * 24 * 3600).await;
+    let events = app.alice.get("/v1/events?limit=100").await.expect(200);
+    let count = |kind: &str| {
+        let all = events.body["data"].as_array().expect("events").iter();
+        all.filter(|event| event["type"] == kind).count()
+    };
+    // One for each endpoint: the delivery of the fleet's event, and nothing about the deliveries of these events.
+    assert_eq!(count("webhook_delivery.exhausted"), 2);
+    assert_eq!(count("webhook_endpoint.failing"), 2);
+    assert!(count("webhook_endpoint.disabled") <= 2);
+    let sum: usize = receivers.iter().map(|one| one.received().len()).sum();
+    assert!(sum <= 100, "{sum} attempts");
+}
+
+#[tokio::test]
+async fn health_follows_from_the_attempts_of_the_last_day() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let health = async || app.alice.get(&path).await.expect(200).body["health"].clone();
+    let none = json!({"attempts": 0, "last_failure": null, "p50_ms": null, "p95_ms": null, "success_rate": null});
+    assert_eq!(health().await, none);
+    receiver.answer(&[200, 503, 200]);
+    for _ in 0..2 {
+        new_fleet(&app).await;
+    }
+    app.advance(10).await;
+    new_fleet(&app).await;
+    let shown = health().await;
+    assert_eq!(
+        (&shown["attempts"], &shown["success_rate"]),
+        (&json!(4), &json!(0.75)),
+        "{shown}"
+    );
+    let line = app
+        .alice
+        .get(&format!("{path}/deliveries?status=failed"))
+        .await;
+    let line = line.expect(200).body["data"][0].clone();
+    let reason = "The receiver responded with status 503.";
+    let failure = json!({"at": line["created"], "reason": reason, "status": 503});
+    assert_eq!(shown["last_failure"], failure);
+    assert!(shown["p50_ms"].as_u64() <= shown["p95_ms"].as_u64());
+    // In lists it is left out.
+    let list = app.alice.get("/v1/webhook_endpoints").await.expect(200);
+    assert_eq!(list.body["data"][0]["health"], Value::Null);
+    app.advance(25 * 3600).await;
+    assert_eq!(health().await, none);
+}
+
+#[tokio::test]
+async fn health_looks_at_no_more_than_a_hundred_attempts() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    for _ in 0..14 {
+        let made = (0..10).map(|_| app.alice.post("/v1/fleets", fleet()));
+        futures::future::join_all(made).await;
+        app.drain().await;
+    }
+    assert_eq!(receiver.received().len(), 140);
+    let shown = app.alice.get(&path).await.expect(200).body["health"].clone();
+    let attempts = shown["attempts"].as_u64().expect("a number");
+    assert!((60..=100).contains(&attempts), "{shown}");
+    assert_eq!(shown["success_rate"], 1.0);
+}
+
+#[tokio::test]
+async fn a_replay_from_missed_since_on_misses_nothing() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    // The first waits for its next attempt when the endpoint is disabled; the second is acknowledged in between.
+    receiver.answer(&[500, 200]);
+    new_fleet(&app).await;
+    new_fleet(&app).await;
+    let refused = receiver.received()[0].event["id"].clone();
+    let off = json!({"status": "disabled"});
+    app.alice.post(&path, off).await.expect(200);
+    app.advance(600).await;
+    new_fleet(&app).await;
+    let on = json!({"status": "enabled"});
+    let shown = app.alice.post(&path, on).await.expect(200).body;
+    assert_eq!(receiver.received().len(), 2);
+    let body = json!({"from": shown["missed_since"]});
+    let replay = format!("{path}/replay");
+    app.alice.post(&replay, body).await.expect(200);
+    app.drain().await;
+    let done = app.alice.get(&replay).await.expect(200).body;
+    assert_eq!(done["delivered"], 2, "{done}");
+    let ids: Vec<_> = receiver
+        .received()
+        .iter()
+        .map(|one| one.event["id"].clone())
+        .collect();
+    assert!(ids[2..].contains(&refused));
+    assert_eq!(app.alice.get(&path).await.body["missed_since"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_event_after_enabling_is_not_given_up() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    receiver.answer(&[500]);
+    new_fleet(&app).await;
+    let off = json!({"status": "disabled"});
+    app.alice.post(&path, off).await.expect(200);
+    // The worker gives up what is due, and remembers for a moment that the endpoint is disabled.
+    app.advance(7).await;
+    assert_eq!(receiver.received().len(), 1);
+    let on = json!({"status": "enabled"});
+    app.alice.post(&path, on).await.expect(200);
+    new_fleet(&app).await;
+    let events = app.alice.get("/v1/events?type=fleet.created").await;
+    let received: Vec<_> = receiver
+        .received()
+        .iter()
+        .map(|one| one.event["id"].clone())
+        .collect();
+    assert!(received.contains(&events.body["data"][0]["id"]));
+}
