@@ -14,7 +14,7 @@ const target = (schema) => schema?.$ref?.split("/").at(-1);
 const comment = (text, indent = "") =>
   `${indent}/** ${text.replaceAll("*/", "*\\/").split("\n").join(`\n${indent} * `)} */\n`;
 
-const isHidden = (name) => /^Error(Type)?$/.test(name) || name.startsWith("Expandable") || /(Page|^EmptyBody)$/.test(name);
+const isHidden = (name) => /^(Error(Type)?|ParameterError)$/.test(name) || name.startsWith("Expandable") || /(Page|^EmptyBody)$/.test(name);
 
 /** The paths that `expand` of a response takes. */
 function expandable(name) {
