@@ -121,7 +121,10 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
         .post("/v1/reservations", app.reservation(&crew, 120))
         .await
         .id();
-    let hook = json!({"url": receiver.url, "enabled_events": ["ping"]});
+    let hook = match name {
+        "poll-webhook-endpoint" => json!({"type": "polling", "enabled_events": ["ping"]}),
+        _ => json!({"url": receiver.url, "enabled_events": ["ping"]}),
+    };
     let endpoint = alice.post("/v1/webhook_endpoints", hook).await.id();
     let key = alice.post("/v1/api_keys", json!({})).await.id();
     let token = json!({"type": "card", "token": "tok_success"});

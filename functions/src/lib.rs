@@ -230,6 +230,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(webhook_endpoints::delete),
         route!(webhook_endpoints::list_deliveries),
         route!(webhook_endpoints::list),
+        route!(webhook_endpoints::poll),
         route!(webhook_endpoints::replay),
         route!(webhook_endpoints::retrieve_replay),
         route!(webhook_endpoints::retrieve),

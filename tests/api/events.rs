@@ -23,7 +23,7 @@ async fn a_change_is_an_event_with_the_previous_values() {
         json!({"total_energy_consumed_kwh": 0}),
     );
     let want = json!({"id": updated["id"], "object": "event", "account": app.alice.account, "api_version": "2026-03-01",
-        "created": changed.body["updated"], "livemode": false, "pending_webhooks": 0, "type": "fleet.updated",
+        "created": changed.body["updated"], "livemode": false, "pending_webhooks": 0, "sequence": 2, "type": "fleet.updated",
         "request": {"id": changed.header("service-request-id"), "idempotency_key": "n"},
         "data": {"object": shown, "previous_attributes":
             {"name": "Night shift", "metadata": {"k": null}, "updated": made.body["updated"]}}});
@@ -38,6 +38,41 @@ async fn a_change_is_an_event_with_the_previous_values() {
     assert_eq!(created["request"]["idempotency_key"], Value::Null);
     let id = updated["id"].as_str().expect("an id");
     assert_eq!(app.alice.get(&format!("/v1/events/{id}")).await.body, want);
+}
+
+#[tokio::test]
+async fn events_of_an_object_are_numbered_until_it_is_deleted() {
+    let app = TestApp::start().await;
+    let made = app.alice.post("/v1/fleets", fleet()).await;
+    let path = format!("/v1/fleets/{}", made.id());
+    for name in ["Day shift", "Late shift"] {
+        app.alice
+            .post(&path, json!({"name": name}))
+            .await
+            .expect(200);
+        // An attached driver changes the fleet without an event.
+        let driver = app.alice.post("/v1/drivers", driver()).await.id();
+        let attach = format!("/v1/drivers/{driver}/attach");
+        let body = json!({"fleet": made.id()});
+        app.alice.post(&attach, body.clone()).await.expect(200);
+        let detach = format!("/v1/drivers/{driver}/detach");
+        app.alice.post(&detach, body).await.expect(200);
+    }
+    app.alice.delete(&path).await.expect(200);
+    app.drain().await;
+    let events = app.alice.get("/v1/events?limit=100").await.expect(200).body["data"].clone();
+    let events = events.as_array().expect("events").iter();
+    let of_fleet = events.filter(|event| event["data"]["object"]["id"] == made.id());
+    let numbers: Vec<_> = of_fleet
+        .map(|event| (event["type"].as_str().expect("a type"), &event["sequence"]))
+        .collect();
+    let want = [
+        ("fleet.deleted", &json!(4)),
+        ("fleet.updated", &json!(3)),
+        ("fleet.updated", &json!(2)),
+        ("fleet.created", &json!(1)),
+    ];
+    assert_eq!(numbers, want);
 }
 
 #[tokio::test]

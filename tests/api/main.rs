@@ -52,5 +52,7 @@ mod webhook_endpoints;
 mod webhook_fleets;
 mod webhook_operations;
 mod webhook_options;
+mod webhook_order;
+mod webhook_polling;
 mod webhook_replays;
 mod webhooks;

@@ -5,7 +5,7 @@ use kernel::time::millis;
 use kernel::{Id, Kind};
 use models::charging_station::{ChargingStation, Plug};
 use models::driver::Driver;
-use models::event::{Cause, Event, EventInternal, EventType};
+use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
 use models::fleet::FleetStatus;
 use models::stored::Stored;
 use models::vehicle::ConnectorType;
@@ -413,14 +413,12 @@ async fn a_filtered_page_reads_a_bounded_part_of_its_list() {
             };
             let subject = Id::from(fleet.id());
             let version = u64::try_from(n).expect("a version") + 2;
-            let event = Event::of(
-                kind,
-                &tenant,
-                (&subject, version),
-                fleet.body.clone(),
-                None,
-                &cause,
-            );
+            let write = Occurrence {
+                subject: &subject,
+                version,
+                sequence: version,
+            };
+            let event = Event::of(kind, &tenant, write, fleet.body.clone(), None, &cause);
             rare.extend(Some(event.id.clone()).filter(|_| is_rare));
             let internal = EventInternal::planned(Vec::new());
             tx.create(&mut Stored::with_internal(event, internal))

@@ -27,8 +27,8 @@ async fn a_new_endpoint_has_every_field_of_the_specification() {
         .expect(200);
     let want = json!({"id": made.id(), "object": "webhook_endpoint", "api_version": "2026-03-01", "application": null,
         "created": made.body["created"], "description": "Depot", "disabled_at": null, "disabled_reason": null,
-        "enabled_events": ["reservation.confirmed"], "fleets": [], "headers": {}, "health": null, "livemode": false, "max_per_second": null, "metadata": {"k": "v"}, "missed_since": null,
-        "payload": "snapshot", "secret": made.body["secret"], "signature_timestamp": "rfc3339", "status": "enabled",
+        "enabled_events": ["reservation.confirmed"], "fleets": [], "headers": {}, "health": null, "livemode": false, "max_per_second": null, "metadata": {"k": "v"}, "missed_since": null, "ordered": false,
+        "payload": "snapshot", "secret": made.body["secret"], "signature_timestamp": "rfc3339", "status": "enabled", "type": "webhook",
         "url": "https://fleet.example/hook"});
     assert_eq!(made.body, want);
     assert!(made.id().starts_with("wh_"));

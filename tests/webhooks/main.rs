@@ -1,8 +1,10 @@
 //! Simulates deliveries of events, step by step, by a seed: fleets are made and changed, receivers fail and recover, an endpoint is disabled and
 //! enabled, replays are started and events delivered again on request, while the table fails and whoever works is killed before or after any
 //! call of it: between a change and its event, between an event and its messages, and between the claim of an attempt and its outcome.
+//! An endpoint with `ordered` fails and recovers as well, and a reader polls now and then.
 //! In the end every event has arrived at each endpoint that was subscribed when it happened, none was invented, and nothing was sent again
-//! that a receiver's acknowledgement was written down for.
+//! that a receiver's acknowledgement was written down for; the ordered endpoint was sent the events of each fleet in their order, and the reader was
+//! shown all of them.
 //!
 //! `WEBHOOK_SEEDS=20 WEBHOOK_STEPS=100 cargo test --workspace --test webhooks` makes the long run; `WEBHOOK_SEED` is the first seed, and
 //! `WEBHOOK_KILLS` is how many kills there have to be at least.
@@ -101,9 +103,10 @@ impl Hook {
     }
 }
 
-/// The endpoint that is never disabled, and the one that is, and is sent what it missed by replays.
+/// The endpoint that is never disabled, the one that is, and is sent what it missed by replays, and the ordered one.
 const STEADY: usize = 0;
 const REPLAYED: usize = 1;
+const ORDERED: usize = 2;
 
 struct World {
     stage: Stage,
@@ -112,6 +115,8 @@ struct World {
     fleets: Vec<(String, usize)>,
     /// Events that were delivered once more on request.
     asked_again: BTreeSet<String>,
+    /// The path of the events of the polling endpoint, with the last cursor, and the events that it has shown.
+    reader: (String, String, BTreeSet<Id>),
     played: Played,
 }
 
@@ -120,7 +125,7 @@ impl World {
         let client = test.other_account(Mode::Test).await;
         let mut stage = Stage::new(test, &client, Outside::of(test), seed, test.now());
         let mut hooks = Vec::new();
-        for change in [json!({}), json!({})] {
+        for change in [json!({}), json!({}), json!({"ordered": true})] {
             let receiver = Receiver::start().await;
             let body =
                 json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"]});
@@ -133,12 +138,19 @@ impl World {
                 acknowledged: BTreeMap::new(),
             });
         }
+        let polling =
+            json!({"type": "polling", "enabled_events": ["fleet.created", "fleet.updated"]});
+        let polling = stage.make("/v1/webhook_endpoints", polling).await;
+        let path = format!("/v1/webhook_endpoints/{polling}/events");
         stage.settle(records).await;
+        let begin = stage.get(&path).await;
+        let cursor = begin["cursor"].as_str().expect("a cursor").to_owned();
         Self {
             stage,
             hooks,
             fleets: Vec::new(),
             asked_again: BTreeSet::new(),
+            reader: (path, cursor, BTreeSet::new()),
             played: Played::default(),
         }
     }
@@ -161,6 +173,7 @@ impl World {
         self.enable(true).await;
         self.wait(records, 8).await;
         self.check_steady(test).await;
+        self.poll().await;
         self.replay().await;
         self.wait(records, 4).await;
         self.check().await
@@ -174,7 +187,7 @@ impl World {
             }
             30..=49 => self.change_fleet().await,
             50..=59 => {
-                let place = self.stage.dice.below(2) as usize;
+                let place = self.stage.dice.below(3) as usize;
                 match self.hooks[place].is_failing {
                     true => self.hooks[place].recover(),
                     false => self.hooks[place].fail(),
@@ -189,6 +202,7 @@ impl World {
                 self.replay().await;
             }
             75..=78 => self.redeliver().await,
+            79..=84 => self.poll().await,
             _ => self.stage.pass(1 + self.stage.dice.below(60) as i64),
         }
     }
@@ -225,6 +239,25 @@ impl World {
             let (status, shown) = self.stage.post(&path, body).await;
             assert_eq!(status, 200, "seed {}: {shown}", self.stage.seed);
             self.played.replays += 1;
+        }
+    }
+
+    /// Reads what the polling endpoint shows by now.
+    async fn poll(&mut self) {
+        loop {
+            let (path, cursor, _) = &self.reader;
+            let page = self
+                .stage
+                .get(&format!("{path}?limit=7&cursor={cursor}"))
+                .await;
+            let (_, cursor, seen) = &mut self.reader;
+            *cursor = page["cursor"].as_str().expect("a cursor").to_owned();
+            for event in page["data"].as_array().expect("events") {
+                seen.insert(Id::from(event["id"].as_str().expect("an id")));
+            }
+            if page["has_more"] == false {
+                return;
+            }
         }
     }
 
@@ -290,6 +323,7 @@ impl World {
     /// The endpoint that was never disabled has everything, without a replay.
     async fn check_steady(&self, test: &TestApp) {
         self.check_arrived(STEADY).await;
+        self.check_arrived(ORDERED).await;
         let seed = self.stage.seed;
         for hook in &self.hooks {
             let held = test
@@ -324,8 +358,9 @@ impl World {
         self.check_arrived(REPLAYED).await;
         let seed = self.stage.seed;
         let events = self.events().await;
-        let changes: usize = self.fleets.iter().map(|(_, changes)| changes + 1).sum();
-        assert_eq!(events.len(), changes, "seed {seed}");
+        assert_eq!(events.len(), self.played_events(), "seed {seed}");
+        self.check_sequences(&events);
+        self.check_order();
         let by_id: BTreeMap<Id, &Value> = events
             .iter()
             .map(|event| (Id::from(event["id"].as_str().expect("an id")), event))
@@ -353,6 +388,54 @@ impl World {
             }
         }
         played
+    }
+}
+
+impl World {
+    /// The first requests for the events of each fleet at the ordered endpoint are in their order, and each event is acknowledged before the
+    /// first request for the next one. What is marked as made once more is outside the order, and so is an event that it has finished.
+    fn check_order(&self) {
+        let mut next: BTreeMap<String, u64> = BTreeMap::new();
+        let mut acknowledged: BTreeSet<(String, u64)> = BTreeSet::new();
+        for one in self.hooks[ORDERED].receiver.received() {
+            let object = &one.event["data"]["object"];
+            let fleet = object["id"].as_str().expect("an id").to_owned();
+            let number = one.event["sequence"].as_u64().expect("a number");
+            let is_marked = header(&one, "webhook-redelivery") == "true";
+            let expected = next.entry(fleet.clone()).or_insert(1);
+            if number >= *expected && !is_marked {
+                let missing = (*expected..number)
+                    .find(|earlier| !acknowledged.contains(&(fleet.clone(), *earlier)));
+                let seed = self.stage.seed;
+                assert_eq!(missing, None, "seed {seed}: before {number} of {fleet}");
+                *expected = number;
+            }
+            if one.status == 200 {
+                acknowledged.insert((fleet, number));
+            }
+        }
+        let (_, _, seen) = &self.reader;
+        assert_eq!(seen.len(), self.played_events(), "seed {}", self.stage.seed);
+    }
+
+    fn played_events(&self) -> usize {
+        self.fleets.iter().map(|(_, changes)| changes + 1).sum()
+    }
+
+    /// The events of each fleet are numbered from 1, without gaps.
+    fn check_sequences(&self, events: &[Value]) {
+        let mut numbers: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+        for event in events {
+            let fleet = event["data"]["object"]["id"].as_str().expect("an id");
+            let number = event["sequence"].as_u64().expect("a number");
+            let is_new = numbers.entry(fleet).or_default().insert(number);
+            assert!(is_new, "seed {}: {event}", self.stage.seed);
+        }
+        for (fleet, changes) in &self.fleets {
+            let want: BTreeSet<u64> = (1..=*changes as u64 + 1).collect();
+            let numbers = &numbers[fleet.as_str()];
+            assert_eq!(*numbers, want, "seed {}: {fleet}", self.stage.seed);
+        }
     }
 }
 

@@ -511,10 +511,11 @@ fn listen() -> Command {
     Command::new("listen")
         .about("Forward events to a receiver on this machine, signed as webhooks are")
         .long_about(
-            "Forward events to a receiver on this machine, signed as webhooks are.\n\nThe tool reads the account's events from \
-             `GET /v1/events` and sends each to the URL as a webhook delivery. It signs with a secret of its own, which it prints: \
+            "Forward events to a receiver on this machine, signed as webhooks are.\n\nThe tool reads the account's events from a polling \
+             endpoint, which it makes at the first run, and sends each to the URL as a webhook delivery. It keeps how far it has read: after \
+             sleep, a restart or a lost network it goes on there and misses nothing. It signs with a secret of its own, which it prints: \
              verify with that secret during development, and with the secret of a webhook endpoint in production. Each event is sent \
-             once; `fleet events resend` makes the service deliver to webhook endpoints again.",
+             once; what `fleet events resend` asks for is sent again, and marked. An event arrives some ten seconds after it has happened.",
         )
         .arg(
             Arg::new("forward-to")
@@ -548,12 +549,10 @@ fn listen() -> Command {
                 .help("Sign with this secret [default: one that is made once and kept in the configuration]"),
         )
         .arg(
-            Arg::new("interval")
-                .long("interval")
-                .value_name("MILLISECONDS")
-                .value_parser(value_parser!(u64).range(100..=60_000))
-                .default_value("1000")
-                .help("How long to wait between requests for events"),
+            Arg::new("from-now")
+                .long("from-now")
+                .action(ArgAction::SetTrue)
+                .help("Begin with the events from now on, and not where the last run has ended"),
         )
         .arg(
             Arg::new("count")

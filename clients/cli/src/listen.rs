@@ -1,18 +1,20 @@
 //! `fleet listen`: forwards events to a receiver on this machine, signed as webhooks are.
 //!
-//! A service on AWS cannot reach a receiver on a laptop, so the tool reads the events from the API and delivers them itself. It
-//! signs with a secret of its own, which is made once and kept in the configuration, as the secret of a webhook endpoint is
-//! known to the service alone. An event appears in the list some moments after its `created`, and not strictly in that order, so
-//! each request looks back over [`OVERLAP`] and skips what was forwarded before.
+//! A service on AWS cannot reach a receiver on a laptop, so the tool reads the events from a polling endpoint and delivers them itself. It makes
+//! the endpoint at the first run, and keeps its id and how far it has read in a file beside the configuration. So it goes on where it was
+//! after sleep, a restart or without a network. What it had read but not forwarded to the end is forwarded again. It signs
+//! with a secret of its own, which is made once and kept in the configuration.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use std::fs;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::ArgMatches;
 use hmac::{Hmac, Mac as _};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use url::Url;
@@ -21,11 +23,15 @@ use crate::client::Request;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Form};
-use crate::profile::Config;
+use crate::profile::{self, Config, masked};
 use crate::time::written;
 
-/// How far each request for events looks back before the newest one seen.
-const OVERLAP: SignedDuration = SignedDuration::from_mins(2);
+/// How many events a request asks for, and how many seconds it waits for the first, at most.
+const PAGE: u64 = 100;
+const WAIT: u64 = 20;
+
+/// How long the tool waits before it tries again to reach a service that cannot be reached.
+const PAUSE: Duration = Duration::from_secs(3);
 
 /// How long a receiver may take, as for the service's own deliveries.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -64,116 +70,192 @@ pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure>
         .flatten()
         .cloned();
     let types: Vec<String> = types.collect();
-    let interval = Duration::from_millis(matches.get_one("interval").copied().unwrap_or(1_000));
     let count = matches.get_one::<u64>("count").copied();
-
-    let mut events = Events::from_now(context, &types).await?;
+    let mut feed = Feed::open(context, types, matches.get_flag("from-now")).await?;
     if !context.quiet {
         eprintln!("Forwarding events to {to}. The signing secret is {secret}");
     }
     let receiver = Receiver::new(to, secret)?;
     let (mut forwarded, mut refused) = (0, 0);
     loop {
-        for event in events.next(context).await? {
-            let delivery = receiver.deliver(&event).await;
-            report(context, &event, &delivery)?;
+        let rest = count.map_or(PAGE, |count| count.saturating_sub(forwarded).min(PAGE));
+        let page = feed.next(context, rest).await?;
+        let again: Vec<&Value> = page["redelivered"].as_array().into_iter().flatten().collect();
+        for event in page["data"].as_array().into_iter().flatten() {
+            let is_again = again.contains(&&event["id"]);
+            let delivery = receiver.deliver(event, is_again).await;
+            report(context, event, is_again, &delivery)?;
             forwarded += 1;
             refused += u64::from(!delivery.accepted());
-            if Some(forwarded) == count {
-                return match refused {
-                    0 => Ok(()),
-                    refused => Err(Failure::Partial(format!(
-                        "{refused} of {forwarded} events were not accepted by the receiver"
-                    ))),
-                };
-            }
         }
-        tokio::time::sleep(interval).await;
+        feed.keep(&page)?;
+        if count.is_some_and(|count| forwarded >= count) {
+            return match refused {
+                0 => Ok(()),
+                refused => Err(Failure::Partial(format!(
+                    "{refused} of {forwarded} events were not accepted by the receiver"
+                ))),
+            };
+        }
     }
 }
 
-/// The events of an account from some moment on, in the order of their times.
-pub struct Events {
-    types: Vec<String>,
-    begin: Timestamp,
-    /// When the newest event seen was created.
-    newest: Timestamp,
-    /// The events seen that the next request can return again, with when they were created.
-    seen: BTreeMap<(Timestamp, String), ()>,
-    ids: HashSet<String>,
+/// How far the events of one account were read.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Place {
+    /// The polling endpoint.
+    endpoint: String,
+    /// The types of events that it is subscribed to.
+    events: Vec<String>,
+    /// None until the first response.
+    cursor: Option<String>,
 }
 
-impl Events {
-    /// The events from now on, by the service's clock.
-    ///
-    /// # Errors
-    /// The clock cannot be read.
-    pub async fn from_now(context: &Context, types: &[String]) -> Result<Self, Failure> {
-        let begin = context.client.now().await?;
-        Ok(Self {
-            types: types.to_vec(),
-            begin,
-            newest: begin,
-            seen: BTreeMap::new(),
-            ids: HashSet::new(),
-        })
-    }
+type Places = BTreeMap<String, Place>;
 
-    /// The events that have appeared since the last call.
+fn places() -> Result<Places, Failure> {
+    let file = profile::file()?.with_file_name("listen.json");
+    match fs::read_to_string(&file) {
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|error| Failure::Local(format!("{}: {error}", file.display()))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Places::default()),
+        Err(error) => Err(Failure::Local(format!("{}: {error}", file.display()))),
+    }
+}
+
+/// The events of an account, from where the last run has ended.
+struct Feed {
+    /// Whose events: the address, the key as it may be shown, and the account.
+    name: String,
+    place: Place,
+    /// Whether the service could not be reached when it was asked last.
+    is_lost: bool,
+}
+
+impl Feed {
+    /// The feed of a polling endpoint for these types of events, which is made unless an earlier run has made it.
     ///
     /// # Errors
-    /// The events cannot be read.
-    pub async fn next(&mut self, context: &Context) -> Result<Vec<Value>, Failure> {
-        let since = self
-            .newest
-            .checked_sub(OVERLAP)
-            .map_or(self.begin, |since| since.max(self.begin));
-        let mut request = Request::get("/v1/events")
-            .with("limit", "100")
-            .with("created[gte]", written(since));
-        if let [only] = self.types.as_slice() {
-            request = request.with("type", only);
+    /// The endpoint cannot be made or changed, or the file cannot be used.
+    async fn open(
+        context: &Context,
+        mut events: Vec<String>,
+        from_now: bool,
+    ) -> Result<Self, Failure> {
+        if events.is_empty() {
+            events.push("*".to_owned());
         }
-        let mut page = context.client.send(&request).await?.body;
-        let mut new = Vec::new();
-        loop {
-            for event in page["data"].as_array().into_iter().flatten() {
-                let id = event["id"].as_str().unwrap_or_default().to_owned();
-                let created = event["created"].as_str().and_then(|time| time.parse().ok());
-                let created: Timestamp = created.unwrap_or(self.newest);
-                if self.ids.insert(id.clone()) {
-                    self.seen.insert((created, id), ());
-                    new.push((created, event.clone()));
+        let settings = &context.client.settings;
+        let key = settings.api_key.as_deref().map(masked).unwrap_or_default();
+        let account = settings.account.as_deref().unwrap_or_default();
+        let name = format!("{} {key} {account}", settings.base_url);
+        let place = places()?.remove(&name).unwrap_or_default();
+        let mut feed = Self {
+            name,
+            place,
+            is_lost: false,
+        };
+        if from_now {
+            feed.place.cursor = None;
+        }
+        if feed.place.endpoint.is_empty() {
+            feed.make(context, events).await?;
+        } else if feed.place.events != events {
+            let path = format!("/v1/webhook_endpoints/{}", feed.place.endpoint);
+            let change = Request::post(path, json!({"enabled_events": events}));
+            match context.client.send(&change).await {
+                Err(Failure::Refused(refusal)) if refusal.status == 404 => {
+                    feed.make(context, events).await?;
+                }
+                changed => {
+                    changed?;
+                    feed.place.events = events;
                 }
             }
-            let Some(next) = page["next_page_url"].as_str().map(str::to_owned) else {
-                break;
-            };
-            page = context
-                .client
-                .next_page(&next, &Request::get("/v1/events"))
-                .await?
-                .body;
         }
-        new.sort_by_key(|(created, _)| *created);
-        self.newest = new
-            .last()
-            .map_or(self.newest, |(created, _)| self.newest.max(*created));
-        // What is older than the next request asks for need not be remembered.
-        while let Some(oldest) = self.seen.first_entry() {
-            if oldest.key().0 >= since {
-                break;
+        if feed.place.cursor.is_none() {
+            let begin = feed.next(context, 1).await?;
+            feed.keep(&begin)?;
+        }
+        Ok(feed)
+    }
+
+    /// Makes an endpoint.
+    async fn make(&mut self, context: &Context, events: Vec<String>) -> Result<(), Failure> {
+        let new = json!({"type": "polling", "enabled_events": events, "application": "fleet listen"});
+        let request = Request::post("/v1/webhook_endpoints", new);
+        let made = context.client.send(&request).await?.body;
+        self.place = Place {
+            endpoint: made["id"].as_str().unwrap_or_default().to_owned(),
+            events,
+            cursor: None,
+        };
+        self.save()
+    }
+
+    /// The next page, which is empty if nothing has happened for a while. As long as the service cannot be reached, it is tried again.
+    ///
+    /// # Errors
+    /// The service refuses the request.
+    async fn next(&mut self, context: &Context, limit: u64) -> Result<Value, Failure> {
+        loop {
+            let path = format!("/v1/webhook_endpoints/{}/events", self.place.endpoint);
+            let mut request = Request::get(path).with("limit", limit.to_string());
+            if let Some(cursor) = &self.place.cursor {
+                let longest = context.client.settings.timeout.as_secs().saturating_sub(5);
+                request = request
+                    .with("cursor", cursor)
+                    .with("wait", WAIT.min(longest).to_string());
             }
-            let ((_, id), ()) = oldest.remove_entry();
-            self.ids.remove(&id);
+            let failure = match context.client.send(&request).await {
+                Ok(page) => {
+                    if std::mem::take(&mut self.is_lost) {
+                        context.note("The service is there again.");
+                    }
+                    return Ok(page.body);
+                }
+                Err(failure) => failure,
+            };
+            match &failure {
+                Failure::Refused(refusal) if refusal.status == 404 => {
+                    context.note("The polling endpoint was deleted: a new one begins now.");
+                    let events = self.place.events.clone();
+                    self.make(context, events).await?;
+                }
+                Failure::Refused(refusal) if refusal.member("param") == Some("cursor") => {
+                    return Err(Failure::Local(format!(
+                        "{failure}\n  Begin with the events from now on: fleet listen --from-now"
+                    )));
+                }
+                Failure::Refused(refusal) if refusal.status < 429 => return Err(failure),
+                _ => {
+                    if !std::mem::replace(&mut self.is_lost, true) {
+                        context.note(&format!("{failure}\n  It is tried again; nothing is missed."));
+                    }
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
         }
-        let kind = |event: &Value| event["type"].as_str().unwrap_or_default().to_owned();
-        let wanted = |event: &Value| self.types.is_empty() || self.types.contains(&kind(event));
-        Ok(new
-            .into_iter()
-            .map(|(_, event)| event)
-            .filter(wanted)
-            .collect())
+    }
+
+    /// Keeps how far the events were read, once those of a page are forwarded.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn keep(&mut self, page: &Value) -> Result<(), Failure> {
+        let cursor = page["cursor"].as_str().map(str::to_owned);
+        if cursor != self.place.cursor {
+            self.place.cursor = cursor;
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<(), Failure> {
+        let mut all = places()?;
+        all.insert(self.name.clone(), self.place.clone());
+        let text = serde_json::to_string_pretty(&all).map_err(Failure::local)?;
+        profile::replace(&profile::file()?.with_file_name("listen.json"), &text)
     }
 }
 
@@ -208,7 +290,7 @@ impl Receiver {
         Ok(Self { http, url, secret })
     }
 
-    async fn deliver(&self, event: &Value) -> Delivery {
+    async fn deliver(&self, event: &Value, is_again: bool) -> Delivery {
         let body = event.to_string();
         let id = event["id"].as_str().unwrap_or_default();
         let mut request = self
@@ -217,6 +299,9 @@ impl Receiver {
             .header("content-type", "application/json");
         for (name, value) in headers(id, &body, &self.secret, Timestamp::now()) {
             request = request.header(name, value);
+        }
+        if is_again {
+            request = request.header("webhook-redelivery", "true");
         }
         let began = Instant::now();
         let answer = match request.body(body).send().await {
@@ -232,7 +317,12 @@ impl Receiver {
     }
 }
 
-fn report(context: &Context, event: &Value, delivery: &Delivery) -> Result<(), Failure> {
+fn report(
+    context: &Context,
+    event: &Value,
+    is_again: bool,
+    delivery: &Delivery,
+) -> Result<(), Failure> {
     let text = |name: &str| event[name].as_str().unwrap_or("?");
     let ms = delivery.took.as_millis();
     match &context.form {
@@ -242,12 +332,13 @@ fn report(context: &Context, event: &Value, delivery: &Delivery) -> Result<(), F
                 Err(why) => why.clone(),
             };
             let (created, kind, id) = (text("created"), text("type"), text("id"));
-            output::print(&format!("{created}  {kind}  {id}  {answer}  {ms} ms"))
+            let mark = if is_again { "  redelivered" } else { "" };
+            output::print(&format!("{created}  {kind}  {id}  {answer}  {ms} ms{mark}"))
         }
         form => {
             let error = delivery.answer.as_ref().err();
             let shown = json!({"event": text("id"), "type": text("type"), "created": text("created"),
-                "status": delivery.answer.as_ref().ok(), "error": error, "duration_ms": ms as u64});
+                "status": delivery.answer.as_ref().ok(), "error": error, "duration_ms": ms as u64, "redelivery": is_again});
             match form {
                 Form::Json => Form::JsonLines.object(&shown),
                 form => form.object(&shown),

@@ -111,22 +111,8 @@ impl Config {
     /// # Errors
     /// The file or its folder cannot be written.
     pub fn write(&self) -> Result<(), Failure> {
-        let file = file()?;
-        let folder = file.parent().unwrap_or(Path::new("."));
-        let failed = |error: std::io::Error| Failure::Local(format!("{}: {error}", file.display()));
-        make_private_folder(folder).map_err(failed)?;
-        let new = folder.join(format!("config.json.{}", std::process::id()));
         let text = serde_json::to_string_pretty(self).map_err(Failure::local)?;
-        let written = create_private(&new).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.write_all(b"\n")?;
-            file.sync_all()
-        });
-        let replaced = written.and_then(|()| fs::rename(&new, &file));
-        if replaced.is_err() {
-            drop(fs::remove_file(&new));
-        }
-        replaced.map_err(failed)
+        replace(&file()?, &text)
     }
 
     /// The named profile, or the default one. None if no profile is named and none is the default.
@@ -149,6 +135,27 @@ impl Config {
         let (name, profile) = found.ok_or_else(missing)?;
         Ok(Some((name, profile)))
     }
+}
+
+/// Replaces a file that nobody else can read, as a whole.
+///
+/// # Errors
+/// The file or its folder cannot be written.
+pub fn replace(file: &Path, text: &str) -> Result<(), Failure> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let failed = |error: std::io::Error| Failure::Local(format!("{}: {error}", file.display()));
+    make_private_folder(folder).map_err(failed)?;
+    let new = file.with_extension(format!("json.{}", std::process::id()));
+    let written = create_private(&new).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.write_all(b"\n")?;
+        file.sync_all()
+    });
+    let replaced = written.and_then(|()| fs::rename(&new, file));
+    if replaced.is_err() {
+        drop(fs::remove_file(&new));
+    }
+    replaced.map_err(failed)
 }
 
 #[cfg(unix)]

@@ -721,3 +721,53 @@ fn the_readme_lists_the_exit_codes_as_the_tool_does() {
         assert!(readme.contains(&row), "{row}");
     }
 }
+
+#[test]
+fn listen_goes_on_where_it_was_and_shows_redeliveries() {
+    let event = json!({"id": "evt_1", "type": "fleet.created", "created": "2026-03-02T08:00:00.000Z"});
+    let page = |data: Value, cursor: &str, again: Value| {
+        ok(json!({"data": data, "cursor": cursor, "has_more": false, "redelivered": again}))
+    };
+    let service = Server::start(vec![
+        ok(json!({"id": "wh_1"})),
+        page(json!([]), "c0", json!([])),
+        // The network is lost for a moment.
+        Act::HangUp,
+        page(json!([event.clone()]), "c1", json!([])),
+        // The second run.
+        page(json!([event]), "c2", json!(["evt_1"])),
+        // The third one, for other events.
+        ok(json!({"id": "wh_1"})),
+        error(400, "invalid_request_error"),
+    ]);
+    let receiver = Server::start(vec![ok(json!({})), ok(json!({}))]);
+    let tool = Tool::new();
+    let listen = |more: &[&str]| {
+        let words = ["listen", "--forward-to", &receiver.url, "--count", "1", "--max-retries", "0"];
+        tool.run(&service, &[&words[..], more].concat())
+    };
+    let first = listen(&[]);
+    assert!(first.status.success(), "{first:?}");
+    let second = listen(&[]);
+    assert!(stdout(&second).contains("redeliver"), "{second:?}");
+    assert_eq!(code(&second), 0);
+    assert!(!listen(&["--events", "fleet.deleted"]).status.success());
+    let lines: Vec<String> = service.seen().into_iter().map(|seen| seen.line).collect();
+    let events = "GET /v1/webhook_endpoints/wh_1/events?limit=1";
+    assert_eq!(
+        lines,
+        [
+            "POST /v1/webhook_endpoints".to_owned(),
+            events.to_owned(),
+            format!("{events}&cursor=c0&wait=20"),
+            format!("{events}&cursor=c0&wait=20"),
+            format!("{events}&cursor=c1&wait=20"),
+            "POST /v1/webhook_endpoints/wh_1".to_owned(),
+            format!("{events}&cursor=c2&wait=20"),
+        ]
+    );
+    let deliveries = receiver.seen();
+    let marks: Vec<_> = deliveries.iter().map(|one| one.header("webhook-redelivery")).collect();
+    assert_eq!(marks, [None, Some("true")]);
+    assert!(deliveries.iter().all(|one| one.header("webhook-id") == Some("evt_1")));
+}

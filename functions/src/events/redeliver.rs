@@ -7,6 +7,8 @@ use kernel::Reply;
 use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
 use models::event::{Delivery, Event};
+use models::webhook_endpoint::EndpointType;
+use models::webhooks::feed::FeedEntry;
 use table::access::Rows;
 use table::deliveries::Deliveries;
 use web::body::Nothing;
@@ -33,7 +35,10 @@ pub async fn handle(
     let wanting = endpoints
         .into_iter()
         .filter(|endpoint| endpoint.wants(&row));
-    let again: Deliveries = wanting
+    let (read, sent): (Vec<_>, Vec<_>) =
+        wanting.partition(|endpoint| endpoint.kind == EndpointType::Polling);
+    let again: Deliveries = sent
+        .into_iter()
         .map(|endpoint| {
             let attempts = before.get(&endpoint.id).map_or(0, |one| one.attempts);
             (endpoint.id, Delivery::once_more(attempts, context.now()))
@@ -48,5 +53,9 @@ pub async fn handle(
     let response = context.respond(&row.clone().shown(&app.settings.versions))?;
     let mut tx = app.store.begin(&context.origin);
     tx.deliver_anew(&row, &before, &again)?;
+    for endpoint in read {
+        let entry = FeedEntry::on_request(&row.object, context.now(), &endpoint.id);
+        tx.append_to_feed(&entry)?;
+    }
     tx.commit(response).await
 }

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use kernel::error::{Error, Result};
 use kernel::origin::Tenant;
 use kernel::{Id, Timestamp};
-use models::event::{Cause, Event, EventRequest, EventType};
+use models::event::{Cause, Event, EventRequest, EventType, Occurrence};
 use models::ports::{Message, schedule_name};
 use models::stored::Stored;
 use models::webhooks::fleets;
@@ -158,11 +158,17 @@ async fn write_events<T: Record>(app: &App, change: &Change<T>, item: &Item) -> 
         version: app.edge.keys.version(&app.store, tenant, now).await?,
     };
     let fleets = fleets::besides((after, &object), before.zip(previous.as_ref()));
-    for kind in events {
+    let earlier = after.recorded.saturating_sub(events.len() as u64);
+    for (sequence, kind) in (earlier + 1..).zip(events) {
+        let write = Occurrence {
+            subject: after.object.id(),
+            version: after.version,
+            sequence,
+        };
         let event = Event::of(
             kind,
             tenant,
-            (after.object.id(), after.version),
+            write,
             object.clone(),
             previous.as_ref(),
             &cause,

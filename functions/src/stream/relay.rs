@@ -73,6 +73,7 @@ pub const FUNCTION: Function = Function {
             Rows::Of(Kind::Event),
             Rows::Of(Kind::Invoice),
             Rows::Of(Kind::Reservation),
+            Rows::Of(Kind::WebhookEndpoint),
         ])
         .needing(&[Need::BatchWrites, Need::Messages, Need::RemoveSchedules]),
 };

@@ -19,6 +19,7 @@ pub mod create;
 pub mod delete;
 pub mod list;
 pub mod list_deliveries;
+pub mod poll;
 pub mod replay;
 pub mod retrieve;
 pub mod retrieve_replay;

@@ -8,7 +8,7 @@ use axum::extract::State;
 use kernel::{Error, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
-use models::webhook_endpoint::WebhookEndpoint;
+use models::webhook_endpoint::{EndpointType, WebhookEndpoint};
 use models::webhook_replay::{NewWebhookReplay, ReplayStatus, WebhookReplay};
 use web::{Body, PathId, RequestContext, Route};
 
@@ -28,6 +28,10 @@ pub async fn handle(
     let tenant = context.tenant();
     let endpoint = app.store.load::<WebhookEndpoint>(tenant, &id).await?.object;
     endpoint.check_subscriptions(&context.key)?;
+    if endpoint.kind == EndpointType::Polling {
+        let message = "A polling endpoint is sent nothing: read its events again with `from`.";
+        return Err(Error::conflict(message, None));
+    }
     let (replay, internal) = WebhookReplay::new(new, &endpoint, context.now())?;
     let last = app.store.find::<WebhookReplay>(tenant, &replay.id).await?;
     let response = context.respond(&replay)?;

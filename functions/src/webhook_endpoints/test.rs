@@ -5,9 +5,10 @@ use axum::extract::State;
 use kernel::Reply;
 use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
-use models::event::{Cause, Event, EventInternal, EventType};
+use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
 use models::stored::Stored;
-use models::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
+use models::webhook_endpoint::{EndpointStatus, EndpointType, WebhookEndpoint};
+use models::webhooks::feed::FeedEntry;
 use serde_json::json;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
@@ -42,18 +43,29 @@ pub async fn handle(
         .clone()
         .unwrap_or_else(|| Id::new(Kind::Request, now));
     let object = json!({"webhook_endpoint": id});
+    let occurrence = Occurrence {
+        subject: &request,
+        version: 0,
+        sequence: 1,
+    };
     let mut event = Event::of(
         EventType::Ping,
         context.tenant(),
-        (&request, 0),
+        occurrence,
         object,
         None,
         &cause,
     );
-    event.pending_webhooks = 1;
+    let is_read = endpoint.kind == EndpointType::Polling;
+    event.pending_webhooks = u32::from(!is_read);
     let response = context.respond(&event)?;
     let mut tx = app.store.begin(origin);
-    let internal = EventInternal::unplanned_for(vec![id], now);
+    let internal = if is_read {
+        tx.append_to_feed(&FeedEntry::on_request(&event, now, &id))?;
+        EventInternal::planned(Vec::new())
+    } else {
+        EventInternal::unplanned_for(vec![id], now)
+    };
     tx.create(&mut Stored::with_internal(event, internal))?;
     tx.commit(response).await
 }

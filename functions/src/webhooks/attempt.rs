@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::App;
+use kernel::fields::text::WebUrl;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::{MINUTE, SignedDuration, Timestamp, whole_millis};
 use kernel::{Error, Id, Kind};
@@ -27,7 +28,7 @@ const READ: usize = 64 * 1024;
 const KEEP: usize = 4 * 1024;
 
 /// The event in the version of the endpoint it goes to.
-fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Event {
+pub fn rendered(app: &App, event: &Stored<Event>, receiver: &WebhookEndpoint) -> Event {
     let (versions, version) = (&app.settings.versions, &receiver.api_version);
     let mut rendered = event.object.clone();
     rendered
@@ -263,7 +264,8 @@ async fn post(
     let event = sent.event;
     let internal = &receiver.internal;
     let receiver = &receiver.object;
-    let url = receiver.url.parts().ok_or("the URL cannot be read")?;
+    let url = receiver.url.as_ref().and_then(WebUrl::parts);
+    let url = url.ok_or("the endpoint has no URL that can be read")?;
     if !app.settings.targets.allow_url(&url) {
         return Err("the URL is not a public address".into());
     }

@@ -2,8 +2,9 @@
 
 use crate::App;
 use kernel::origin::{Origin, Tenant};
-use kernel::time::{SignedDuration, seconds};
+use kernel::time::{MINUTE, SignedDuration, seconds};
 use kernel::{Error, Id, Kind};
+use models::event::Event;
 use models::ports::JobSubject;
 use models::stored::{Stored, is_default};
 use models::webhook_delivery::WebhookDelivery;
@@ -16,6 +17,7 @@ use web::deployment::{Deployment, Need};
 
 use super::attempt::{self, CLAIM, known_endpoint};
 use super::hold::hold;
+use super::order::{self, Permission, Place};
 use super::pace;
 use crate::function::{Function, Trigger};
 use crate::job::Job;
@@ -25,6 +27,9 @@ const RECEIVES: u32 = 100;
 
 /// How long an attempt waits here until its endpoint takes it. For longer waits the message goes back to the queue.
 const LONGEST_WAIT: SignedDuration = seconds(2);
+
+/// How long an attempt waits until it is looked at again whether an event before it is there.
+const MISSING: SignedDuration = MINUTE;
 
 /// Makes one attempt to deliver an event.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,6 +45,8 @@ pub struct DeliverWebhook {
 
 impl Job for DeliverWebhook {
     const NAME: &'static str = "deliver-webhook";
+    /// A delivery in order sends the message of the next one.
+    const IS_LOOP: bool = true;
     const FUNCTION: Function = Function {
         trigger: Trigger::Queue {
             batch: 10,
@@ -62,7 +69,8 @@ impl Job for DeliverWebhook {
     }
 
     /// Makes one attempt, unless it was made before or the delivery is closed. While another worker has the attempt, this message waits for the
-    /// end of its claim: if that worker has died, the next attempt is made then. While the endpoint fails, the attempt is held.
+    /// end of its claim: if that worker has died, the next attempt is made then. While the endpoint fails, the attempt is held. At an ordered
+    /// endpoint the first attempt waits for its turn.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB or SQS cannot be reached: the message is then delivered again.
@@ -77,6 +85,19 @@ impl Job for DeliverWebhook {
         let Some(enabled) = receiver.as_ref().filter(is_enabled) else {
             return self.make(app, receiver.as_ref()).await.map(drop);
         };
+        if self.attempt == 1 && enabled.object.ordered {
+            match order::permission(app, tenant, &enabled.object, &self.event).await? {
+                Permission::Granted => {}
+                Permission::Waits { unbegun } => {
+                    let first = unbegun.map(|event| self.first_of(event));
+                    return send(app, first).await;
+                }
+                Permission::Unknown => {
+                    let again = origin.now.plus(MISSING);
+                    return self.send_at(app, again).await;
+                }
+            }
+        }
         if enabled.internal.breaker.holds() {
             let held = HeldDelivery {
                 event: self.event.clone(),
@@ -121,11 +142,49 @@ impl DeliverWebhook {
             .await?;
         match claimed {
             Claim::Granted(claimed) => {
-                let made = attempt::make(app, &origin, &self.endpoint, receiver, claimed);
-                made.await.map(Some)
+                let made = attempt::make(app, &origin, &self.endpoint, receiver, claimed).await?;
+                self.send_following(app, receiver).await?;
+                Ok(Some(made))
             }
             Claim::Held { until } => self.next().send_at(app, until).await.map(|()| None),
-            Claim::Closed => Ok(None),
+            Claim::Closed => {
+                // The worker that has finished the delivery may have died before it has sent the next message.
+                self.send_following(app, receiver).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Sends the message for the next event of the object, if the endpoint is ordered, or was deleted, and the turn has passed to it.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB or SQS cannot be reached.
+    pub async fn send_following(
+        &self,
+        app: &App,
+        receiver: Option<&Stored<WebhookEndpoint>>,
+    ) -> Result<(), Error> {
+        let place = match receiver {
+            Some(receiver) if !receiver.object.ordered => return Ok(()),
+            Some(ordered) => Place::of(&ordered.object),
+            // What waits for a deleted endpoint is given up, one after another.
+            None => Place::deleted(&self.endpoint, app.now()),
+        };
+        let Some(event) = app.store.find::<Event>(&self.tenant, &self.event).await? else {
+            return Ok(());
+        };
+        let next = order::following(app, &self.tenant, place, &event).await?;
+        send(app, next.map(|event| self.first_of(event))).await
+    }
+
+    /// The first attempt to deliver another event to the same endpoint.
+    fn first_of(&self, event: Id) -> Self {
+        Self {
+            tenant: self.tenant.clone(),
+            event,
+            endpoint: self.endpoint.clone(),
+            attempt: 1,
+            has_slot: false,
         }
     }
 
@@ -138,5 +197,12 @@ impl DeliverWebhook {
             attempt: self.attempt + 1,
             has_slot: false,
         }
+    }
+}
+
+async fn send(app: &App, message: Option<DeliverWebhook>) -> Result<(), Error> {
+    match message {
+        Some(message) => message.send(app).await,
+        None => Ok(()),
     }
 }

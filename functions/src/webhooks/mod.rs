@@ -3,6 +3,7 @@
 pub mod attempt;
 pub mod deliver;
 pub mod hold;
+pub mod order;
 pub mod outcome;
 pub mod pace;
 pub mod plan;

@@ -10,7 +10,7 @@ use crate::App;
 use kernel::error::{Error, Result};
 use kernel::origin::Tenant;
 use kernel::{Id, Timestamp};
-use models::event::{Cause, DeliveryState, Event, EventType};
+use models::event::{Cause, DeliveryState, Event, EventType, Occurrence};
 use models::webhook_delivery::WebhookDelivery;
 use serde_dynamo::Item;
 use table::deliveries::delivery_of;
@@ -78,6 +78,11 @@ async fn on_exhausted(
     let object = attempt.object.with_headers();
     let object = serde_json::to_value(object).map_err(Error::internal)?;
     let kind = EventType::WebhookDeliveryExhausted;
-    let event = Event::of(kind, tenant, (&line, 1), object, None, &cause);
+    let first = Occurrence {
+        subject: &line,
+        version: 1,
+        sequence: 1,
+    };
+    let event = Event::of(kind, tenant, first, object, None, &cause);
     publish(app, tenant, event, Vec::new()).await
 }

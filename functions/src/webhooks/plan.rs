@@ -11,10 +11,13 @@ use kernel::origin::{Origin, Tenant};
 use kernel::{Id, Timestamp};
 use models::event::{Delivery, Event, EventInternal};
 use models::stored::Stored;
+use models::webhook_endpoint::{EndpointType, WebhookEndpoint};
+use models::webhooks::feed::FeedEntry;
 use table::row::decode;
 use table::scan::Pass;
 
 use super::deliver::DeliverWebhook;
+use super::order;
 use crate::job::Job as _;
 use crate::stream::record::StreamRecord;
 
@@ -30,16 +33,33 @@ pub async fn on_event(app: &App, tenant: &Tenant, id: &Id, record: &StreamRecord
     plan(app, tenant, id, &event).await
 }
 
-/// The endpoints that an event is delivered to: those that are subscribed to its type, and to one of its fleets if they name some.
-///
-/// # Errors
-/// `Unavailable` if DynamoDB cannot be reached.
-pub async fn subscribed(app: &App, tenant: &Tenant, event: &Stored<Event>) -> Result<Vec<Id>> {
-    let endpoints = app.store.webhook_endpoints(tenant).await?;
+/// The endpoints among these that an event is sent to.
+fn subscribed(endpoints: &[WebhookEndpoint], event: &Stored<Event>) -> Vec<Id> {
     let subscribed = endpoints
-        .into_iter()
+        .iter()
+        .filter(|endpoint| endpoint.kind == EndpointType::Webhook)
         .filter(|endpoint| endpoint.wants(event));
-    Ok(subscribed.map(|endpoint| endpoint.id).collect())
+    subscribed.map(|endpoint| endpoint.id.clone()).collect()
+}
+
+/// Adds an event to the queues of ordered endpoints, and sends the messages of those whose turn has come thereby. If an endpoint is read by
+/// polling, the event is appended to the feed.
+async fn enqueue(
+    app: &App,
+    tenant: &Tenant,
+    event: &Stored<Event>,
+    endpoints: &[WebhookEndpoint],
+    delivered_to: &[Id],
+) -> Result<()> {
+    for (endpoint, event) in order::enqueue(app, tenant, event, endpoints, delivered_to).await? {
+        send_first(app, tenant, &event, &[endpoint]).await?;
+    }
+    let is_read = |endpoint: &WebhookEndpoint| endpoint.kind == EndpointType::Polling;
+    if endpoints.iter().any(is_read) {
+        let entry = FeedEntry::of(&event.object, app.now());
+        app.store.append_to_feed(tenant, &entry).await?;
+    }
+    Ok(())
 }
 
 /// Writes an event, which belongs to these fleets besides those that its snapshot shows, and sends the messages for its deliveries. One that was
@@ -50,10 +70,12 @@ pub async fn subscribed(app: &App, tenant: &Tenant, event: &Stored<Event>) -> Re
 pub async fn publish(app: &App, tenant: &Tenant, event: Event, fleets: Vec<Id>) -> Result<()> {
     let internal = EventInternal::planned(Vec::new()).of_fleets(fleets);
     let mut event = Stored::with_internal(event, internal);
-    let endpoints = subscribed(app, tenant, &event).await?;
+    let all = app.store.webhook_endpoints(tenant).await?;
+    let endpoints = subscribed(&all, &event);
     event.internal.endpoints = Some(endpoints.clone());
     let origin = Origin::background(tenant.clone(), app.now());
     app.store.add_event(&origin, &mut event).await?;
+    enqueue(app, tenant, &event, &all, &endpoints).await?;
     send_first(app, tenant, &event.object.id, &endpoints).await?;
     let metrics = &app.settings.metrics;
     metrics.happened(origin.now, tenant, event.object.kind);
@@ -70,7 +92,12 @@ pub async fn plan(app: &App, tenant: &Tenant, id: &Id, event: &Stored<Event>) ->
     }
     let endpoints = match &event.internal.endpoints {
         Some(endpoints) => endpoints.clone(),
-        None => subscribed(app, tenant, event).await?,
+        None => {
+            let all = app.store.webhook_endpoints(tenant).await?;
+            let subscribed = subscribed(&all, event);
+            enqueue(app, tenant, event, &all, &subscribed).await?;
+            subscribed
+        }
     };
     send_first(app, tenant, id, &endpoints).await?;
     let origin = Origin::background(tenant.clone(), app.now());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::App;
 use futures::future::try_join_all;
 use kernel::origin::{Origin, Tenant};
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Timestamp};
 use models::action::Action;
 use models::event::{Delivery, DeliveryState, Event, EventType};
 use models::ports::JobSubject;
@@ -186,6 +186,7 @@ async fn deliver(
         let before = deliveries.into_values().next();
         if !replay.includes(before.as_ref(), origin.now) {
             resend_claimed(app, tenant, to, &id, before.as_ref()).await?;
+            send_following(app, tenant, endpoint, &id).await?;
             return Ok(None);
         }
         let until = origin.now.plus(CLAIM);
@@ -199,8 +200,9 @@ async fn deliver(
                 is_new: before.is_none(),
                 redelivered_after: Some(attempts),
             };
-            let made = attempt::make(app, &origin, to, Some(endpoint), claimed);
-            return made.await.map(Some);
+            let made = attempt::make(app, &origin, to, Some(endpoint), claimed).await?;
+            send_following(app, tenant, endpoint, &id).await?;
+            return Ok(Some(made));
         }
         let Some(now) = app.store.find::<Event>(tenant, &id).await? else {
             return Ok(None);
@@ -208,6 +210,18 @@ async fn deliver(
         event = now;
     }
     Err(Error::Contended)
+}
+
+/// Sends the message for the event that has waited for this one at an ordered endpoint.
+async fn send_following(
+    app: &App,
+    tenant: &Tenant,
+    endpoint: &Stored<WebhookEndpoint>,
+    event: &Id,
+) -> Result<(), Error> {
+    let none = Delivery::waiting(0, Timestamp::EPOCH);
+    let attempt = super::plan::next_attempt(tenant, event, &endpoint.object.id, &none);
+    attempt.send_following(app, Some(endpoint)).await
 }
 
 /// Sends a message for the attempt after one that is being made: that may be one of an earlier run of this job, which has died and for which no

@@ -276,6 +276,7 @@ fn shown(route: &Route, components: &mut Components) -> Value {
         ),
         Shows::File(_) => unreachable!("a redirect shows nothing"),
         Shows::SitePlan => ("The plan.".to_owned(), components.site_plan()),
+        Shows::Feed => ("The next events.".to_owned(), components.feed()),
         Shows::Deleted(_) => (
             "The object was deleted.".to_owned(),
             components.deleted(kind),

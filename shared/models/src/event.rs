@@ -37,6 +37,10 @@ pub struct Event {
     pub pending_webhooks: u32,
     /// The request that caused the event; null when the service acted by itself.
     pub request: Option<EventRequest>,
+    /// Number of the event among those about its object: the first is 1, and none is left out. Of `ping` it is 1.
+    #[serde(default = "first")]
+    #[schema(required, minimum = 1)]
+    pub sequence: u64,
     /// Type of the event: the kind of object, and what happened to it.
     #[serde(rename = "type")]
     pub kind: EventType,
@@ -91,6 +95,10 @@ pub struct EventInternal {
 
 fn current() -> String {
     CURRENT.to_owned()
+}
+
+fn first() -> u64 {
+    1
 }
 
 /// How far the delivery to one endpoint has come.
@@ -188,6 +196,16 @@ impl EventInternal {
     }
 }
 
+/// The write of an object that an event stands for.
+#[derive(Debug, Clone, Copy)]
+pub struct Occurrence<'a> {
+    pub subject: &'a Id,
+    /// How often the object was written by then.
+    pub version: u64,
+    /// The number of the event among those about the object.
+    pub sequence: u64,
+}
+
 /// What caused an event.
 #[derive(Debug, Clone)]
 pub struct Cause {
@@ -217,12 +235,12 @@ impl Cause {
 }
 
 impl Event {
-    /// The event that the `version`-th write of an object stands for. Its id follows from object, version and type, so
-    /// writing it again changes nothing.
+    /// The event that a write of an object stands for. Its id follows from object, version and type, so writing it again
+    /// changes nothing.
     pub fn of(
         kind: EventType,
         tenant: &Tenant,
-        (subject, version): (&Id, u64),
+        occurrence: Occurrence<'_>,
         object: Value,
         previous: Option<&Value>,
         cause: &Cause,
@@ -234,6 +252,11 @@ impl Event {
             }
             _ => None,
         };
+        let Occurrence {
+            subject,
+            version,
+            sequence,
+        } = occurrence;
         Self {
             id: Id::derived(
                 Kind::Event,
@@ -251,6 +274,7 @@ impl Event {
             livemode: tenant.mode.is_live(),
             pending_webhooks: 0,
             request: cause.request.clone(),
+            sequence,
             kind,
         }
     }
@@ -327,6 +351,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn write(subject: &Id, version: u64) -> Occurrence<'_> {
+        Occurrence {
+            subject,
+            version,
+            sequence: version,
+        }
+    }
+
     #[test]
     fn previous_attributes_hold_what_changed_and_nothing_else() {
         let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1], "metadata": {"k": "v"}});
@@ -351,7 +383,8 @@ mod tests {
             let before = json!({"name": "a".repeat(length)});
             let after = json!({"name": "b".repeat(length)});
             let kind = EventType::FleetUpdated;
-            let event = Event::of(kind, &tenant, (&fleet, 2), after, Some(&before), &cause);
+            let write = write(&fleet, 2);
+            let event = Event::of(kind, &tenant, write, after, Some(&before), &cause);
             event.data.previous_attributes
         };
         let most = MAX_DATA / 2 - json!({"name": ""}).to_string().len();
@@ -375,7 +408,7 @@ mod tests {
             Event::of(
                 EventType::FleetUpdated,
                 &tenant,
-                (&fleet, version),
+                write(&fleet, version),
                 json!({}),
                 None,
                 &cause,

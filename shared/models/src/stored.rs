@@ -62,6 +62,8 @@ pub struct Stored<T: Object> {
     pub internal: T::Internal,
     /// How often the object was written; 0 for one that is not in the table.
     pub version: u64,
+    /// How many events the writes of the object have recorded: the `sequence` of the last one.
+    pub recorded: u64,
     events: Vec<EventType>,
     unknown: Option<Box<Unknown>>,
 }
@@ -96,9 +98,17 @@ impl<T: Object> Stored<T> {
             object,
             internal,
             version,
+            recorded: 0,
             events: Vec::new(),
             unknown: None,
         }
+    }
+
+    /// The object as it was read, after its writes have recorded so many events.
+    #[must_use]
+    pub fn having_recorded(mut self, events: u64) -> Self {
+        self.recorded = events;
+        self
     }
 
     /// The object as it was read, with what a newer release has written besides.
@@ -146,14 +156,20 @@ impl<T: Object> Stored<T> {
         &self.events
     }
 
-    /// Forgets the recorded events, which are written otherwise.
+    /// Forgets the recorded events, which never happen.
     pub fn clear_events(&mut self) {
         self.events.clear();
     }
 
-    /// The object as its write leaves it: the version is increased, and no events are recorded.
+    /// Counts the recorded events, which are written with the object or by themselves.
+    pub fn count_events(&mut self) {
+        self.recorded += self.events.len() as u64;
+        self.events.clear();
+    }
+
+    /// The object as its write leaves it: the version is increased, and its events are counted.
     pub fn mark_written(&mut self) {
         self.version += 1;
-        self.events.clear();
+        self.count_events();
     }
 }

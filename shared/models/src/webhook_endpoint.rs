@@ -77,6 +77,11 @@ pub struct WebhookEndpoint {
     #[serde(default)]
     #[schema(required)]
     pub missed_since: Option<Timestamp>,
+    /// Whether the events of an object are sent in their order, one at a time: the next one when the one before was acknowledged or has no
+    /// attempt left. Events of other objects do not wait. What is delivered once more, on request or by a replay, is not in this order.
+    #[serde(default)]
+    #[schema(required)]
+    pub ordered: bool,
     /// How much of an object the events show that are sent to the endpoint.
     #[serde(default)]
     #[schema(required)]
@@ -88,8 +93,13 @@ pub struct WebhookEndpoint {
     pub signature_timestamp: SignatureTimestamp,
     /// Whether events are sent to the endpoint.
     pub status: EndpointStatus,
-    /// Absolute `https` URL to which events are sent.
-    pub url: WebUrl,
+    /// `webhook` for an endpoint whose `url` events are sent to, `polling` for one whose events are read at
+    /// `/v1/webhook_endpoints/{id}/events`.
+    #[serde(rename = "type", default)]
+    #[schema(required)]
+    pub kind: EndpointType,
+    /// Absolute `https` URL to which events are sent; null for an endpoint of the type `polling`.
+    pub url: Option<WebUrl>,
 }
 
 impl Object for WebhookEndpoint {
@@ -149,6 +159,16 @@ pub enum EndpointStatus {
     Disabled,
 }
 
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndpointType {
+    /// Events are sent to its `url`.
+    #[default]
+    Webhook,
+    /// Its events are read.
+    Polling,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DisabledReason {
@@ -163,8 +183,9 @@ pub enum DisabledReason {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhookEndpoint {
-    /// Absolute `https` URL to which events are sent.
-    pub url: WebUrl,
+    /// Absolute `https` URL to which events are sent. Needed unless `type` is `polling`, and refused then.
+    #[serde(default)]
+    pub url: Option<WebUrl>,
     /// Types of the events that the endpoint receives; `*` is every type.
     pub enabled_events: Distinct<Subscription>,
     /// Default: the account's version.
@@ -187,12 +208,18 @@ pub struct NewWebhookEndpoint {
     pub max_per_second: Option<MaxPerSecond>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// Whether the events of an object are sent in their order, one at a time. It cannot be changed later. Default false.
+    #[serde(default)]
+    pub ordered: bool,
     /// Default `snapshot`.
     #[serde(default)]
     pub payload: Option<Payload>,
     /// Default `rfc3339`.
     #[serde(default)]
     pub signature_timestamp: Option<SignatureTimestamp>,
+    /// `polling` for an endpoint whose events are read. It cannot be changed later. Default `webhook`.
+    #[serde(rename = "type", default)]
+    pub kind: EndpointType,
 }
 
 impl RequestBody for NewWebhookEndpoint {}
@@ -244,7 +271,8 @@ impl WebhookEndpoint {
     /// A new, enabled endpoint with a secret of its own.
     ///
     /// # Errors
-    /// 400 for `http` where `https` is required, an address that is not public, or a list beyond its limits.
+    /// 400 for `http` where `https` is required, an address that is not public, a list beyond its limits, or an option of
+    /// the other type of endpoints.
     pub fn new(
         new: NewWebhookEndpoint,
         tenant: &Tenant,
@@ -253,7 +281,19 @@ impl WebhookEndpoint {
         now: Timestamp,
     ) -> Result<Self> {
         let api_version = new.api_version.unwrap_or_else(|| version.to_owned());
-        check_url(&new.url, tenant.mode.is_live(), targets)?;
+        let headers = CustomHeaders::new(new.headers)?;
+        match (new.kind, &new.url) {
+            (EndpointType::Webhook, Some(url)) => {
+                check_url(url, tenant.mode.is_live(), targets)?;
+            }
+            (EndpointType::Webhook, None) => return Err(Error::invalid("url", "is required")),
+            (EndpointType::Polling, _) => {
+                only_of_webhooks("url", new.url.is_some())?;
+                only_of_webhooks("max_per_second", new.max_per_second.is_some())?;
+                only_of_webhooks("ordered", new.ordered)?;
+                only_of_webhooks("headers", headers.iter().next().is_some())?;
+            }
+        }
         sized(Self {
             id: Id::new(Kind::WebhookEndpoint, now),
             object: Kind::WebhookEndpoint,
@@ -265,16 +305,18 @@ impl WebhookEndpoint {
             disabled_reason: None,
             enabled_events: some(new.enabled_events)?,
             fleets: new.fleets.unwrap_or_default().into(),
-            headers: CustomHeaders::new(new.headers)?,
+            headers,
             health: None,
             livemode: tenant.mode.is_live(),
             max_per_second: new.max_per_second,
             metadata: Metadata::new(new.metadata)?,
             missed_since: None,
+            ordered: new.ordered,
             payload: new.payload.unwrap_or_default(),
             secret: SigningSecret::generate()?,
             signature_timestamp: new.signature_timestamp.unwrap_or_default(),
             status: EndpointStatus::Enabled,
+            kind: new.kind,
             url: new.url,
         })
     }
@@ -370,7 +412,8 @@ impl Stored<WebhookEndpoint> {
     /// Applies an update; what the body leaves out stays. Enabling an endpoint forgets its failures.
     ///
     /// # Errors
-    /// 400 for an unknown version, for `http` where `https` is required, or a list beyond its limits.
+    /// 400 for an unknown version, for `http` where `https` is required, a list beyond its limits, or an option that endpoints of this type do
+    /// not have.
     pub fn update(
         &mut self,
         change: WebhookEndpointChange,
@@ -401,13 +444,19 @@ impl Stored<WebhookEndpoint> {
             self.object.fleets = fleets.into();
         }
         self.object.headers.merge(headers)?;
+        let is_polling = self.object.kind == EndpointType::Polling;
+        let has_headers = self.object.headers.iter().next().is_some();
+        only_of_webhooks("headers", is_polling && has_headers)?;
         max_per_second.apply(&mut self.object.max_per_second);
+        let is_limited = self.object.max_per_second.is_some();
+        only_of_webhooks("max_per_second", is_polling && is_limited)?;
         self.object.metadata.merge(metadata)?;
         payload.apply(&mut self.object.payload);
         signature_timestamp.apply(&mut self.object.signature_timestamp);
         if let Change::Set(url) = url {
+            only_of_webhooks("url", is_polling)?;
             check_url(&url, self.object.livemode, targets)?;
-            self.object.url = url;
+            self.object.url = Some(url);
         }
         match status {
             Change::Keep => {}
@@ -456,6 +505,15 @@ fn check_url(url: &WebUrl, is_live: bool, targets: Targets) -> Result<()> {
     match is_live {
         true => targets.check_live(url),
         false => targets.check(url),
+    }
+}
+
+/// # Errors
+/// 400 if an endpoint of the type `polling` is given what only those of the type `webhook` have.
+fn only_of_webhooks(name: &'static str, is_given: bool) -> Result<()> {
+    match is_given {
+        true => Err(Error::invalid(name, "a polling endpoint has none")),
+        false => Ok(()),
     }
 }
 

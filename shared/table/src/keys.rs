@@ -14,9 +14,12 @@
 //! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#event#<0 to 3>` | `<evt>` | `next_action` until its deliveries are planned; `ttl` 30 days |
+//! | entry of the feed of events, where there is a polling endpoint | `<acct>#<mode>#event#FEED#<0 to 3>` | `<Unix ms>#<evt>`, of one that only an endpoint is shown `<Unix ms>#<evt>#<wh>` | `ttl` 30 days |
 //! | delivery of an event to an endpoint, with the log line of the first attempt | `<acct>#<mode>#<wh>#<0 to 3>` | `<dlv>` | `next_action` while another attempt is due; `ttl` 30 days |
 //! | further attempt of a delivery | the same | `<dlv>` | `ttl` 30 days |
 //! | delivery that is held while its endpoint fails | `<acct>#<mode>#<wh>#HELD` | `<dlv>` | `ttl` 30 days |
+//! | event that waits for others of its object, at an endpoint with `ordered` | `<acct>#<mode>#<wh>#ORDER#<object>` | `<sequence>` | `ttl` 30 days |
+//! | number of the event whose turn it is there | the same | `#` | `ttl` 60 days after it has changed |
 //! | next moment at which a webhook endpoint with a limit takes an attempt | `<acct>#<mode>#<wh>#PACE` | `#` | |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
@@ -57,6 +60,7 @@ use jiff::civil::Date;
 
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Tenant};
+use kernel::time::Timestamp;
 use models::charging::calendar::CalendarOwner;
 use models::network::{ObjectId, Owner, PartyId};
 
@@ -85,6 +89,13 @@ pub enum Key<'a> {
         tenant: &'a Tenant,
         key: &'a str,
     },
+    /// An entry of the feed of events, which `only` one endpoint is shown, or all.
+    Fed {
+        tenant: &'a Tenant,
+        event: &'a Id,
+        at: Timestamp,
+        only: Option<&'a Id>,
+    },
     /// A line of the log of a webhook endpoint. That of the first attempt says how far the delivery has come.
     Delivery {
         tenant: &'a Tenant,
@@ -96,6 +107,13 @@ pub enum Key<'a> {
         tenant: &'a Tenant,
         endpoint: &'a Id,
         delivery: &'a Id,
+    },
+    /// An event in the queue of its object at an endpoint with `ordered`; without a number, whose turn it is.
+    Queued {
+        tenant: &'a Tenant,
+        endpoint: &'a Id,
+        object: &'a str,
+        sequence: Option<u64>,
     },
     /// When a webhook endpoint with a limit takes the next attempt.
     Pace {
@@ -241,6 +259,19 @@ impl Key<'_> {
             Self::Idempotency { tenant, key } => {
                 (of_tenant(tenant, &format!("IDEM#{key}")), ALONE.into())
             }
+            Self::Fed {
+                tenant,
+                event,
+                at,
+                only,
+            } => {
+                let place = format!("{}#{event}", moment(at));
+                let only = only.map_or_else(String::new, |endpoint| format!("#{endpoint}"));
+                (
+                    feed_partition(tenant, shard(event.as_str(), EVENT_SHARDS)),
+                    place + &only,
+                )
+            }
             Self::Delivery {
                 tenant,
                 endpoint,
@@ -254,6 +285,15 @@ impl Key<'_> {
                 endpoint,
                 delivery,
             } => (held_partition(tenant, endpoint), delivery.to_string()),
+            Self::Queued {
+                tenant,
+                endpoint,
+                object,
+                sequence,
+            } => (
+                queue_partition(tenant, endpoint, object),
+                sequence.map_or_else(|| ALONE.into(), |number| format!("{number:012}")),
+            ),
             Self::Pace { tenant, endpoint } => {
                 (of_tenant(tenant, &format!("{endpoint}#PACE")), ALONE.into())
             }
@@ -559,6 +599,29 @@ fn numbered(value: &str, number: u8) -> String {
     format!("{value}#{number}")
 }
 
+/// The partitions of the table with the feed of events.
+pub fn feed_partitions(tenant: &Tenant) -> Vec<String> {
+    let partition = |number| feed_partition(tenant, number);
+    (0..EVENT_SHARDS).map(partition).collect()
+}
+
+fn feed_partition(tenant: &Tenant, number: u8) -> String {
+    let feed = format!("{}#FEED", Kind::Event.name());
+    numbered(&of_tenant(tenant, &feed), number)
+}
+
+/// The sort key behind the entries of an event at a moment in the feed, or before all entries of the moment.
+pub fn behind_in_feed(at: Timestamp, event: Option<&Id>) -> String {
+    // The entries of the event end with its id, or go on with `#`, which comes before `$`.
+    let event = event.map_or_else(String::new, |event| format!("{event}$"));
+    format!("{}#{event}", moment(at))
+}
+
+/// A moment as text that sorts as moments do.
+fn moment(at: Timestamp) -> String {
+    format!("{:013}", at.unix_millis())
+}
+
 /// One of the partitions of the table with the deliveries to an endpoint.
 pub fn deliveries_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> String {
     numbered(&of_tenant(tenant, endpoint.as_str()), number)
@@ -567,6 +630,11 @@ pub fn deliveries_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> Strin
 /// The partition of the table with the deliveries that are held for an endpoint.
 pub fn held_partition(tenant: &Tenant, endpoint: &Id) -> String {
     of_tenant(tenant, &format!("{endpoint}#HELD"))
+}
+
+/// The partition of the table with the queue of an object at a webhook endpoint.
+pub fn queue_partition(tenant: &Tenant, endpoint: &Id, object: &str) -> String {
+    of_tenant(tenant, &format!("{endpoint}#ORDER#{object}"))
 }
 
 /// Whether a row belongs to a tenant, by its `pk`.
@@ -759,7 +827,6 @@ pub fn next_actions(number: u8) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::time::Timestamp;
     use models::network::Module;
 
     #[test]

@@ -27,7 +27,7 @@ use models::charging_station::{ChargingStation, StationInternal};
 use models::departure::VehicleDepartures;
 use models::driver::Driver;
 use models::estimation::Estimation;
-use models::event::{self, Cause, Event, EventInternal, EventType};
+use models::event::{self, Cause, Event, EventInternal, EventType, Occurrence};
 use models::fleet::Fleet;
 use models::invoice::{Invoice, InvoiceInternal};
 use models::payment_method::PaymentMethod;
@@ -135,16 +135,20 @@ pub trait ById: Record {
 /// # Errors
 /// `Internal` if the object has no JSON representation.
 pub(super) fn events_of<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Vec<Stored<Event>>> {
-    let written = (row.object.id(), row.version + 1);
-    let event = |kind: &EventType| {
+    let event = |(earlier, kind): (u64, &EventType)| {
+        let write = Occurrence {
+            subject: row.object.id(),
+            version: row.version + 1,
+            sequence: row.recorded + earlier + 1,
+        };
         let object = serde_json::to_value(&row.object).map_err(Error::internal)?;
         let cause = Cause::of(origin);
         let fleets = fleets::besides((row, &object), None);
-        let event = Event::of(*kind, &origin.tenant, written, object, None, &cause);
+        let event = Event::of(*kind, &origin.tenant, write, object, None, &cause);
         let internal = EventInternal::unplanned(origin.now).of_fleets(fleets);
         Ok(Stored::with_internal(event, internal))
     };
-    row.events().iter().map(event).collect()
+    (0..).zip(row.events()).map(event).collect()
 }
 
 /// Encrypts and decrypts the secrets of one row.
@@ -295,6 +299,10 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
             item.insert("written".into(), s(written));
         }
     }
+    let recorded = row.recorded + row.events().len() as u64;
+    if recorded != noted(&item) {
+        item.insert("sequence".into(), n(recorded));
+    }
     if let AttributeValue::M(members) = &mut object {
         members.retain(|name, member| repeated(name, &item).as_ref() != Some(&*member));
     }
@@ -307,6 +315,20 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         keep_unknown(&mut item, unknown)?;
     }
     Ok(item)
+}
+
+/// How many events an item names, those of its last write.
+fn noted(item: &Item) -> u64 {
+    let events = item.get("events").and_then(|events| events.as_l().ok());
+    events.map_or(0, |events| events.len() as u64)
+}
+
+/// How many events the writes of an item have recorded. It is stored only where that are others than those the item names.
+fn recorded(item: &Item) -> u64 {
+    match item.contains_key("sequence") {
+        true => number(item, "sequence").unsigned_abs(),
+        false => noted(item),
+    }
 }
 
 /// The members of the object that other attributes of its item may have.
@@ -383,6 +405,7 @@ pub fn decode<T: Record>(item: serde_dynamo::Item) -> Result<Stored<T>> {
 pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
     let mut item = layout.upgraded(T::KIND, item);
     let version = number(&item, "version").unsigned_abs();
+    let recorded = recorded(&item);
     let newer = layout.newer(&item).map(|schema| (schema, item.clone()));
     let object: T = object_in(&mut item)?;
     let internal = match item.remove("internal") {
@@ -391,7 +414,8 @@ pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
     };
     let unknown = newer.map(|(schema, item)| unknown(schema, item, &object, &internal));
     let unknown = unknown.transpose()?;
-    Ok(Stored::read(object, internal, version).holding(unknown))
+    let read = Stored::read(object, internal, version).having_recorded(recorded);
+    Ok(read.holding(unknown))
 }
 
 /// Reads the object alone from an item, as a release with that layout does. Secrets are masked.
@@ -420,6 +444,7 @@ const ATTRIBUTES: &[&str] = &[
     "place",
     "request",
     layout::SCHEMA,
+    "sequence",
     "ttl",
     "version",
     "written",
@@ -767,12 +792,15 @@ records! {
             Vec::new()
         }
 
-        /// Deflates the snapshot. What is pending is counted when the event is read.
+        /// Deflates the snapshot. What is pending is counted when the event is read, and the first event of an object has no number.
         fn compact(object: &mut AttributeValue) {
             let AttributeValue::M(event) = object else {
                 return;
             };
             event.remove("pending_webhooks");
+            if event.get("sequence") == Some(&n(1)) {
+                event.remove("sequence");
+            }
             if let Some(data) = event.get_mut("data") {
                 let json = serde_dynamo::from_attribute_value::<_, Value>(data.clone());
                 let text = json.ok().map(|json| json.to_string());
@@ -1037,10 +1065,38 @@ mod tests {
     fn a_row_reads_back_without_the_events_that_it_had_recorded() {
         let row = Stored::new(fleet()).recording(EventType::FleetCreated);
         let read = from_item::<Fleet>(to_item(&row, &origin()).unwrap()).unwrap();
-        assert_eq!(read, Stored::read(row.object, row.internal, 1));
+        let as_read = Stored::read(row.object, row.internal, 1).having_recorded(1);
+        assert_eq!(read, as_read);
         let item = to_item(&read, &origin()).unwrap();
         assert!(!item.contains_key("events"));
         assert_eq!(from_item::<Fleet>(item).unwrap().version, 2);
+    }
+
+    #[test]
+    fn events_are_numbered_over_all_writes_of_an_object() {
+        let mut row = Stored::new(fleet());
+        let mut numbers = Vec::new();
+        for events in [0, 1, 2, 0, 3] {
+            for _ in 0..events {
+                row.record(EventType::FleetUpdated);
+            }
+            let noted = events_of(&row, &origin()).unwrap();
+            numbers.extend(noted.iter().map(|event| event.object.sequence));
+            let item = to_item(&row, &origin()).unwrap();
+            // What the item names anyway is not stored a second time.
+            assert_eq!(
+                item.contains_key("sequence"),
+                row.recorded > 0,
+                "{numbers:?}"
+            );
+            row = from_item(item).unwrap();
+            assert_eq!(row.recorded, numbers.len() as u64);
+        }
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+        row.record(EventType::FleetUpdated);
+        row.count_events();
+        let item = to_item(&row, &origin()).unwrap();
+        assert_eq!(from_item::<Fleet>(item).unwrap().recorded, 7);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use models::charging::candidates::ReservationCandidates;
 use models::charging::policies::Allowed;
 use models::invoice::LineItem;
 use models::site::plan::SitePlan;
+use models::webhooks::feed::EventFeed;
 
 /// What a route's response shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Shows {
     Candidates,
     /// The plan of a site.
     SitePlan,
+    /// The next events of a polling endpoint.
+    Feed,
     Deleted(Kind),
     /// A redirect to a file about an object.
     File(Kind),
@@ -32,6 +35,7 @@ impl Shows {
             Self::Lines => Kind::Invoice,
             Self::Candidates => Kind::Reservation,
             Self::SitePlan => Kind::Site,
+            Self::Feed => Kind::Event,
         }
     }
 }
@@ -67,6 +71,10 @@ impl<T: Record> Shown for FileOf<T> {
 
 impl Shown for SitePlan {
     const SHOWS: Shows = Shows::SitePlan;
+}
+
+impl Shown for EventFeed {
+    const SHOWS: Shows = Shows::Feed;
 }
 
 impl<T: Record> Shown for Deleted<T> {

@@ -136,7 +136,7 @@ impl<'a> UnitOfWork<'a> {
     /// `Internal` if the object or an event cannot be written as an item.
     pub fn save_with_events<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
         let mut events = row::events_of(row, self.origin)?;
-        row.clear_events();
+        row.count_events();
         self.save(row)?;
         events.iter_mut().try_for_each(|event| self.create(event))
     }

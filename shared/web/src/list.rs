@@ -226,7 +226,7 @@ impl ListQuery {
 
 /// How large the rows of a page may be, as Lambda returns them: as a string inside JSON. Lambda's limit is 6,291,556 bytes,
 /// headers and page URLs included.
-const MAX_PAGE: usize = 5_500_000;
+pub const MAX_PAGE: usize = 5_500_000;
 
 /// Whether Lambda can return a body. Escaping at most doubles it, so a short one needs no closer look.
 fn is_returnable(body: &[u8]) -> bool {

@@ -10,6 +10,7 @@ use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use kernel::time::Timestamp;
 use models::charging::search::{NearbyStation, SearchPosition};
+use models::webhooks::feed::FeedPlace;
 use table::list::Cursor;
 
 const PREFIX: &str = "page_";
@@ -77,6 +78,28 @@ impl PagePosition for SearchPosition {
                 created: Timestamp::from_unix_millis(i64::from_be_bytes(*created)),
                 id: Id::read(id, kind)?,
             },
+        })
+    }
+}
+
+impl PagePosition for FeedPlace {
+    fn write(&self, kind: Kind) -> Option<Vec<u8>> {
+        let mut bytes = self.at.unix_millis().to_be_bytes().to_vec();
+        if let Some(event) = &self.event {
+            bytes.extend(event.write(kind)?);
+        }
+        Some(bytes)
+    }
+
+    fn read(bytes: &[u8], kind: Kind) -> Option<Self> {
+        let (at, event) = bytes.split_first_chunk()?;
+        let event = match event {
+            [] => None,
+            event => Some(Id::read(event, kind)?),
+        };
+        Some(Self {
+            at: Timestamp::from_unix_millis(i64::from_be_bytes(*at)),
+            event,
         })
     }
 }

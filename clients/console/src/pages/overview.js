@@ -203,7 +203,7 @@ function Attention() {
     ${none ? html`<p class="hint">Nothing. Failing webhook endpoints, overdue invoices and stations out of order appear here.</p>` : null}
     ${found ? html`<ul class="lines attention">
       ${found.overdue.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Invoice overdue</span> <a href=${link(`/invoices/${one.id}`)}>${money(one.amount_due, one.currency)}</a> due <${Time} at=${one.due_date} ago /></li>`)}
-      ${found.failing.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Endpoint ${one.status === 'disabled' ? 'disabled' : 'failing'}</span> <a href=${link(`/developers/endpoints/${one.id}`)}>${one.url}</a></li>`)}
+      ${found.failing.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Endpoint ${one.status === 'disabled' ? 'disabled' : 'failing'}</span> <a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? one.id}</a></li>`)}
       ${found.out.length ? html`<li><span class="badge bad">Out of order</span> <a href=${link('/map', { station: found.out[0].id })}>${found.out[0].name}</a>
         ${found.out.length > 1 ? html` and <a href="#/map">${found.out.length - 1}${found.stationsMore ? '+' : ''} more stations</a>` : null}</li>` : null}
     </ul>` : null}

@@ -28,8 +28,8 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     if spec.body.is_some() {
         refusals.entry(408).or_default().insert(None);
     }
-    if !route.only_reads() || matches!(route.shows, Shows::File(_)) {
-        // An idempotency key in flight, or a file that the object does not have.
+    if !route.only_reads() || matches!(route.shows, Shows::File(_) | Shows::Feed) {
+        // An idempotency key in flight, a file that the object does not have, or an endpoint that is not read.
         refusals.entry(409).or_default().insert(None);
     }
     let mut codes = vec![Code::RateLimitExceeded, Code::AccountNotFound];

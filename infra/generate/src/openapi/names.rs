@@ -46,6 +46,7 @@ pub fn method(route: &Route) -> String {
         ([.., last], Method::Get) if matches!(route.shows, Shows::Page(_) | Shows::Lines) => {
             format!("list_{last}")
         }
+        ([.., last], Method::Get) if matches!(route.shows, Shows::Feed) => format!("poll_{last}"),
         ([.., last], Method::Get) => format!("retrieve_{last}"),
         ([.., last], _) if verb == "update" => format!("update_{last}"),
         ([.., last], _) => (*last).to_owned(),

@@ -136,6 +136,19 @@ impl Components {
         reference(&name)
     }
 
+    /// The next events of a polling endpoint.
+    pub fn feed(&mut self) -> Value {
+        let event = self.object_name(Kind::Event);
+        let feed = json!({"type": "object", "description": "The next events of a polling endpoint.",
+            "required": ["cursor", "data", "has_more", "redelivered"], "properties": {
+            "cursor": {"type": "string", "description": "`cursor` of the next request. Keep it once the events of this page are handled."},
+            "data": {"type": "array", "items": reference(&event), "description": "Events in the order in which they were published."},
+            "has_more": {"type": "boolean", "description": "Whether there are more events already: then the next request need not wait."},
+            "redelivered": {"type": "array", "items": {"type": "string"}, "description": "Ids of the events of `data` that are shown once more, because their redelivery was requested."},
+        }});
+        self.write("EventFeed", feed)
+    }
+
     fn page_of(&mut self, name: &str) -> Value {
         let page = json!({"type": "object", "description": "One page of a list.",
             "required": ["data", "next_page_url", "previous_page_url"], "properties": {

@@ -9,7 +9,8 @@
 //! responds with 410 or asks for it, or that has failed for 120 hours, is disabled. While an endpoint fails, its deliveries are held ([`breaker`]).
 //!
 //! Invariants. An attempt is made by one worker only: the claim is conditional on the number of the attempt. Each request is
-//! signed with every valid secret of the endpoint ([`signature`]).
+//! signed with every valid secret of the endpoint ([`signature`]). An endpoint can have the events of an object sent in order ([`order`]).
+//! An endpoint of `type` `polling` is sent nothing: its client reads the feed of events ([`feed`]).
 //!
 //! Crashes. A worker that dies after its claim leaves a delivery whose claim ends after a minute; the sweeper then sends
 //! its message again. The receiver can have had the request by then: it may receive an event more than once, and recognises
@@ -17,9 +18,11 @@
 
 pub mod attempt;
 pub mod breaker;
+pub mod feed;
 pub mod fleets;
 pub mod headers;
 pub mod health;
 pub mod options;
+pub mod order;
 pub mod secret;
 pub mod signature;

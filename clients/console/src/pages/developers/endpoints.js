@@ -37,7 +37,7 @@ function Health({ endpoint }) {
 function List({ route }) {
   const list = useList(`${PATH}?limit=25`, { every: 10_000 });
   const columns = [
-    { label: 'URL', cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/endpoints/${one.id}`)}>${one.url}</a>` },
+    { label: 'URL', cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? 'Read by polling'}</a>` },
     { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
     { label: 'Health', cell: (/** @type {any} */ one) => html`<${Health} endpoint=${one} />` },
     { label: 'Events', cell: (/** @type {any} */ one) => (one.enabled_events.includes('*') ? 'all' : `${one.enabled_events.length} types`) },
@@ -72,7 +72,7 @@ function Endpoint({ id, route }) {
   const deleteIt = async () => {
     if (await remove.run()) go('#/developers/endpoints');
   };
-  return html`<${PageHead} title=${endpoint.url}><${Status} value=${endpoint.status} />
+  return html`<${PageHead} title=${endpoint.url ?? 'Polling endpoint'}><${Status} value=${endpoint.status} />
       <button type="button" class="primary" disabled=${test.busy} onClick=${() => done(test.run(), 'A ping is on its way.')}>Send a ping</button>
       <button type="button" onClick=${() => setEditing(true)}>Edit</button>
       <${ConfirmButton} label="Rotate the secret" question="A new secret signs at once. The previous secret keeps signing for 24 hours." onConfirm=${() => done(rotate.run(), 'The secret was rotated.')} />
@@ -88,9 +88,10 @@ function Endpoint({ id, route }) {
       endpoint.health?.attempts ? ['Latency', `median ${endpoint.health.p50_ms} ms, 95th percentile ${endpoint.health.p95_ms} ms`] : null,
       endpoint.health?.last_failure ? ['Last failure', html`<${Time} at=${endpoint.health.last_failure.at} />: ${endpoint.health.last_failure.reason}`] : null,
       endpoint.fleets?.length ? ['Fleets', html`<ul class="plain-list">${endpoint.fleets.map((/** @type {string} */ one) => html`<li key=${one}><${Id} id=${one} /></li>`)}</ul>`] : null,
+      endpoint.ordered ? ['Order', 'The events of an object follow one another'] : null,
       endpoint.max_per_second ? ['Limit', `${endpoint.max_per_second} requests per second`] : null,
       endpoint.disabled_at ? ['Disabled', html`<${Time} at=${endpoint.disabled_at} />, ${words(endpoint.disabled_reason ?? '')}`] : null, ['Created', html`<${Time} at=${endpoint.created} />`], ['Id', html`<${Id} id=${endpoint.id} />`]]} /></section>
-    <${Replay} endpoint=${endpoint} />
+    ${endpoint.type === 'polling' ? null : html`<${Replay} endpoint=${endpoint} />`}
     <h2>Deliveries</h2>
     <${DeliveryFilters} status=${status} type=${type} event=${event} types=${endpoint.enabled_events} />
     <${ResourceError} resource=${deliveries} />

@@ -1,0 +1,234 @@
+//! `GET /v1/webhook_endpoints/{id}/events`: shows the next events of an endpoint of `type` `polling`, in the order in which the service has
+//! published them. A request without `cursor` begins now, or at `from`, and answers at once; every response has the `cursor` of the next request. `wait`
+//! is how many seconds the request waits while there is nothing: an event is shown some ten seconds after it has happened. An event
+//! may be shown more than once. The key has to be allowed to read the objects of all events that the endpoint is subscribed to.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::App;
+use axum::extract::State;
+use kernel::size::Size;
+use kernel::time::Timestamp;
+use kernel::{Error, Id, Kind, Reply};
+use models::api_key::{Resource, Scope};
+use models::event::{self, Event, EventType};
+use models::stored::Stored;
+use models::webhook_endpoint::{EndpointStatus, EndpointType, WebhookEndpoint};
+use models::webhooks::feed::{EventFeed, FeedEntry, FeedPlace, LAG};
+use serde::Deserialize;
+use table::list::Cursor;
+use tokio::time::{Instant, sleep};
+use utoipa::ToSchema;
+use web::list::MAX_PAGE;
+use web::page_token::Binding;
+use web::query::Whole;
+use web::{PathId, Query, RequestContext, Route};
+
+use crate::webhooks::attempt::rendered;
+
+pub const ROUTE: Route = Route::get(
+    "poll-webhook-endpoint",
+    "/v1/webhook_endpoints/{id}/events",
+    Resource::WebhookEndpoints,
+)
+.requiring(&[Scope::Read(Resource::Events)])
+.sometimes_requiring(&[super::SUBSCRIBES])
+.patient(Duration::from_secs(25))
+.timeout(28)
+.reading_side_by_side();
+
+/// How often the feed is looked at while a request waits.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// How many entries are read at a time.
+const AT_A_TIME: usize = 100;
+
+/// How many entries are read for a page at most, those included that the endpoint is not shown.
+const MOST_READ: usize = 1_000;
+
+/// Where the page begins, and how long to wait for it.
+#[derive(Deserialize, ToSchema)]
+pub struct Place {
+    /// The `cursor` of the last response. It is valid for 30 days.
+    cursor: Option<String>,
+    /// Begin with the events that were published at or after this moment, of the last 30 days. Only without `cursor`.
+    from: Option<Timestamp>,
+    /// How many events a page holds.
+    #[schema(default = 10)]
+    limit: Option<Whole<1, 100>>,
+    /// How many seconds to wait for an event. Default 0.
+    wait: Option<Whole<0, 20>>,
+}
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+    Query(place): Query<Place>,
+) -> Result<Reply<EventFeed>, Error> {
+    let begun = Instant::now();
+    let endpoint = app.store.get::<WebhookEndpoint>(context.tenant(), &id);
+    let endpoint = endpoint.await?.object;
+    endpoint.check_subscriptions(&context.key)?;
+    if endpoint.kind != EndpointType::Polling {
+        let message = "Events are delivered to the URL of this endpoint: only endpoints of the type `polling` are read.";
+        return Err(Error::conflict(message, None));
+    }
+    if endpoint.status != EndpointStatus::Enabled {
+        return Err(Error::conflict("The endpoint is disabled.", None));
+    }
+    let path = format!("/v1/webhook_endpoints/{id}/events");
+    let reader = Reader {
+        app: &app,
+        binding: Binding {
+            tenant: context.tenant(),
+            path: &path,
+            filters: &[],
+        },
+        secret: app.settings.page_secret()?,
+        endpoint: &endpoint,
+        limit: place.limit.map_or(10, |Whole(limit)| limit as usize),
+    };
+    let mut from = reader.begin(&place, context.now())?;
+    let wait = match &place.cursor {
+        Some(_) => place.wait.map_or(0, |Whole(seconds)| seconds),
+        None => 0,
+    };
+    let until = begun + Duration::from_secs(wait.into());
+    loop {
+        let (feed, next) = reader.page(from).await?;
+        if !feed.data.is_empty() || feed.has_more || Instant::now() + INTERVAL > until {
+            return context.respond(&feed);
+        }
+        from = next;
+        sleep(INTERVAL).await;
+    }
+}
+
+/// Reads the feed for one request.
+struct Reader<'a> {
+    app: &'a App,
+    binding: Binding<'a>,
+    secret: &'a [u8],
+    endpoint: &'a WebhookEndpoint,
+    limit: usize,
+}
+
+impl Reader<'_> {
+    /// Where the request begins to read.
+    fn begin(&self, place: &Place, now: Timestamp) -> Result<FeedPlace, Error> {
+        let oldest = now.plus(-event::KEPT);
+        if let Some(cursor) = &place.cursor {
+            if place.from.is_some() {
+                return Err(Error::invalid("from", "must not be given with cursor"));
+            }
+            let opened = self.binding.open(self.secret, cursor, Kind::Event);
+            let Some(Cursor::After(opened)) = opened else {
+                return Err(Error::invalid("cursor", "not a cursor of this endpoint"));
+            };
+            let opened: FeedPlace = opened;
+            return match opened.at < oldest {
+                true => Err(Error::invalid(
+                    "cursor",
+                    "is older than 30 days: the events behind it are not kept any more; begin anew with from",
+                )),
+                false => Ok(opened),
+            };
+        }
+        match place.from {
+            Some(from) if from < oldest => Err(Error::invalid("from", "is older than 30 days")),
+            from => Ok(FeedPlace::before(from.unwrap_or(now).min(now))),
+        }
+    }
+
+    /// The events behind a place, and the place behind them.
+    async fn page(&self, from: FeedPlace) -> Result<(EventFeed, FeedPlace), Error> {
+        let tenant = self.binding.tenant;
+        let until = self.app.now().plus(-LAG);
+        let (mut place, mut read, mut more) = (from, 0, true);
+        let mut shown = Vec::new();
+        let mut room = MAX_PAGE;
+        while more && shown.len() < self.limit && read < MOST_READ {
+            let found = self.app.store.feed(tenant, &place, until, AT_A_TIME);
+            let (mut entries, has_more) = found.await?;
+            more = has_more;
+            read += AT_A_TIME;
+            if entries.is_empty() {
+                place = place.after_nothing(until);
+            }
+            more |= self.cut(&mut entries, self.limit - shown.len());
+            let events = self.events(&entries).await?;
+            for entry in entries {
+                if let Some(event) = events.get(&entry.event).filter(|_| self.is_for(&entry)) {
+                    let size = Size::of(event)?.escaped + 1;
+                    if size > room && !shown.is_empty() {
+                        return self.shown(shown, place, true);
+                    }
+                    room = room.saturating_sub(size);
+                    shown.push((event.clone(), entry.is_redelivery));
+                }
+                place = entry.place();
+            }
+        }
+        self.shown(shown, place, more)
+    }
+
+    /// Whether the endpoint is shown an entry.
+    fn is_for(&self, entry: &FeedEntry) -> bool {
+        match &entry.only {
+            Some(only) => *only == self.endpoint.id,
+            None => self.endpoint.subscribes_to(entry.kind),
+        }
+    }
+
+    /// Whether the endpoint is shown an event of its feed. A ping is for the endpoint that was to be tested.
+    fn wants(&self, event: &Stored<Event>) -> bool {
+        event.object.kind == EventType::Ping || self.endpoint.wants(event)
+    }
+
+    /// Leaves out what follows so many entries that the endpoint is shown. Returns whether there was anything.
+    fn cut(&self, entries: &mut Vec<FeedEntry>, room: usize) -> bool {
+        let all = entries.len();
+        let own = (0..all).filter(|place| self.is_for(&entries[*place]));
+        let last = own.take(room).nth(room.saturating_sub(1));
+        if let Some(last) = last {
+            entries.truncate(last + 1);
+        }
+        entries.len() < all
+    }
+
+    /// The events of entries that the endpoint is shown, as it is shown them.
+    async fn events(&self, entries: &[FeedEntry]) -> Result<HashMap<Id, Event>, Error> {
+        let own = entries.iter().filter(|entry| self.is_for(entry));
+        let mut ids: Vec<Id> = own.map(|entry| entry.event.clone()).collect();
+        ids.sort();
+        ids.dedup();
+        let events = self.app.store.get_all::<Event>(self.binding.tenant, &ids);
+        let mut shown = HashMap::new();
+        for event in events.await?.into_iter().filter(|event| self.wants(event)) {
+            let rendered = rendered(self.app, &event, self.endpoint);
+            shown.insert(event.object.id, rendered);
+        }
+        Ok(shown)
+    }
+
+    fn shown(
+        &self,
+        shown: Vec<(Event, bool)>,
+        place: FeedPlace,
+        has_more: bool,
+    ) -> Result<(EventFeed, FeedPlace), Error> {
+        let again = shown.iter().filter(|(_, is_again)| *is_again);
+        let redelivered = again.map(|(event, _)| event.id.clone()).collect();
+        let from = Cursor::After(place.clone());
+        let cursor = self.binding.token(self.secret, &from, Kind::Event);
+        let feed = EventFeed {
+            data: shown.into_iter().map(|(event, _)| event).collect(),
+            cursor: cursor.ok_or_else(|| Error::internal("a place without a token"))?,
+            has_more,
+            redelivered,
+        };
+        Ok((feed, place))
+    }
+}

@@ -1,0 +1,160 @@
+//! The queues of objects at endpoints with `ordered`: which events wait for others of their object ([`models::webhooks::order`]).
+//!
+//! An entry is an item of its own, and so is the number whose turn it is, under one partition key for each object and endpoint.
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
+
+use super::keys::{Key, queue_partition};
+use super::{Item, Store, client, key_item, n, new_item, number, s, string};
+use kernel::error::Result;
+use kernel::id::Id;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::Timestamp;
+use models::event;
+use models::webhooks::order::{self, Entry, Queue};
+
+/// How many entries are read at a time.
+const PAGE: i32 = 25;
+
+/// The queue of an object at an endpoint.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueOf<'a> {
+    pub endpoint: &'a Id,
+    pub object: &'a str,
+}
+
+impl<'a> QueueOf<'a> {
+    fn key(self, tenant: &'a Tenant, sequence: Option<u64>) -> Key<'a> {
+        Key::Queued {
+            tenant,
+            endpoint: self.endpoint,
+            object: self.object,
+            sequence,
+        }
+    }
+}
+
+impl Store {
+    /// Adds an entry to a queue.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn enqueue(&self, origin: &Origin, of: QueueOf<'_>, entry: &Entry) -> Result<()> {
+        let mut item = new_item(of.key(&origin.tenant, Some(entry.sequence)));
+        if let Some(event) = &entry.event {
+            item.insert("event".into(), s(event.as_str()));
+        }
+        item.insert("added".into(), s(entry.added.to_string()));
+        let expires = origin.now.plus(event::KEPT);
+        item.insert("ttl".into(), n(expires.unix_seconds()));
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(item)).send().await;
+        put.map(drop).map_err(client::failure)
+    }
+
+    /// Passes the turn on if it is that of a number, whose event is not delivered to the endpoint. False if it is not: then the number needs an
+    /// entry.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn pass_turn(&self, origin: &Origin, of: QueueOf<'_>, number: u64) -> Result<bool> {
+        let call = self
+            .set_next(origin, of, number + 1)
+            .condition_expression("next_number = :read")
+            .expression_attribute_values(":read", n(number));
+        succeeded(call.send().await)
+    }
+
+    /// The number whose turn it is, and the first entries of a queue, as it is at this moment.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn queue(&self, tenant: &Tenant, of: QueueOf<'_>) -> Result<Queue> {
+        let partition = queue_partition(tenant, of.endpoint, of.object);
+        let query = self.client.query().table_name(&self.table);
+        let page = query
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(partition))
+            .consistent_read(true)
+            .limit(PAGE)
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let mut queue = Queue::default();
+        for item in page.items() {
+            match string(item, "sk").parse() {
+                Ok(sequence) => queue.entries.push(entry(item, sequence)),
+                Err(_) => queue.next = Some(number(item, "next_number").unsigned_abs()),
+            }
+        }
+        Ok(queue)
+    }
+
+    /// Passes the turn in a queue that was read on to a number, and removes the entries before it. Nothing happens if another has passed it
+    /// on meanwhile.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn advance(
+        &self,
+        origin: &Origin,
+        of: QueueOf<'_>,
+        read: &Queue,
+        next: u64,
+    ) -> Result<()> {
+        let call = self.set_next(origin, of, next);
+        let call = match read.next {
+            None => call.condition_expression("attribute_not_exists(pk)"),
+            Some(read) => call
+                .condition_expression("next_number = :read")
+                .expression_attribute_values(":read", n(read)),
+        };
+        if !succeeded(call.send().await)? {
+            return Ok(());
+        }
+        let passed = read.entries.iter().filter(|entry| entry.sequence < next);
+        for entry in passed {
+            let key = key_item(of.key(&origin.tenant, Some(entry.sequence)));
+            let delete = self.client.delete_item().table_name(&self.table);
+            let deleted = delete.set_key(Some(key)).send().await;
+            deleted.map_err(client::failure)?;
+        }
+        Ok(())
+    }
+
+    fn set_next(&self, origin: &Origin, of: QueueOf<'_>, next: u64) -> UpdateItemFluentBuilder {
+        let expires = origin.now.plus(order::KEPT);
+        let call = self.client.update_item().table_name(&self.table);
+        call.set_key(Some(key_item(of.key(&origin.tenant, None))))
+            .update_expression("SET next_number = :next, #ttl = :ttl")
+            .expression_attribute_names("#ttl", "ttl")
+            .expression_attribute_values(":next", n(next))
+            .expression_attribute_values(":ttl", n(expires.unix_seconds()))
+    }
+}
+
+/// Whether the condition of an update held.
+fn succeeded(
+    sent: std::result::Result<UpdateItemOutput, SdkError<UpdateItemError>>,
+) -> Result<bool> {
+    match sent {
+        Ok(_) => Ok(true),
+        Err(SdkError::ServiceError(failure))
+            if failure.err().is_conditional_check_failed_exception() =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(client::failure(error)),
+    }
+}
+
+fn entry(item: &Item, sequence: u64) -> Entry {
+    let event = string(item, "event");
+    Entry {
+        sequence,
+        event: (!event.is_empty()).then(|| Id::from(event)),
+        added: Timestamp::parse(string(item, "added")).unwrap_or(Timestamp::EPOCH),
+    }
+}

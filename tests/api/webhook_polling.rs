@@ -1,0 +1,356 @@
+//! Endpoints of the type `polling`: their events are read, none is skipped, and nobody else is shown them.
+
+use kernel::Mode;
+use serde_json::{Value, json};
+use tests::{Client, Receiver, TestApp, TestResponse, driver, fleet, with};
+
+/// Creates a polling endpoint. Gives the path of its events.
+async fn polling(client: &Client, events: &[&str]) -> String {
+    let body = json!({"type": "polling", "enabled_events": events});
+    let made = client.post("/v1/webhook_endpoints", body).await.expect(200);
+    assert_eq!(
+        (&made.body["type"], &made.body["url"]),
+        (&json!("polling"), &Value::Null)
+    );
+    format!("/v1/webhook_endpoints/{}/events", made.id())
+}
+
+/// The next page, and its cursor.
+async fn read(client: &Client, path: &str, cursor: &str) -> (Vec<Value>, String) {
+    let path = format!("{path}?limit=100&cursor={cursor}");
+    let page = client.get(&path).await.expect(200).body;
+    (events(&page), cursor_of(&page))
+}
+
+fn events(page: &Value) -> Vec<Value> {
+    page["data"].as_array().expect("events").clone()
+}
+
+fn cursor_of(page: &Value) -> String {
+    page["cursor"].as_str().expect("a cursor").to_owned()
+}
+
+/// Where a reader begins now.
+async fn begin(client: &Client, path: &str) -> String {
+    let first = client.get(path).await.expect(200).body;
+    assert_eq!(first["data"], json!([]));
+    cursor_of(&first)
+}
+
+fn names(events: &[Value]) -> Vec<&str> {
+    let names = events.iter();
+    names
+        .filter_map(|event| event["data"]["object"]["name"].as_str())
+        .collect()
+}
+
+async fn make(app: &TestApp, client: &Client, name: &str) {
+    let body = with(fleet(), json!({"name": name}));
+    client.post("/v1/fleets", body).await.expect(200);
+    app.drain().await;
+}
+
+fn message(answer: &TestResponse) -> &str {
+    answer.body["message"].as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn events_are_read_in_their_order_and_once() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let path = polling(&app.alice, &["fleet.created"]).await;
+    let bob = app.other_account(Mode::Test).await;
+    let theirs = polling(&bob, &["*"]).await;
+    let start = begin(&app.alice, &path).await;
+    let other = begin(&bob, &theirs).await;
+    for name in ["A", "B", "C"] {
+        make(&app, &app.alice, name).await;
+        app.alice.post("/v1/drivers", driver()).await.expect(200);
+        app.advance(1).await;
+    }
+    // An event is shown when nothing can come before it any more.
+    app.advance(10).await;
+    let page = app
+        .alice
+        .get(&format!("{path}?limit=2&cursor={start}"))
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(names(&events(&page)), ["A", "B"]);
+    assert_eq!(
+        (&page["has_more"], &page["redelivered"]),
+        (&json!(true), &json!([]))
+    );
+    let (rest, end) = read(&app.alice, &path, &cursor_of(&page)).await;
+    assert_eq!(names(&rest), ["C"]);
+    assert_eq!(
+        read(&app.alice, &path, &end).await,
+        (Vec::new(), end.clone())
+    );
+    // The same cursor shows the same: nothing is lost with a response.
+    let (again, _) = read(&app.alice, &path, &start).await;
+    assert_eq!(names(&again), ["A", "B", "C"]);
+    assert_eq!(read(&bob, &theirs, &other).await.0, Vec::<Value>::new());
+    let event = &again[0];
+    let id = event["id"].as_str().expect("an id");
+    let shown = app.alice.get(&format!("/v1/events/{id}")).await.expect(200);
+    assert_eq!(shown.body, *event);
+}
+
+#[tokio::test]
+async fn a_reader_comes_back_after_a_day() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let path = polling(&app.alice, &["fleet.created"]).await;
+    let start = begin(&app.alice, &path).await;
+    let since = app.now();
+    make(&app, &app.alice, "A").await;
+    app.advance(24 * 3600).await;
+    let (found, end) = read(&app.alice, &path, &start).await;
+    assert_eq!(names(&found), ["A"]);
+    let page = app
+        .alice
+        .get(&format!("{path}?from={since}"))
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(
+        names(&events(&page)),
+        ["A"],
+        "a program can begin in the past"
+    );
+    // A reader that finds nothing for weeks is not forgotten; one that does not come is.
+    let mut idle = end.clone();
+    for _ in 0..2 {
+        app.advance(20 * 24 * 3600).await;
+        let (nothing, cursor) = read(&app.alice, &path, &idle).await;
+        assert_eq!(nothing, Vec::<Value>::new());
+        idle = cursor;
+    }
+    let refused = app.alice.get(&format!("{path}?cursor={end}")).await;
+    assert_eq!(
+        refused.error(),
+        (400, "invalid_request_error", None, Some("cursor"))
+    );
+    assert!(message(&refused).contains("30 days"), "{}", refused.body);
+    let refused = app.alice.get(&format!("{path}?from={since}")).await;
+    assert_eq!(
+        refused.error(),
+        (400, "invalid_request_error", None, Some("from"))
+    );
+    make(&app, &app.alice, "B").await;
+    app.advance(11).await;
+    assert_eq!(names(&read(&app.alice, &path, &idle).await.0), ["B"]);
+}
+
+#[tokio::test]
+async fn a_cursor_belongs_to_one_endpoint_and_cannot_be_edited() {
+    let app = TestApp::start().await;
+    let mine = polling(&app.alice, &["ping"]).await;
+    let second = polling(&app.alice, &["ping"]).await;
+    let cursor = begin(&app.alice, &mine).await;
+    let edited = format!("{}A", &cursor[..cursor.len() - 2]);
+    for query in [
+        format!("{second}?cursor={cursor}"),
+        format!("{mine}?cursor={edited}"),
+        format!("{mine}?cursor=page_"),
+    ] {
+        let refused = app.alice.get(&query).await;
+        assert_eq!(
+            refused.error(),
+            (400, "invalid_request_error", None, Some("cursor"))
+        );
+    }
+    let both = format!("{mine}?cursor={cursor}&from=2026-01-01T00:00:00Z");
+    let refused = app.alice.get(&both).await;
+    assert_eq!(
+        refused.error(),
+        (400, "invalid_request_error", None, Some("from"))
+    );
+    let refused = app.alice.get(&format!("{mine}?wait=21")).await;
+    assert_eq!(
+        refused.error(),
+        (400, "invalid_request_error", None, Some("wait"))
+    );
+}
+
+#[tokio::test]
+async fn a_request_waits_for_the_next_event() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let path = polling(&app.alice, &["fleet.created"]).await;
+    let start = begin(&app.alice, &path).await;
+    make(&app, &app.alice, "A").await;
+    let waiting = format!("{path}?wait=20&cursor={start}");
+    let begun = std::time::Instant::now();
+    let (page, ()) = tokio::join!(app.alice.get(&waiting), async {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        app.advance(11).await;
+    });
+    let page = page.expect(200).body;
+    assert_eq!(names(&events(&page)), ["A"]);
+    let waited = begun.elapsed().as_secs();
+    assert!((1..20).contains(&waited), "{waited} seconds");
+    let begun = std::time::Instant::now();
+    let idle = format!("{path}?wait=3&cursor={}", cursor_of(&page));
+    let page = app.alice.get(&idle).await.expect(200).body;
+    assert_eq!(page["data"], json!([]));
+    assert!(
+        begun.elapsed().as_millis() >= 1_900,
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn what_is_sent_on_request_is_shown_and_marked() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = polling(&app.alice, &["fleet.created"]).await;
+    let second = polling(&app.alice, &["driver.created"]).await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    let (start, other) = (
+        begin(&app.alice, &path).await,
+        begin(&app.alice, &second).await,
+    );
+    make(&app, &app.alice, "A").await;
+    app.advance(60).await;
+    let (found, cursor) = read(&app.alice, &path, &start).await;
+    let id = found[0]["id"].as_str().expect("an id").to_owned();
+    let again = app
+        .alice
+        .post(&format!("/v1/events/{id}/redeliver"), json!({}))
+        .await;
+    assert_eq!(
+        again.expect(200).body["pending_webhooks"],
+        1,
+        "of the other endpoint"
+    );
+    let endpoint = path.trim_end_matches("/events");
+    let ping = app
+        .alice
+        .post(&format!("{endpoint}/test"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(ping.body["pending_webhooks"], 0);
+    app.advance(60).await;
+    let page = app
+        .alice
+        .get(&format!("{path}?limit=100&cursor={cursor}"))
+        .await
+        .expect(200)
+        .body;
+    let mut types: Vec<_> = events(&page)
+        .iter()
+        .map(|one| one["type"].clone())
+        .collect();
+    types.sort_by_key(Value::to_string);
+    assert_eq!(types, ["fleet.created", "ping"]);
+    assert_eq!(page["redelivered"], json!([id]));
+    assert_eq!(
+        read(&app.alice, &second, &other).await.0,
+        Vec::<Value>::new()
+    );
+    assert_eq!(
+        receiver.types(),
+        ["fleet.created", "fleet.created"],
+        "no ping"
+    );
+}
+
+#[tokio::test]
+async fn a_polling_endpoint_has_no_options_of_a_url() {
+    let app = TestApp::start().await;
+    let polling = json!({"type": "polling", "enabled_events": ["ping"]});
+    for (change, param) in [
+        (json!({"url": "https://fleet.example/hook"}), "url"),
+        (json!({"max_per_second": 5}), "max_per_second"),
+        (json!({"ordered": true}), "ordered"),
+        (json!({"type": "webhook"}), "url"),
+    ] {
+        let body = with(polling.clone(), change);
+        let refused = app.alice.post("/v1/webhook_endpoints", body).await;
+        assert_eq!(
+            refused.error(),
+            (400, "invalid_request_error", None, Some(param))
+        );
+    }
+    let made = app
+        .alice
+        .post("/v1/webhook_endpoints", polling)
+        .await
+        .expect(200);
+    let path = format!("/v1/webhook_endpoints/{}", made.id());
+    for (change, param) in [
+        (json!({"url": "https://fleet.example/hook"}), "url"),
+        (json!({"max_per_second": 5}), "max_per_second"),
+    ] {
+        let refused = app.alice.post(&path, change).await;
+        assert_eq!(
+            refused.error(),
+            (400, "invalid_request_error", None, Some(param))
+        );
+    }
+    let replay = json!({"from": "2026-01-01T00:00:00Z"});
+    let refused = app.alice.post(&format!("{path}/replay"), replay).await;
+    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    let cursor = begin(&app.alice, &format!("{path}/events")).await;
+    app.alice
+        .post(&path, json!({"status": "disabled"}))
+        .await
+        .expect(200);
+    let refused = app
+        .alice
+        .get(&format!("{path}/events?cursor={cursor}"))
+        .await;
+    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
+    let hook = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let refused = app
+        .alice
+        .get(&format!("/v1/webhook_endpoints/{hook}/events"))
+        .await;
+    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+}
+
+#[tokio::test]
+async fn a_key_reads_only_events_whose_objects_it_may_read() {
+    let app = TestApp::start().await;
+    let path = polling(&app.alice, &["fleet.created", "driver.created"]).await;
+    let account = app.alice.account.clone().expect("an account");
+    for (scopes, status) in [
+        (
+            json!([
+                "webhook_endpoints:read",
+                "events:read",
+                "fleets:read",
+                "drivers:read"
+            ]),
+            200,
+        ),
+        (
+            json!(["webhook_endpoints:read", "events:read", "fleets:read"]),
+            403,
+        ),
+        (
+            json!(["webhook_endpoints:read", "fleets:read", "drivers:read"]),
+            403,
+        ),
+    ] {
+        let made = app
+            .alice
+            .post("/v1/api_keys", json!({"scopes": scopes}))
+            .await;
+        let secret = made.expect(200).body["secret"]
+            .as_str()
+            .expect("a secret")
+            .to_owned();
+        let reader = app.with_key(secret, account.clone());
+        assert_eq!(reader.get(&path).await.status, status, "{scopes}");
+    }
+}
