@@ -5,13 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kernel::origin::Origin;
 use kernel::{Id, Kind};
-use models::charging_session::network::{AtNetwork, Total};
+use models::charging_session::network::{AtNetwork, Billed, Total};
 use models::charging_session::review::{PendingReview, Prices, ReviewReason};
 use models::charging_session::{
     ChargingSession, NetworkSession, Operator, SessionState, Settlement,
 };
+use models::credit_note::{Credit, CreditNote, CreditNoteType};
+use models::invoice::Invoice;
 use models::network::{EvseId, Module, ObjectId, Owner, PartyId};
+use models::ports::network::Subject;
 use serde_json::{Value, json};
+use table::networks::ReceivedObject;
 use table::shown::Shows;
 use web::{Method, Route};
 
@@ -147,6 +151,11 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
             _ => app.advance(1200).await,
         }
     }
+    if name == "retrieve-signed-meter-values" {
+        let body = app.session(&crew, &station);
+        session = alice.post("/v1/charging_sessions", body).await.id();
+        sign(app, alice, &session).await;
+    }
     let mut estimation = String::new();
     if name == "retrieve-estimation" {
         let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
@@ -161,7 +170,11 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
     let invoice = alice.post("/v1/invoices", window).await.id();
     if matches!(
         name,
-        "pay-invoice" | "void-invoice" | "retrieve-invoice-document"
+        "pay-invoice"
+            | "void-invoice"
+            | "retrieve-invoice-document"
+            | "create-credit-note"
+            | "retrieve-credit-note-document"
     ) {
         let path = format!("/v1/invoices/{invoice}/finalize");
         alice.post(&path, json!({})).await.expect(200);
@@ -255,6 +268,45 @@ async fn lose(app: &TestApp, client: &Client, session: &str) {
     .await;
 }
 
+/// Gives a session a CDR of a charging network with signed meter values.
+async fn sign(app: &TestApp, client: &Client, session: &str) {
+    change_session(app, client, session, |_| {}).await;
+    let (store, tenant) = (&app.app().store, client.tenant());
+    let id = Id::from(session);
+    let row = store.load::<ChargingSession>(&tenant, &id).await;
+    let mut row = row.expect("the session");
+    let network = row.internal.network.as_mut().expect("a network");
+    let owner = network.owner().clone();
+    let id = ObjectId::new(owner, Module::Cdrs, session).expect("an id");
+    network.cdrs.push(Billed {
+        id: id.clone(),
+        total: Total::default(),
+        credit: false,
+        credits: None,
+        last_updated: app.now(),
+        currency: row.object.currency,
+    });
+    let value = json!({"nature": "End", "plain_data": "", "signed_data": "OCMF|{}|{}"});
+    let data = json!({"encoding_method": "OCMF", "public_key": "30", "signed_values": [value]});
+    let received = ReceivedObject {
+        id,
+        object: json!({"id": session, "signed_data": data, "last_updated": app.now()}),
+        received: app.now(),
+        revision: 0,
+        station: None,
+        matched: Some(Subject {
+            tenant: tenant.clone(),
+            id: session.into(),
+        }),
+    };
+    let origin = Origin::background(tenant, app.now());
+    let mut tx = store.begin(&origin);
+    tx.save(&mut row).expect("the session's row");
+    tx.put_received(&received).expect("the CDR's row");
+    let committed = tx.commit_without_response().await;
+    committed.expect("the session is stored");
+}
+
 /// Ends a session, and makes it one that a charging network bills at a price beyond reason.
 async fn put_under_review(app: &TestApp, client: &Client, session: &str) {
     let stop = format!("/v1/charging_sessions/{session}/stop");
@@ -329,6 +381,23 @@ pub async fn charge_card(client: &Client, vehicle: &str) -> String {
     client.post("/v1/charge_cards", body).await.id()
 }
 
+/// A credit of nothing on a draft.
+async fn credit_note(app: &TestApp, client: &Client, draft: &str) -> String {
+    let (store, tenant, now) = (&app.app().store, client.tenant(), app.now());
+    let id = Id::from(draft);
+    let draft = store.load::<Invoice>(&tenant, &id).await;
+    let credit = Credit::of_amount(CreditNoteType::Manual, Vec::new(), None);
+    let line = Id::new(Kind::LineItem, now);
+    let note = CreditNote::on_draft(&draft.expect("the draft").object, credit, line, now);
+    let mut note = note.expect("a credit note");
+    let origin = Origin::background(tenant, now);
+    let mut tx = store.begin(&origin);
+    tx.create(&mut note).expect("the row of the credit note");
+    let committed = tx.commit_without_response().await;
+    committed.expect("the credit note is stored");
+    note.object.id.to_string()
+}
+
 /// Creates an object of each kind in a client's test mode. Gives their ids by the names of their resources.
 pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static str, String> {
     let crew = app.crew(client).await;
@@ -361,6 +430,7 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
     let estimation = estimation.await.id();
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
     let invoice = client.post("/v1/invoices", window).await.id();
+    let note = credit_note(app, client, &invoice).await;
     let report = client.post("/v1/reports", json!({})).await.id();
     let card = charge_card(client, &crew.vehicle).await;
     let account = client.account.clone().expect("an account").to_string();
@@ -370,6 +440,7 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
         ("charge_cards", card),
         ("charging_sessions", session),
         ("charging_stations", station),
+        ("credit_notes", note),
         ("drivers", crew.driver),
         ("estimations", estimation),
         ("events", event),

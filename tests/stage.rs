@@ -9,7 +9,7 @@ use axum::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use functions::App;
-use functions::invoices::make_documents::MakeDocuments;
+use functions::documents::make::MakeDocuments;
 use functions::job::Job as _;
 use functions::jobs::work;
 use functions::networks::apply_tariff::ApplyTariff;

@@ -8,8 +8,8 @@ use models::ports::Message;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
+use crate::documents::make::MakeDocuments;
 use crate::function::{Function, Trigger};
-use crate::invoices::make_documents::MakeDocuments;
 use crate::job::{RegisteredJob, within_hop};
 use crate::networks::apply_tariff::ApplyTariff;
 use crate::networks::push_token::PushToken;

@@ -8,7 +8,9 @@ pub mod budget;
 pub mod charge_cards;
 pub mod charging_sessions;
 pub mod charging_stations;
+pub mod credit_notes;
 pub mod docs;
+pub mod documents;
 pub mod drivers;
 pub mod estimations;
 pub mod events;
@@ -46,6 +48,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter};
 use function::{Function, Trigger};
 use models::charge_card::ChargeCard;
+use models::credit_note::CreditNote;
 use models::driver::Driver;
 use models::estimation::Estimation;
 use models::fleet::Fleet;
@@ -153,10 +156,15 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(charging_sessions::end_stalled),
         route!(charging_sessions::list),
         route!(charging_sessions::retrieve),
+        route!(charging_sessions::retrieve_signed_values),
         route!(charging_sessions::review),
         route!(charging_sessions::stop),
         route!(charging_stations::list),
         route!(charging_stations::retrieve),
+        route!(credit_notes::create),
+        route!(credit_notes::list),
+        route!(credit_notes::retrieve, CreditNote),
+        route!(credit_notes::retrieve_document),
         route!(drivers::attach),
         route!(drivers::create),
         route!(drivers::detach),

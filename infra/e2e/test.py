@@ -673,7 +673,9 @@ class Samples:
 
         def invoice():
             id = api.post("/v1/invoices", {"period_start": moment(-60), "period_end": moment(1)})["id"]
-            if route in ("pay-invoice", "void-invoice", "retrieve-invoice-document"):
+            if route in (
+                "pay-invoice", "void-invoice", "retrieve-invoice-document", "create-credit-note", "retrieve-credit-note-document"
+            ):
                 api.post(f"/v1/charging_sessions/{own('cs')}/stop", {})
                 api.expect(200, "DELETE", f"/v1/invoices/{id}")
                 id = api.post("/v1/invoices", {"period_start": moment(-60), "period_end": moment(1)})["id"]
@@ -721,6 +723,7 @@ class Samples:
             "inv": invoice,
             "key": lambda: api.post("/v1/api_keys", {})["id"],
             "pm": lambda: api.post("/v1/payment_methods", {"type": "card", "token": "tok_success"})["id"],
+            "crn": lambda: api.post("/v1/credit_notes", {"invoice": own("inv"), "amount": 1})["id"],
             "pol": lambda: api.post("/v1/policies", {"name": "Anything", "rules": {}})["id"],
             "res": lambda: reserve(api, own("drv"), own("veh"), 600)["id"],
             "rpt": lambda: api.post("/v1/reports", {})["id"],

@@ -1028,7 +1028,7 @@ async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
         let object = &event["data"]["object"];
         assert_eq!(event["type"], event_type);
         let want = json!({"id": object["id"], "object": "transaction", "amount": 495, "amount_refunded": 0, "charge": null, "destination": null,
-            "failed_reason": null, "invoice": null, "reason": null, "reservation": null, "charging_session": session["id"],
+            "failed_reason": null, "invoice": null, "reason": null, "reservation": null, "charging_session": session["id"], "credit_note": null,
             "created": object["created"], "currency": "gbp", "description": object["description"],
             "driver": crew.driver, "fleet": crew.fleet, "payment_method": card, "status": status, "type": "charge",
             "vehicle": crew.vehicle});

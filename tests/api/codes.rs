@@ -162,6 +162,7 @@ codes! {
     charging_station_not_found ChargingStationNotFound async |app: &TestApp| {
         app.alice.get(&format!("/v1/charging_stations/chst_{UNKNOWN}")).await
     };
+    credit_note_not_found CreditNoteNotFound async |app: &TestApp| app.alice.get(&format!("/v1/credit_notes/crn_{UNKNOWN}")).await;
     driver_fleet_conflict DriverFleetConflict async |app: &TestApp| {
         let crew = app.crew(&app.alice).await;
         let path = format!("/v1/drivers/{}/attach", crew.driver);

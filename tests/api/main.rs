@@ -8,6 +8,7 @@ mod charge_cards;
 mod charging_sessions;
 mod charging_stations;
 mod codes;
+mod credit_notes;
 mod drivers;
 mod edge;
 mod estimations;

@@ -784,28 +784,15 @@ mod billing {
             for cdr in &sent {
                 scene.bill(cdr).await;
             }
-            // A credit of more than there is to pay waits for an invoice that has room for it.
-            assert_eq!(
-                scene
-                    .invoice()
-                    .await
-                    .1
-                    .iter()
-                    .map(|line| line.1)
-                    .sum::<i64>(),
-                0
-            );
-            scene.app.advance(60).await;
-            let depot = json!({"total_cost": {"excl_vat": 8.0, "incl_vat": 9.68}, "id": "C3", "session_id": "S2"});
-            let other = scene.start().await;
-            let next = scene.session(json!({"id": "S2"}));
-            scene.report(&next).await;
-            scene.app.advance(3600).await;
-            scene.bill(&scene.cdr(&next, depot)).await;
-            assert_eq!(scene.status(&other).await, is("completed"));
-            let (invoice, lines) = scene.invoice().await;
-            assert_eq!(invoice["amount_due"], 968 - 121, "{lines:?}");
-            assert_eq!(scene.invoice().await.1, []);
+            // Whatever is credited is a line of the draft, and what is billed in addition is on the next invoice.
+            let (_, more) = scene.invoice().await;
+            assert_eq!(more.is_empty(), !credit_first, "{more:?}");
+            let drafts = scene.app.alice.get("/v1/invoices").await.expect(200).body;
+            let drafts = drafts["data"].as_array().expect("a list").iter();
+            let due: i64 = drafts
+                .map(|draft| draft["amount_due"].as_i64().expect("an amount"))
+                .sum();
+            assert_eq!(due, 847);
         }
     }
 
@@ -877,47 +864,207 @@ mod billing {
         assert_eq!(scene.app.transactions(&scene.app.alice).await.len(), 1);
     }
 
-    #[tokio::test]
-    async fn a_credit_on_an_invoice_that_counts_no_longer_waits_again_for_one_with_room() {
-        let scene = Scene::new().await;
-        let (_, theirs) = scene.billed().await;
-        assert_eq!(scene.invoice().await.1, [energy(968)]);
+    /// A credit of the first CDR, of so many cents.
+    async fn credited(scene: &Scene, theirs: &Value, cents: i64) {
+        let gross = cents as f64 / 100.0;
         let credit = json!({"id": "C1-X", "credit": true, "credit_reference_id": "C1",
-            "total_cost": {"excl_vat": -8.0, "incl_vat": -9.68}});
-        scene.bill(&scene.cdr(&theirs, credit)).await;
-        scene.app.advance(60).await;
-        let between = scene.app.now();
-        scene.app.advance(60).await;
-        let other = scene.start().await;
-        let next = scene.session(json!({"id": "S2"}));
-        scene.report(&next).await;
+            "total_cost": {"excl_vat": -gross / 1.21, "incl_vat": -gross}});
+        scene.bill(&scene.cdr(theirs, credit)).await;
+        scene.app.drain().await;
+    }
+
+    fn path_of(invoice: &Value) -> String {
+        format!("/v1/invoices/{}", invoice["id"].as_str().expect("an id"))
+    }
+
+    #[tokio::test]
+    async fn a_credit_is_a_line_of_the_draft_that_bills_its_session() {
+        let scene = Scene::new().await;
+        let session = scene.active().await;
+        let (session, theirs) = session;
         scene.app.advance(3600).await;
-        scene.bill(&scene.cdr(&next, json!({"id": "C2"}))).await;
-        let (both, lines) = scene.invoice().await;
-        assert_eq!(lines.iter().map(|line| line.1).sum::<i64>(), 0);
-        assert_eq!(lines.len(), 2);
-        let path = format!("/v1/invoices/{}", both["id"].as_str().expect("an id"));
-        scene.app.alice.delete(&path).await.expect(200);
-        // Here there is nothing but the credit.
-        let body = json!({"period_start": between.plus(days(-1)), "period_end": between, "currency": "eur"});
-        let empty = scene.app.alice.post("/v1/invoices", body).await.expect(200);
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        let (draft, _) = scene.invoice().await;
+        credited(&scene, &theirs, 968).await;
+        let path = path_of(&draft);
+        let shown = scene.app.alice.get(&path).await.expect(200).body;
+        let amounts: Vec<&Value> = shown["line_items"]
+            .as_array()
+            .expect("lines")
+            .iter()
+            .map(|line| &line["amount"])
+            .collect();
         assert_eq!(
-            (&empty.body["amount_due"], &empty.body["line_items"]),
-            (&json!(0), &json!([]))
+            (&shown["amount_due"], amounts),
+            (&json!(0), vec![&json!(-968), &json!(968)])
         );
-        // Where the credit pays for everything, the session is paid.
+        assert!(
+            scene
+                .app
+                .alice
+                .get("/v1/credit_notes")
+                .await
+                .ids()
+                .is_empty()
+        );
+        // It goes with its session to the next invoice, and where it pays for everything the session is paid.
+        scene.app.alice.delete(&path).await.expect(200);
         let (both, lines) = scene.invoice().await;
-        assert_eq!(lines.len(), 2);
-        let path = format!("/v1/invoices/{}", both["id"].as_str().expect("an id"));
-        let finalize = format!("{path}/finalize");
+        assert_eq!(lines, [energy(968), adjustment(-968)]);
+        let finalize = format!("{}/finalize", path_of(&both));
         let paid = scene.app.alice.post(&finalize, json!({})).await.expect(200);
         assert_eq!(paid.body["status"], "paid");
         scene.app.drain().await;
-        let shown = scene.shown(&other).await;
+        let shown = scene.shown(&session).await;
         assert_eq!(
             (&shown["amount_due"], &shown["amount_paid"]),
             (&json!(0), &json!(968))
         );
+    }
+
+    #[tokio::test]
+    async fn a_credit_of_a_final_invoice_is_a_credit_note() {
+        let scene = Scene::new().await;
+        let (_, theirs) = scene.billed().await;
+        let (draft, _) = scene.invoice().await;
+        let path = path_of(&draft);
+        let finalize = format!("{path}/finalize");
+        scene.app.alice.post(&finalize, json!({})).await.expect(200);
+        credited(&scene, &theirs, 242).await;
+        let shown = scene.app.alice.get(&path).await.expect(200).body;
+        assert_eq!(
+            (&shown["amount_due"], &shown["totals"]["credited"]),
+            (&json!(726), &json!(242))
+        );
+        let notes = scene
+            .app
+            .alice
+            .get("/v1/credit_notes")
+            .await
+            .expect(200)
+            .body;
+        let note = &notes["data"][0];
+        assert_eq!(
+            (&note["type"], &note["amount"], &note["totals"]["net"]),
+            (&json!("network"), &json!(242), &json!(200))
+        );
+        assert_eq!(note["lines"][0]["line_item"], shown["line_items"][0]["id"]);
+        assert_eq!(scene.invoice().await.1, []);
+        // A second invoice of the session has the credit, too.
+        scene
+            .app
+            .alice
+            .post(&format!("{path}/void"), json!({}))
+            .await
+            .expect(200);
+        assert_eq!(scene.invoice().await.1, [energy(968), adjustment(-242)]);
+        assert_eq!(scene.app.alice.get("/v1/credit_notes").await.ids().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_credit_of_a_paid_invoice_is_refunded() {
+        let scene = Scene::new().await;
+        let (_, theirs) = scene.billed().await;
+        let (draft, _) = scene.invoice().await;
+        let path = path_of(&draft);
+        scene
+            .app
+            .alice
+            .post(&format!("{path}/finalize"), json!({}))
+            .await
+            .expect(200);
+        let method = scene.app.payment_method("tok_success", json!({})).await;
+        let body = json!({"payment_method": method});
+        scene
+            .app
+            .alice
+            .post(&format!("{path}/pay"), body)
+            .await
+            .expect(200);
+        credited(&scene, &theirs, 242).await;
+        let shown = scene.app.alice.get(&path).await.expect(200).body;
+        let totals = &shown["totals"];
+        let found = ["paid", "credited", "refunded", "due"].map(|name| totals[name].as_i64());
+        assert_eq!(found, [968, 0, 242, 0].map(Some));
+    }
+
+    #[tokio::test]
+    async fn a_credit_of_a_session_that_was_charged_is_returned() {
+        let scene = Scene::new().await;
+        let method = scene.app.payment_method("tok_success", json!({})).await;
+        let session = scene.start_with(json!({"payment_method": method})).await;
+        let theirs = scene.session(json!({}));
+        scene.report(&theirs).await;
+        scene.app.advance(3600).await;
+        scene.complete(&theirs).await;
+        scene.bill(&scene.cdr(&theirs, json!({}))).await;
+        scene.app.drain().await;
+        credited(&scene, &theirs, 242).await;
+        let id = session["id"].as_str().expect("an id");
+        let list = format!("/v1/transactions?charging_session={id}&type=adjustment");
+        let returned = scene.app.alice.get(&list).await.expect(200).body["data"][0].clone();
+        let found = (
+            &returned["amount"],
+            &returned["status"],
+            &returned["payment_method"],
+        );
+        assert_eq!(found, (&json!(242), &json!("succeeded"), &json!(method)));
+        let (invoice, lines) = scene.invoice().await;
+        assert_eq!(lines, [energy(968), adjustment(-242)]);
+        let totals = &invoice["totals"];
+        let found = ["gross", "paid", "refunded", "due"].map(|name| totals[name].as_i64());
+        assert_eq!(found, [726, 726, 0, 0].map(Some));
+        // A second credit, after the invoice was finalized.
+        scene
+            .app
+            .alice
+            .post(&format!("{}/finalize", path_of(&invoice)), json!({}))
+            .await
+            .expect(200);
+        let more = json!({"id": "C1-Y", "credit": true, "credit_reference_id": "C1",
+            "total_cost": {"excl_vat": -1.0, "incl_vat": -1.21}});
+        scene.bill(&scene.cdr(&theirs, more)).await;
+        scene.app.drain().await;
+        let shown = scene
+            .app
+            .alice
+            .get(&path_of(&invoice))
+            .await
+            .expect(200)
+            .body;
+        assert_eq!(shown["totals"]["refunded"], 121);
+    }
+
+    #[tokio::test]
+    async fn signed_meter_values_are_downloaded_as_they_were_received() {
+        let scene = Scene::new().await;
+        let (session, theirs) = scene.active().await;
+        scene.app.advance(3600).await;
+        let id = session["id"].as_str().expect("an id");
+        let path = format!("{PATH}/{id}/signed_meter_values");
+        let none = scene.app.alice.get(&path).await;
+        none.expect_error(409, None, Some("charging_session"));
+        let signed = "OCMF|{\"FV\":\"1.0\",\"GI\":\"A&B <C> \u{e9}\",\"RD\":[{\"RV\":20.0}]}|{\"SD\":\"304502\"}";
+        let data = json!({"encoding_method": "OCMF", "public_key": "3059AB",
+            "signed_values": [{"nature": "End", "plain_data": "", "signed_data": signed}]});
+        scene
+            .bill(&scene.cdr(&theirs, json!({"signed_data": data})))
+            .await;
+        let redirect = scene.app.alice.get(&path).await.expect(302);
+        let location = redirect.headers["location"].to_str().expect("an address");
+        let file = scene.app.anon.get(location).await.expect(200).text;
+        let (_, rest) = file.split_once("encoding=\"plain\">").expect("a value");
+        let (text, _) = rest.split_once("</signedData>").expect("a value");
+        let entities = [
+            ("&quot;", "\""),
+            ("&lt;", "<"),
+            ("&gt;", ">"),
+            ("&amp;", "&"),
+        ];
+        let read = entities
+            .iter()
+            .fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+        assert_eq!(read, signed);
     }
 
     #[tokio::test]

@@ -91,7 +91,7 @@ async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
         "succeeded_at": shown.body["succeeded_at"], "url": shown.body["url"], "totals": [{"currency": "usd",
         "sessions": 1, "reservation_fees": 0, "adjustments": 0, "energy_wh": 30_000, "duration_seconds": 7140, "net": 1000,
         "net_decimal": "10.00", "tax": 190, "tax_decimal": "1.90", "gross": 1190, "gross_decimal": "11.90", "paid": 0,
-        "paid_decimal": "0.00", "due": 1190, "due_decimal": "11.90",
+        "paid_decimal": "0.00", "due": 1190, "due_decimal": "11.90", "credited": 0, "credited_decimal": "0.00",
         "refunded": 0, "refunded_decimal": "0.00"}]});
     assert_eq!(shown.body, with(pending, done));
     let in_event = &receiver.received()[0].event["data"]["object"];

@@ -13,7 +13,7 @@ async fn a_transaction_has_every_field_of_the_specification() {
     let path = format!("/v1/transactions/{id}");
     let shown = app.alice.get(&path).await.expect(200).body;
     let want = json!({"id": id, "object": "transaction", "amount": 1250, "amount_refunded": 0, "charge": null,
-        "charging_session": null, "destination": null, "failed_reason": null, "invoice": null, "reason": null, "reservation": null,
+        "charging_session": null, "credit_note": null, "destination": null, "failed_reason": null, "invoice": null, "reason": null, "reservation": null,
         "created": shown["created"], "currency": "usd", "description": "Charging", "driver": crew.driver,
         "fleet": crew.fleet, "payment_method": null, "status": "succeeded", "type": "charge", "vehicle": crew.vehicle});
     assert_eq!(shown, want);

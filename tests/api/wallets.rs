@@ -59,7 +59,7 @@ async fn a_top_up_charges_the_method_and_adds_to_the_wallet() {
         let first = &latest["data"][1];
         let want = with(
             json!({"id": first["id"], "object": "transaction", "amount": 5000, "amount_refunded": 0, "charge": null, "destination": null,
-            "failed_reason": null, "invoice": null, "reason": null, "reservation": null, "charging_session": null,
+            "failed_reason": null, "invoice": null, "reason": null, "reservation": null, "charging_session": null, "credit_note": null,
                 "created": first["created"], "currency": "usd", "description": "Wallet top-up", "payment_method": method,
                 "status": "succeeded", "type": "charge", "vehicle": null}),
             transaction,

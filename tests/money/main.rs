@@ -1,5 +1,5 @@
 //! Simulates money, step by step, by a seed: sessions begin and end, invoices are drafted, finalized, paid, voided and deleted,
-//! reservations are paid for and not used, charges are refunded, wallets are topped up, by hand and by schedule, over a switch
+//! reservations are paid for and not used, charges are refunded, invoices are credited, wallets are topped up, by hand and by schedule, over a switch
 //! of the clocks and in currencies of two, no and three decimals. Top-ups are repeated with keys that were used minutes or days
 //! before, for the same owner or another; their owners are deleted or change their currency and payment methods are deleted
 //! while they are under way. Two charging networks with the same ids lie about sessions at their stations ([`network`]). Meanwhile the table fails, requests and workers are killed, the payment provider answers late,
@@ -22,6 +22,7 @@ use kernel::{Mode, Timestamp};
 use models::adjustment::Adjustment;
 use models::ports::payments::{Charge, Providers};
 use models::stored::Stored;
+use models::transaction::{ChargeSource, Transaction};
 use network::Network;
 use provider::{CERTAIN_FAULTS, Till};
 use serde_json::{Value, json};
@@ -60,6 +61,16 @@ struct World {
 struct Owner {
     path: String,
     deleted: bool,
+}
+
+/// What the fleet's books say.
+struct Books<'a> {
+    invoices: &'a [Value],
+    adjustments: &'a [Stored<Adjustment>],
+    /// Without top-ups.
+    transactions: &'a [Value],
+    /// The ids of refunds to the fleet's wallet.
+    to_fleet: &'a BTreeSet<String>,
 }
 
 /// A top-up with an idempotency key, and when the key was first used for it.
@@ -159,6 +170,8 @@ struct Played {
     faults: BTreeMap<&'static str, u64>,
     credited: usize,
     refunded_top_ups: usize,
+    /// Credit notes by what has led to them.
+    credit_notes: BTreeMap<String, usize>,
     /// What became of the sessions at the network's station.
     charged: BTreeMap<&'static str, usize>,
 }
@@ -174,6 +187,9 @@ impl Played {
             for (fault, times) in one.faults {
                 *all.faults.entry(fault).or_default() += times;
             }
+            for (what, times) in one.credit_notes {
+                *all.credit_notes.entry(what).or_default() += times;
+            }
             for (what, times) in one.charged {
                 *all.charged.entry(what).or_default() += times;
             }
@@ -187,18 +203,24 @@ impl Played {
             faults,
             credited,
             charged,
+            credit_notes,
             ..
         } = self;
         let topped_up = *credited > 0 && self.refunded_top_ups > 0;
         let failed = CERTAIN_FAULTS.iter().all(|one| faults.contains_key(one));
         assert!(
-            *paid > 0 && topped_up && failed && charged.contains_key("billed by CDR"),
-            "{paid} paid, {credited} top-ups, {charged:?} and {faults:?} prove nothing"
+            *paid > 0
+                && topped_up
+                && failed
+                && charged.contains_key("billed by CDR")
+                && ["manual", "refund", "void"].map(|kind| credit_notes.contains_key(kind))
+                    == [true; 3],
+            "{paid} paid, {credited} top-ups, {charged:?}, {credit_notes:?} and {faults:?} prove nothing"
         );
         // With --nocapture, how much a long run proves.
         let more = self.refunded_top_ups;
         let said = format!(
-            "{credited} top-ups credited, {more} refunded, {faults:?}; sessions at the network {charged:?}\n"
+            "{credited} top-ups credited, {more} refunded, {faults:?}; sessions at the network {charged:?}, credit notes {credit_notes:?}\n"
         );
         drop(std::io::Write::write_all(
             &mut std::io::stderr(),
@@ -325,7 +347,7 @@ impl World {
     }
 
     async fn step(&mut self) {
-        match self.stage.dice.below(150) {
+        match self.stage.dice.below(160) {
             0..=17 => self.start().await,
             18..=31 => self.stop().await,
             32..=45 => self.stage.pass(1 + self.stage.dice.below(90) as i64),
@@ -346,6 +368,7 @@ impl World {
             120..=123 => self.delete_owner().await,
             124..=126 => self.new_card().await,
             127..=129 => self.delete_card().await,
+            130..=139 => self.credit().await,
             _ => {
                 let method = self.method();
                 let place = self.stage.dice.below(2) as usize;
@@ -415,6 +438,27 @@ impl World {
             body["destination"] = json!("wallet");
         }
         self.act("transactions", "refund", body).await;
+    }
+
+    /// Credits an amount or a line of an invoice.
+    async fn credit(&mut self) {
+        let Some(id) = self.any("invoices").await else {
+            return;
+        };
+        let mut body = json!({"invoice": id});
+        let invoice = self.stage.get(&format!("/v1/invoices/{id}")).await;
+        let lines = invoice["line_items"].as_array();
+        let lines: Vec<&Value> = lines.into_iter().flatten().collect();
+        match self.stage.one_of(&lines) {
+            Some(line) if self.stage.dice.percent(40) => {
+                body["lines"] = json!([{"line_item": line["id"]}]);
+            }
+            _ => body["amount"] = json!(1 + self.stage.dice.below(600)),
+        }
+        if self.stage.dice.percent(30) {
+            body["destination"] = json!("wallet");
+        }
+        self.stage.post("/v1/credit_notes", body).await;
     }
 
     async fn delete(&mut self) {
@@ -727,6 +771,7 @@ impl World {
             let mut add = |name, more: i64| *sums.entry(name).or_default() += more;
             add("paid", amount(invoice, "amount_paid"));
             add("due", amount(invoice, "amount_due"));
+            add("credited", amount(&invoice["totals"], "credited"));
             for line in invoice["line_items"].as_array().expect("lines") {
                 add("net", amount(line, "net"));
                 add("tax", amount(line, "tax"));
@@ -738,7 +783,7 @@ impl World {
                 }
             }
         }
-        // Credits of more than an invoice has to pay wait for the next one, and are in the report.
+        // Adjustments that no invoice bills are in the report.
         let counting = |id: &kernel::Id| {
             let is_it = |one: &&Value| one["id"] == json!(id) && one["status"] != "void";
             invoices.iter().any(|one| is_it(&one))
@@ -746,7 +791,8 @@ impl World {
         let adjustments = self.stage.app.store.adjustments(&self.stage.tenant);
         for row in adjustments.await.expect("the table") {
             let billed_by = row.internal.invoice.as_ref();
-            if billed_by.is_some_and(counting) || json!(row.object.fleet) != json!(self.fleet) {
+            let is_elsewhere = json!(row.object.fleet) != json!(self.fleet);
+            if billed_by.is_some_and(counting) || is_elsewhere {
                 continue;
             }
             let line = &row.object.line;
@@ -756,7 +802,8 @@ impl World {
                 ("net", line.net),
                 ("tax", line.tax),
                 ("gross", line.amount),
-                ("due", line.amount),
+                ("due", line.amount - row.internal.paid),
+                ("paid", row.internal.paid),
                 ("adjustments", 1),
             ];
             for (name, more) in waiting {
@@ -826,10 +873,18 @@ impl World {
         let (top_ups, others): (Vec<Value>, Vec<Value>) =
             transactions.into_iter().partition(is_top_up);
         self.check_top_ups(&top_ups, played);
-        let credited = self.check_wallets(&top_ups, &others).await;
+        let to_fleet = self.refunds_to_fleet(&others).await;
+        let credited = self.check_wallets(&top_ups, &others, &to_fleet).await;
+        let books = Books {
+            invoices: &invoices,
+            adjustments: &adjustments,
+            transactions: &others,
+            to_fleet: &to_fleet,
+        };
         played.paid += self
-            .check_transactions(&sessions, &fees, &invoices, &others, credited)
+            .check_transactions(&sessions, &fees, &books, credited)
             .await;
+        self.check_credit_notes(&books, played).await;
         self.check_events(&others).await;
         self.check_invoices(&sessions, &fees, &adjustments, &invoices);
         self.check_numbers(&invoices);
@@ -1018,14 +1073,16 @@ impl World {
     }
 
     /// Wallets hold what they were topped up with. Says what the fleet's was.
-    async fn check_wallets(&self, top_ups: &[Value], refunds: &[Value]) -> i64 {
+    async fn check_wallets(
+        &self,
+        top_ups: &[Value],
+        refunds: &[Value],
+        to_fleet: &BTreeSet<String>,
+    ) -> i64 {
         let seed = self.stage.seed;
-        // Refunds to the wallet of a card of the account.
+        // Refunds to the wallet of the account.
         let to_account = |one: &&Value| {
-            let of_fleet = self
-                .methods
-                .iter()
-                .any(|id| one["payment_method"] == json!(id));
+            let of_fleet = to_fleet.contains(one["id"].as_str().expect("an id"));
             one["status"] == "succeeded" && one["destination"] == "wallet" && !of_fleet
         };
         let to_account = refunds.iter().filter(to_account);
@@ -1075,16 +1132,90 @@ impl World {
         fees.collect()
     }
 
+    /// The refunds to the fleet's wallet: of what its wallet or one of its cards has paid, and of what no charge has.
+    async fn refunds_to_fleet(&self, transactions: &[Value]) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for one in transactions.iter().filter(|one| one["type"] != "charge") {
+            let id = one["id"].as_str().expect("an id").to_owned();
+            let mut methods = self.methods.iter();
+            if methods.any(|method| one["payment_method"] == json!(method)) {
+                found.insert(id);
+                continue;
+            }
+            let (store, tenant) = (&self.stage.app.store, &self.stage.tenant);
+            let row = store.load::<Transaction>(tenant, &id.as_str().into()).await;
+            let source = row.expect("a transaction").internal.source;
+            if let Some(ChargeSource::Wallet { owner }) = source
+                && owner.as_str() == self.fleet
+            {
+                found.insert(id);
+            }
+        }
+        found
+    }
+
+    /// Credit notes are never more than their invoice, are what it shows as credited, and are refunded as they say.
+    async fn check_credit_notes(&self, books: &Books<'_>, played: &mut Played) {
+        let seed = self.stage.seed;
+        let notes = self.all("credit_notes").await;
+        let numbered = notes.iter().filter(|note| !note["number"].is_null());
+        let numbered: Vec<Value> = numbered.cloned().collect();
+        self.check_numbers(&numbered);
+        for invoice in books.invoices {
+            let totals = &invoice["totals"];
+            let own = numbered
+                .iter()
+                .filter(|note| note["invoice"] == invoice["id"]);
+            let own: Vec<&Value> = own.collect();
+            let sum = |name: &str| -> i64 {
+                let sums = own.iter().map(|note| amount(&note["totals"], name));
+                sums.sum()
+            };
+            let (gross, credited) = (sum("gross"), sum("credited"));
+            assert_eq!(
+                credited,
+                amount(totals, "credited"),
+                "seed {seed}: {invoice}"
+            );
+            assert!(gross <= amount(totals, "gross"), "seed {seed}: {invoice}");
+            if invoice["status"] == "void" {
+                assert_eq!(gross, amount(totals, "gross"), "seed {seed}: {invoice}");
+                assert_eq!(amount(invoice, "amount_due"), 0, "seed {seed}: {invoice}");
+            }
+        }
+        for note in &notes {
+            let kind = note["type"].as_str().expect("a type");
+            *played.credit_notes.entry(kind.to_owned()).or_default() += 1;
+            let lines = note["lines"].as_array().expect("lines");
+            self.check_totals_of(note, lines);
+            let of = books.transactions.iter();
+            let of = of.filter(|one| one["credit_note"] == note["id"]);
+            let sum: i64 = of.map(|one| amount(one, "amount")).sum();
+            match kind {
+                "refund" => assert!(sum >= amount(note, "amount"), "seed {seed}: {note}"),
+                _ => assert_eq!(
+                    sum,
+                    amount(&note["totals"], "refunded"),
+                    "seed {seed}: {note}"
+                ),
+            }
+        }
+    }
+
     /// What sessions and reservations show as paid, what transactions say, what the provider took and what the wallet holds agree.
     async fn check_transactions(
         &self,
         sessions: &[Value],
         fees: &[Value],
-        invoices: &[Value],
-        transactions: &[Value],
+        books: &Books<'_>,
         credited: i64,
     ) -> i64 {
         let seed = self.stage.seed;
+        let Books {
+            invoices,
+            transactions,
+            ..
+        } = books;
         let done = transactions.iter().filter(|one| one["status"] != "failed");
         let done: Vec<&Value> = done.collect();
         for one in &done {
@@ -1098,20 +1229,35 @@ impl World {
         let by_wallet = |one: &Value| one["payment_method"] == json!(self.methods[2]);
         let bills = sessions.iter().chain(fees);
         let paid: i64 = bills.map(|one| amount(one, "amount_paid")).sum();
-        let paid_invoices = invoices.iter().filter(|one| one["status"] == "paid");
-        let lines = paid_invoices.filter_map(|one| one["line_items"].as_array());
-        let adjustments = lines.flatten().filter(|line| line["type"] == "adjustment");
-        let adjusted: i64 = adjustments.map(|line| amount(line, "amount")).sum();
+        // What a paid invoice was credited with, and what credits of networks have returned before, was not charged with it.
+        let paid_invoices = || invoices.iter().filter(|one| one["status"] == "paid");
+        let lines = paid_invoices().filter_map(|one| one["line_items"].as_array());
+        let lines = lines.flatten().filter(|line| line["type"] == "adjustment");
+        let settled: BTreeMap<&str, i64> = books
+            .adjustments
+            .iter()
+            .map(|row| (row.object.line.id.as_str(), row.internal.paid))
+            .collect();
+        let before = |line: &Value| settled[line["id"].as_str().expect("an id")];
+        let adjusted: i64 = lines
+            .map(|line| amount(line, "amount") - before(line))
+            .sum();
+        let off: i64 = paid_invoices()
+            .map(|one| amount(&one["totals"], "credited"))
+            .sum();
         let charged = sum(&charge);
-        assert_eq!(paid + adjusted, charged, "seed {seed}: paid and charged");
+        assert_eq!(
+            paid + adjusted - off,
+            charged,
+            "seed {seed}: paid and charged"
+        );
         let (taken, given) = self.taken();
         let by_card = sum(&|one| charge(one) && !by_wallet(one));
         assert_eq!(taken, by_card, "seed {seed}: taken and sent");
         let to_wallet = |one: &Value| one["destination"] == "wallet" || by_wallet(one);
         let of_fleet = |one: &Value| {
-            self.methods
-                .iter()
-                .any(|id| one["payment_method"] == json!(id))
+            let id = one["id"].as_str().expect("an id");
+            books.to_fleet.contains(id)
         };
         let back = sum(&|one| !charge(one) && !to_wallet(one));
         assert_eq!(given, back, "seed {seed}: refunded and sent");
@@ -1131,7 +1277,8 @@ impl World {
             );
         }
         for one in sessions {
-            let refunded = sum(&|other| !charge(other) && other["charging_session"] == one["id"]);
+            let refund = |other: &Value| other["type"] == "refund";
+            let refunded = sum(&|other| refund(other) && other["charging_session"] == one["id"]);
             assert_eq!(
                 amount(one, "amount_refunded"),
                 refunded,
@@ -1153,7 +1300,7 @@ impl World {
                 let own = one["invoice"] == invoice["id"]
                     || bills("charging_session", &one["charging_session"])
                     || bills("reservation", &one["reservation"]);
-                !charge(one) && own
+                one["type"] == "refund" && own
             });
             let shown = amount(&invoice["totals"], "refunded");
             assert_eq!(shown, refunded, "seed {seed}: {invoice}");
@@ -1200,8 +1347,19 @@ impl World {
         invoices: &[Value],
     ) {
         let seed = self.stage.seed;
+        for row in adjustments {
+            let waits = row.internal.apply_at;
+            assert_eq!(waits, None, "seed {seed}: {:?} is not given", row.object);
+        }
+        // A credit note is no line, unless its invoice is void.
+        let is_line = |row: &&Stored<Adjustment>| {
+            let counts =
+                |one: &Value| one["status"] != "void" && one["id"] == json!(row.internal.invoice);
+            !row.is_credit_note() || !invoices.iter().any(counts)
+        };
         let mut waiting: BTreeMap<&str, &Adjustment> = adjustments
             .iter()
+            .filter(is_line)
             .map(|row| (row.object.line.id.as_str(), &row.object))
             .collect();
         let by_id: BTreeMap<_, _> = sessions
@@ -1293,6 +1451,7 @@ fn sums_of(report: &Value) -> BTreeMap<String, BTreeMap<&'static str, i64>> {
             "reservation_fees",
             "adjustments",
             "refunded",
+            "credited",
         ];
         let sums = names.map(|name| (name, amount(totals, name))).into_iter();
         let sums: BTreeMap<&str, i64> = sums.filter(|(_, sum)| *sum != 0).collect();

@@ -13,6 +13,9 @@
 //! erasure that was interrupted can be begun anew or continued with its cursor. One invocation reads for ten minutes at most;
 //! while it answers `running`, it is invoked again with the cursor that it returned.
 //!
+//! What was issued stays: the documents of final invoices and of credit notes, which have to be kept for the legal term. They lie below
+//! `documents/<account>/` in the bucket; those that are missing are made before anything is deleted, and the response counts them.
+//!
 //! What is not in this service stays: customers and payment methods at the payment provider, sessions and CDRs at charging
 //! networks, logs until their retention ends, and the table's backups for 35 days.
 
@@ -30,6 +33,7 @@ use table::scan::Pass;
 use web::deployment::{Deployment, Need};
 
 use crate::budget::{self, Budget};
+use crate::documents::make;
 use crate::function::{Function, Trigger};
 
 /// The name of the function.
@@ -53,6 +57,7 @@ pub const FUNCTION: Function = Function {
         ])
         .needing(&[
             Need::BatchWrites,
+            Need::Documents,
             Need::ReadTable,
             Need::RemoveFiles,
             Need::RemoveSchedules,
@@ -118,6 +123,9 @@ pub struct Counts {
     pub files: u64,
     /// How many names of schedules were deleted, whether there was a schedule or not.
     pub schedules: u64,
+    /// How many invoices and credit notes were issued, whose documents are kept.
+    #[serde(default)]
+    pub issued_documents_kept: u64,
 }
 
 /// What an invocation has done.
@@ -216,6 +224,10 @@ async fn check_page(
             at.open_objects
                 .push(format!("{} ({})", open.id, open.status));
         }
+    }
+    for (tenant, id) in traces.issued() {
+        make::keep(app, &tenant, &id).await?;
+        at.counts.issued_documents_kept += 1;
     }
     at.pass = next;
     if !at.pass.is_finished() {

@@ -6,6 +6,7 @@ pub mod end_stalled;
 pub mod list;
 pub mod operate;
 pub mod retrieve;
+pub mod retrieve_signed_values;
 pub mod review;
 pub mod settle;
 mod start;

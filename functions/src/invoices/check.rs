@@ -1,5 +1,5 @@
 //! `check-invoice`: finalizes the draft of a billing cycle, reports that an open invoice is overdue, finishes an
-//! interrupted payment, and marks the sessions of a paid invoice as paid.
+//! interrupted payment, and marks the sessions of a paid invoice as paid. The same function gives credits of charging networks.
 
 use kernel::origin::{Origin, Tenant};
 use models::invoice::{Concern, Invoice};
@@ -31,6 +31,8 @@ impl Job for CheckInvoice {
         Deployment::in_background()
             .writing(&[
                 Rows::Of(Kind::Invoice),
+                Rows::Of(Kind::Adjustment),
+                Rows::Of(Kind::CreditNote),
                 Rows::DocumentNumbers,
                 Rows::Of(Kind::ChargingSession),
                 Rows::Of(Kind::Reservation),

@@ -3,8 +3,10 @@
 
 use crate::App;
 use axum::extract::State;
+use jiff::ToSpan as _;
+use jiff::civil::Date;
 use kernel::Reply;
-use kernel::{Error, Id, Kind};
+use kernel::{Error, Id, Kind, Timestamp};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::fleet::Fleet;
@@ -47,7 +49,18 @@ pub async fn handle(
     filter.extend(finalized.conditions());
     filter.extend(Condition::given("number", filters.number.as_ref()));
     // The list with the fewest others.
+    let months = months(&finalized, context.now());
+    let months = months.filter(|_| filters.number.is_none() && filters.fleet.is_none());
     let partition = match (&filters.number, &filters.fleet, status) {
+        _ if months.is_some() => {
+            months.map_or(Partition::Kind { tenant, kind }, |(first, last)| {
+                Partition::Finalized {
+                    tenant,
+                    first,
+                    last,
+                }
+            })
+        }
         (Some(number), ..) => Partition::Number {
             tenant,
             kind,
@@ -70,4 +83,14 @@ pub async fn handle(
         .list_objects::<Invoice>(partition, &page_request, filter)
         .await?;
     query.respond(&context, found)
+}
+
+/// The first days of the months from the first to the last of these times, if they are at most twelve. An open end is now.
+fn months(finalized: &Finalized, now: Timestamp) -> Option<(Date, Date)> {
+    let (from, until) = finalized.bounds();
+    let first = from?.utc_date().first_of_month();
+    let last = until.map_or(now, |until| until.min(now));
+    let last = last.utc_date().first_of_month().max(first);
+    let most = first.checked_add(11.months()).ok()?;
+    (last <= most).then_some((first, last))
 }

@@ -3,11 +3,9 @@
 pub mod check;
 pub mod create;
 pub mod delete;
-mod document;
 pub mod finalize;
 pub mod list;
 pub mod list_line_items;
-pub mod make_documents;
 pub mod pay;
 mod pay_off;
 mod payment;
@@ -25,7 +23,7 @@ use kernel::error::Result;
 use kernel::origin::Tenant;
 use models::invoice::Invoice;
 
-use self::make_documents::MakeDocuments;
+use crate::documents::make::MakeDocuments;
 
 impl OnChange for Invoice {
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
@@ -34,7 +32,7 @@ impl OnChange for Invoice {
         }
         let job = MakeDocuments {
             tenant: change.tenant.clone(),
-            invoice: change.after.object.id.clone(),
+            object: change.after.object.id.clone(),
         };
         job.send(app).await
     }

@@ -7,15 +7,13 @@ use std::time::Duration;
 use crate::App;
 use axum::extract::State;
 use kernel::Error;
-use kernel::response::{FileOf, Reply, Response};
+use kernel::response::{FileOf, Reply};
 use models::api_key::Resource;
 use models::invoice::Invoice;
-use serde::Deserialize;
-use utoipa::ToSchema;
 use web::deployment::Need;
 use web::{PathId, Query, RequestContext, Route};
 
-use super::document::{self, DocumentFormat};
+use crate::documents::{self, DocumentQuery};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-invoice-document",
@@ -27,22 +25,11 @@ pub const ROUTE: Route = Route::get(
 .timeout(29)
 .needing(&[Need::Documents]);
 
-/// The form of the document.
-#[derive(Deserialize, ToSchema)]
-pub struct Filters {
-    /// The form of the document: `pdf` (default), `ubl` or `cii`.
-    format: Option<DocumentFormat>,
-}
-
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     PathId(id): PathId,
-    Query(filters): Query<Filters>,
+    Query(query): Query<DocumentQuery>,
 ) -> Result<Reply<FileOf<Invoice>>, Error> {
-    let tenant = context.tenant();
-    let row = app.store.get::<Invoice>(tenant, &id).await?;
-    let format = filters.format.unwrap_or_default();
-    let key = document::find_or_make(&app, tenant, &row, format).await?;
-    Ok(Response::redirect(app.files.link(&key).await?).into())
+    documents::redirect(&app, context.tenant(), &id, query.format).await
 }

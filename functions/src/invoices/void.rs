@@ -1,16 +1,26 @@
-//! `POST /v1/invoices/{id}/void`: voids an open or uncollectible invoice. Its sessions can be billed by another invoice.
+//! `POST /v1/invoices/{id}/void`: voids an open or uncollectible invoice. A credit note of all that is left of it is made with that. Its
+//! sessions can be billed by another invoice.
+
+use std::time::Duration;
 
 use crate::App;
 use axum::extract::State;
-use kernel::Reply;
-use kernel::{Code, Error};
+use kernel::{Code, Error, Id, Kind};
+use kernel::{Reply, Response};
 use models::api_key::Resource;
+use models::credit_note::{Credit, CreditNoteType};
 use models::invoice::Invoice;
+use table::access::Rows;
 use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
 
+use crate::credit_notes::issue::{self, BACKOFF, TRIES};
+
 pub const ROUTE: Route = Route::post("void-invoice", "/v1/invoices/{id}/void", Resource::Invoices)
-    .refusing(&[Code::InvoiceVoidInvalidState]);
+    .patient(Duration::from_secs(25))
+    .timeout(29)
+    .refusing(&[Code::InvoiceVoidInvalidState])
+    .writing(&[Rows::DocumentNumbers, Rows::Of(Kind::CreditNote)]);
 
 pub async fn handle(
     context: RequestContext,
@@ -18,10 +28,20 @@ pub async fn handle(
     PathId(id): PathId,
     Body(Nothing {}): Body<Nothing>,
 ) -> Result<Reply<Invoice>, Error> {
-    let mut row = app.store.load::<Invoice>(context.tenant(), &id).await?;
+    let run = || void(&app, &context, &id);
+    let voided = BACKOFF.after_collisions(TRIES, run).await;
+    voided.map(Reply::from)
+}
+
+async fn void(app: &App, context: &RequestContext, id: &Id) -> Result<Response, Error> {
+    let mut row = app.store.load::<Invoice>(context.tenant(), id).await?;
+    let left = row.credit_of(row.creditable())?;
     row.void()?;
-    let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);
+    let credit = Credit::of_amount(CreditNoteType::Void, left, None);
+    let mut note = issue::issue_refunded(app, &mut tx, &mut row, credit).await?;
+    let response = context.respond(&row.object)?;
     tx.save(&mut row)?;
-    tx.commit(response).await
+    tx.create(&mut note)?;
+    tx.commit(response.into()).await
 }

@@ -9,6 +9,7 @@ use kernel::{Error, Id, Kind};
 use models::adjustment::Adjustment;
 use models::charging::summary::Summary;
 use models::charging_station::ChargingStation;
+use models::credit_note::CreditNote;
 use models::driver::Driver;
 use models::fleet::Fleet;
 use models::invoice::{Invoice, InvoiceStatus};
@@ -96,8 +97,12 @@ async fn make(
                 summary.add_refund(&refund);
             }
         }
-        for (row, is_paid) in adjustments(app, tenant, report).await? {
-            summary.add_adjustment(&row, is_paid);
+        let notes = app.store.credit_notes_within(tenant, window).await?;
+        for (note, is_paid) in credit_notes(app, tenant, report, notes).await? {
+            summary.add_credit_note(&note, is_paid);
+        }
+        for (row, paid) in adjustments(app, tenant, report).await? {
+            summary.add_adjustment(&row, paid);
         }
     }
     let mut pages = app
@@ -123,32 +128,63 @@ async fn make(
     Ok(Some((file, summary.totals())))
 }
 
-/// The adjustments that a report covers, and whether the invoice that bills each is paid.
+/// The adjustments that a report covers, and what of each is paid, in minor units.
 async fn adjustments(
     app: &App,
     tenant: &Tenant,
     report: &Report,
-) -> Result<Vec<(Stored<Adjustment>, bool)>, Error> {
+) -> Result<Vec<(Stored<Adjustment>, i64)>, Error> {
     let mut found = app.store.adjustments(tenant).await?;
     found.retain(|row| {
         let of_fleet = report.fleet.as_ref();
-        of_fleet.is_none_or(|fleet| *fleet == row.object.fleet)
+        (of_fleet.is_none() || of_fleet == row.object.fleet.as_ref())
             && report.parameters.covers_adjustment(&row.object)
     });
     let ids = found.iter().filter_map(|row| row.internal.invoice.clone());
-    let ids: Vec<Id> = ids.collect::<BTreeSet<Id>>().into_iter().collect();
-    let invoices = app.store.get_all::<Invoice>(tenant, &ids).await?;
-    let paid: BTreeSet<Id> = invoices
-        .into_iter()
-        .filter(|row| row.object.status == InvoiceStatus::Paid)
-        .map(|row| row.object.id)
-        .collect();
-    let with_state = found.into_iter().map(|row| {
+    let states = invoice_states(app, tenant, ids).await?;
+    let with_state = found.into_iter().filter_map(|row| {
         let billed_by = row.internal.invoice.as_ref();
-        let is_paid = billed_by.is_some_and(|invoice| paid.contains(invoice));
-        (row, is_paid)
+        let state = billed_by.and_then(|invoice| states.get(invoice));
+        // Its credit note counts in its place.
+        let counts = !row.is_credit_note() || state == Some(&InvoiceStatus::Void);
+        let paid = match state {
+            Some(InvoiceStatus::Paid) => row.object.line.amount,
+            _ => row.internal.paid,
+        };
+        counts.then_some((row, paid))
     });
     Ok(with_state.collect())
+}
+
+/// The credit notes of a report, and whether the invoice of each is paid. Those of void invoices do not count, as their invoices do not.
+async fn credit_notes(
+    app: &App,
+    tenant: &Tenant,
+    report: &Report,
+    mut found: Vec<CreditNote>,
+) -> Result<Vec<(CreditNote, bool)>, Error> {
+    found.retain(|note| report.fleet.is_none() || report.fleet == note.fleet);
+    let ids = found.iter().map(|note| note.invoice.clone());
+    let states = invoice_states(app, tenant, ids).await?;
+    let with_state = found.into_iter().filter_map(|note| {
+        let state = states.get(&note.invoice)?;
+        let is_paid = *state == InvoiceStatus::Paid;
+        (*state != InvoiceStatus::Void).then_some((note, is_paid))
+    });
+    Ok(with_state.collect())
+}
+
+async fn invoice_states(
+    app: &App,
+    tenant: &Tenant,
+    ids: impl Iterator<Item = Id>,
+) -> Result<HashMap<Id, InvoiceStatus>, Error> {
+    let ids: Vec<Id> = ids.collect::<BTreeSet<Id>>().into_iter().collect();
+    let invoices = app.store.get_all::<Invoice>(tenant, &ids).await?;
+    let states = invoices.into_iter();
+    Ok(states
+        .map(|row| (row.object.id, row.object.status))
+        .collect())
 }
 
 /// The names of the groups; deleted ones have none.

@@ -10,6 +10,7 @@ use crate::charge_cards::refresh::RefreshTokens;
 use crate::charging_sessions::operate::OperateSession;
 use crate::charging_sessions::settle::SettleSession;
 use crate::charging_sessions::stop_at_limit::StopSession;
+use crate::credit_notes::apply::ApplyCredit;
 use crate::fleets::bill::BillFleet;
 use crate::invoices::check::CheckInvoice;
 use crate::job::{Job, RegisteredJob};
@@ -26,7 +27,7 @@ use crate::webhooks::replay::ReplayEvents;
 use crate::webhooks::resume::ResumeEndpoint;
 
 /// The jobs that objects wait for, and the one that the deliveries of an event wait for.
-pub(crate) const JOBS: [RegisteredJob; 17] = [
+pub(crate) const JOBS: [RegisteredJob; 18] = [
     RegisteredJob::of::<ConfirmReservation>(),
     RegisteredJob::of::<ExpireReservation>(),
     RegisteredJob::of::<ChargeReservationFee>(),
@@ -40,6 +41,7 @@ pub(crate) const JOBS: [RegisteredJob; 17] = [
     RegisteredJob::of::<ResumeEndpoint>(),
     RegisteredJob::of::<GenerateReport>(),
     RegisteredJob::of::<CheckInvoice>(),
+    RegisteredJob::of::<ApplyCredit>(),
     RegisteredJob::of::<SettleTransaction>(),
     RegisteredJob::of::<BillFleet>(),
     RegisteredJob::of::<SyncNetwork>(),
@@ -67,6 +69,7 @@ pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option
         Action::PullNetwork => SyncNetwork { mode, network: id }.message(),
         Action::ResumeEndpoint => ResumeEndpoint { tenant, endpoint: id }.message(),
         Action::ReplayEvents => ReplayEvents { tenant, replay: id }.message(),
+        Action::ApplyCredit => ApplyCredit { tenant, adjustment: id }.message(),
         Action::PlanSite => PlanSite { tenant, site: id }.message(),
         Action::PlanDeliveries => return Ok(None),
     };

@@ -19,8 +19,10 @@ use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use models::action::Action;
+use models::adjustment::Adjustment;
 use models::charge_card::ChargeCard;
 use models::charging_session::ChargingSession;
+use models::credit_note::CreditNote;
 use models::departure::VehicleDepartures;
 use models::driver::Driver;
 use models::event::Event;
@@ -51,8 +53,10 @@ use crate::{accounts, charge_cards, charging_stations, networks};
 /// What follows from the changes of the objects of a kind. None for a kind whose changes have no events and lead to nothing.
 fn followers(kind: Kind) -> Option<Followers> {
     Some(match kind {
+        Kind::Adjustment => Followers::of::<Adjustment>(),
         Kind::ChargeCard => Followers::of::<ChargeCard>(),
         Kind::ChargingSession => Followers::of::<ChargingSession>(),
+        Kind::CreditNote => Followers::of::<CreditNote>(),
         Kind::Driver => Followers::of::<Driver>(),
         Kind::Fleet => Followers::of::<Fleet>(),
         Kind::Invoice => Followers::of::<Invoice>(),
@@ -204,6 +208,7 @@ fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
         return Ok(None);
     };
     let action = match kind {
+        Kind::Adjustment => Action::ApplyCredit,
         Kind::ChargeCard => Action::ExpireCard,
         Kind::Fleet => Action::BillFleet,
         Kind::Invoice => Action::CheckInvoice,

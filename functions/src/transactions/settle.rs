@@ -2,6 +2,7 @@
 
 use kernel::origin::{Origin, Tenant};
 use models::charging_session::ChargingSession;
+use models::credit_note::{Credit, CreditNote, CreditNoteType};
 use models::event::EventType;
 use models::invoice::{Invoice, InvoiceStatus};
 use models::ports::JobSubject;
@@ -17,6 +18,7 @@ use kernel::{Error, Id, Kind};
 use models::stored::Stored;
 use table::access::Rows;
 
+use crate::credit_notes::issue::{self, BACKOFF};
 use crate::function::Function;
 use crate::job::Job;
 use crate::payments::{self, top_up};
@@ -36,6 +38,8 @@ impl Job for SettleTransaction {
             .writing(&[
                 Rows::Of(Kind::Transaction),
                 Rows::Of(Kind::ChargingSession),
+                Rows::Of(Kind::CreditNote),
+                Rows::DocumentNumbers,
                 Rows::Of(Kind::Invoice),
                 Rows::Of(Kind::Reservation),
                 Rows::Of(Kind::Account),
@@ -54,17 +58,26 @@ impl Job for SettleTransaction {
             tenant,
             transaction: id,
         } = &self;
-        let Some(row) = app.store.find::<Transaction>(tenant, id).await? else {
-            return Ok(());
-        };
-        let origin = Origin::background(tenant.clone(), app.now());
-        match (row.object.status, row.object.kind) {
-            (TransactionStatus::Pending, TransactionType::Refund) => {
-                refund(app, &origin, row).await
-            }
-            (TransactionStatus::Pending, _) => top_up::finish(app, &origin, row).await,
-            _ => Ok(()),
+        // A credit note of a refund may lose its number to another.
+        let run = || settle(app, tenant, id);
+        BACKOFF.after_collisions(TRIES, run).await
+    }
+}
+
+/// How often a transaction is tried to be settled at once.
+const TRIES: u32 = 8;
+
+async fn settle(app: &App, tenant: &Tenant, id: &Id) -> Result<(), Error> {
+    let Some(row) = app.store.find::<Transaction>(tenant, id).await? else {
+        return Ok(());
+    };
+    let origin = Origin::background(tenant.clone(), app.now());
+    match (row.object.status, row.object.kind) {
+        (TransactionStatus::Pending, TransactionType::Refund | TransactionType::Adjustment) => {
+            refund(app, &origin, row).await
         }
+        (TransactionStatus::Pending, _) => top_up::finish(app, &origin, row).await,
+        _ => Ok(()),
     }
 }
 
@@ -80,15 +93,67 @@ async fn refund(app: &App, origin: &Origin, mut row: Stored<Transaction>) -> Res
         charge.count_refund(&row.object);
         tx.save(&mut charge)?;
     }
-    if outcome == PaymentOutcome::Succeeded {
-        reach(app, &mut tx, &row.object).await?;
+    match (row.object.kind, &outcome) {
+        // The adjustment of an invoice counts as settled, and nothing else does.
+        (TransactionType::Adjustment, _) => {}
+        (_, PaymentOutcome::Succeeded) => reach(app, &mut tx, &mut row.object).await?,
+        (_, PaymentOutcome::Declined(_)) => note_failure(app, &mut tx, &row.object).await?,
     }
     tx.save(&mut row)?;
     tx.commit_without_response().await
 }
 
-/// Counts a refund on what was paid with its charge: the session or the reservation, and the invoice that bills it.
-async fn reach(app: &App, tx: &mut UnitOfWork<'_>, refund: &Transaction) -> Result<(), Error> {
+/// Records on an invoice that a refund of one of its credit notes has failed: when the charge is refunded again, it needs no other.
+async fn note_failure(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    refund: &Transaction,
+) -> Result<(), Error> {
+    let tenant = &tx.origin().tenant;
+    let note = match &refund.credit_note {
+        Some(id) => app.store.find::<CreditNote>(tenant, id).await?,
+        None => None,
+    };
+    let invoice = match note {
+        Some(note) => {
+            app.store
+                .find::<Invoice>(tenant, &note.object.invoice)
+                .await?
+        }
+        None => None,
+    };
+    if let Some(mut invoice) = invoice {
+        invoice.note_unrefunded(refund.amount);
+        tx.save(&mut invoice)?;
+    }
+    Ok(())
+}
+
+/// Credits a final invoice with a refund that no credit note has led to, and names the credit note in it.
+async fn credit(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    invoice: &mut Stored<Invoice>,
+    refund: &mut Transaction,
+) -> Result<(), Error> {
+    if refund.credit_note.is_some() || invoice.object.number.is_none() {
+        return Ok(());
+    }
+    let amount = invoice.cover_refund(refund.amount);
+    let amount = amount.min(invoice.creditable());
+    if amount <= 0 {
+        return Ok(());
+    }
+    let taxes = invoice.credit_of(amount)?;
+    let credit = Credit::of_amount(CreditNoteType::Refund, taxes, refund.reason.clone());
+    let mut note = issue::issue_refunded(app, tx, invoice, credit).await?;
+    refund.credit_note = Some(note.object.id.clone());
+    tx.create(&mut note)
+}
+
+/// Counts a refund on what was paid with its charge: the session or the reservation, and the invoice that bills it. A final invoice gets a
+/// credit note.
+async fn reach(app: &App, tx: &mut UnitOfWork<'_>, refund: &mut Transaction) -> Result<(), Error> {
     let (tenant, now) = (&tx.origin().tenant, tx.origin().now);
     let mut billed_by = refund.invoice.clone();
     if let Some(id) = &refund.charging_session
@@ -116,6 +181,7 @@ async fn reach(app: &App, tx: &mut UnitOfWork<'_>, refund: &Transaction) -> Resu
     match app.store.find::<Invoice>(tenant, &id).await? {
         Some(mut invoice) if invoice.object.status != InvoiceStatus::Void => {
             invoice.count_refund(refund.amount);
+            credit(app, tx, &mut invoice, refund).await?;
             tx.save(&mut invoice)
         }
         _ => Ok(()),

@@ -465,6 +465,8 @@ codes! {
         "Retrieve the session: one that has ended is not changed any more.",
     ChargingStationNotFound "charging_station_not_found" NotFound
         "No such charging station.",
+    CreditNoteNotFound "credit_note_not_found" NotFound
+        "No such credit note.",
     DriverFleetConflict "driver_fleet_conflict" Conflict
         "The driver is attached to the fleet already, or is not attached to it, or has an active session there."
         "Retrieve the driver to see its fleets; end its session in the fleet before it is detached.",
@@ -493,7 +495,7 @@ codes! {
         "The body of the invoice is not valid; param names the field.",
     InvoiceVoidInvalidState "invoice_void_invalid_state" Conflict
         "Only an open or uncollectible invoice can be voided."
-        "Delete a draft; refund the transactions of an invoice that is paid.",
+        "Delete a draft; credit an invoice that is paid, or refund its transactions.",
     PaymentAuthorizationFailed "payment_authorization_failed" PaymentDeclined
         "The payment was declined; decline_code says why."
         "Use another payment method, or ask the card holder to contact the bank; decline_code says which.",

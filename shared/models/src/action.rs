@@ -39,6 +39,8 @@ pub enum Action {
     ReplayEvents,
     /// Carry out the plan of a site and plan again.
     PlanSite,
+    /// Give a credit of a charging network.
+    ApplyCredit,
 }
 
 impl Action {
@@ -62,6 +64,7 @@ impl Action {
             Self::ResumeEndpoint => "resume",
             Self::ReplayEvents => "replay",
             Self::PlanSite => "plan",
+            Self::ApplyCredit => "credit",
         }
     }
 
@@ -86,6 +89,7 @@ impl Action {
             Kind::WebhookEndpoint => &[Self::ResumeEndpoint],
             Kind::WebhookReplay => &[Self::ReplayEvents],
             Kind::Site => &[Self::PlanSite],
+            Kind::Adjustment => &[Self::ApplyCredit],
             _ => &[],
         }
     }

@@ -34,6 +34,7 @@ event_types! {
     ChargingSessionStalled "charging_session.stalled",
     ChargingSessionStarted "charging_session.started",
     ChargingSessionUpdated "charging_session.updated",
+    CreditNoteCreated "credit_note.created",
     DriverAttached "driver.attached",
     DriverCreated "driver.created",
     DriverDeleted "driver.deleted",

@@ -10,6 +10,7 @@ pub mod charging;
 pub mod charging_session;
 pub mod charging_station;
 pub mod condition;
+pub mod credit_note;
 pub mod departure;
 pub mod driver;
 pub mod estimation;

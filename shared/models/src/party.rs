@@ -143,11 +143,19 @@ impl BillingDetails {
         now.date_in(&zone).year()
     }
 
-    /// The number of a document that is finalized in that year.
+    /// The number of an invoice that is finalized in that year.
     pub fn number(&self, year: i16, sequence: u64) -> String {
+        format!("{}{year}-{sequence}", self.prefix())
+    }
+
+    /// The number of a credit note of that year.
+    pub fn credit_note_number(&self, year: i16, sequence: u64) -> String {
+        format!("{}CN{year}-{sequence}", self.prefix())
+    }
+
+    fn prefix(&self) -> &str {
         let prefix = self.invoice_prefix.as_ref();
-        let prefix = prefix.map_or("", InvoicePrefix::as_str);
-        format!("{prefix}{year}-{sequence}")
+        prefix.map_or("", InvoicePrefix::as_str)
     }
 
     /// Applies a change; what it leaves out stays.

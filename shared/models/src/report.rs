@@ -5,7 +5,8 @@
 //! A `cost_analysis` covers what invoices cover: sessions whose price became final in the period, the fees of reservations that were
 //! over in it, and the adjustments that charging networks sent in it. Its totals equal the sums of the lines of all invoices of the
 //! same fleet and period that are not void, as long as adjustments are billed in the period in which they were sent: one that
-//! comes after its period was invoiced is on the next invoice. What was refunded stays on both: a refund is a transaction of its
+//! comes after its period was invoiced is on the next invoice. What credit notes take off the amounts due is shown apart, in the period in
+//! which they were made. What was refunded stays on both: a refund is a transaction of its
 //! own. The other types count sessions alone.
 //!
 //! Money is shown twice: in minor units of the currency, and as a decimal number of the currency itself with as many digits
@@ -25,6 +26,7 @@ use super::action::Action;
 use super::adjustment::Adjustment;
 use super::body::RequestBody;
 use super::charging_session::{ChargingSession, SessionStatus};
+use super::credit_note::CreditNote;
 use super::event_type::EventType;
 use super::reservation::{Fee, Reservation};
 use super::stored::{Object, Stored};
@@ -128,7 +130,7 @@ pub struct ReportTotals {
     /// The same as a decimal number of `currency`.
     #[schema(example = "9.84")]
     pub tax_decimal: String,
-    /// Minor units with tax: `net` plus `tax`, and `paid` plus `due`.
+    /// Minor units with tax: `net` plus `tax`, and `paid` plus `due` plus `credited`.
     #[schema(example = 5940)]
     pub gross: i64,
     /// The same as a decimal number of `currency`.
@@ -140,6 +142,14 @@ pub struct ReportTotals {
     /// The same as a decimal number of `currency`.
     #[schema(example = "4.95")]
     pub paid_decimal: String,
+    /// What credit notes that were made in the period have taken off the amounts due of invoices, in minor units.
+    #[serde(default)]
+    #[schema(required, example = 0)]
+    pub credited: i64,
+    /// The same as a decimal number of `currency`.
+    #[serde(default)]
+    #[schema(required, example = "0.00")]
+    pub credited_decimal: String,
     /// Minor units that are due.
     #[schema(example = 5445)]
     pub due: i64,
@@ -437,6 +447,13 @@ impl ReportParameters {
             && self
                 .filters
                 .include(refund.vehicle.as_ref(), refund.driver.as_ref(), None)
+    }
+
+    /// Whether a credit note counts: in the period in which it was made. It is of no vehicle, driver, station or session status.
+    pub fn covers_credit_note(&self, note: &CreditNote) -> bool {
+        self.kind == ReportType::CostAnalysis
+            && (self.period_start..self.period_end).contains(&note.created)
+            && self.filters == ReportFilters::default()
     }
 
     /// Whether an adjustment counts: in the period in which the charging network sent it.

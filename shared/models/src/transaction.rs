@@ -32,6 +32,10 @@ pub struct Transaction {
     /// Id of the charging session that was paid or refunded; null for other transactions.
     pub charging_session: Option<Id>,
     pub created: Timestamp,
+    /// Of a refund: the credit note that it belongs to.
+    #[serde(default)]
+    #[schema(required)]
+    pub credit_note: Option<Id>,
     /// Currency of `amount`.
     pub currency: Currency,
     /// Text that says what was paid, in English.
@@ -265,6 +269,7 @@ impl Transaction {
             charge: None,
             charging_session,
             created: now,
+            credit_note: None,
             currency,
             description,
             destination: None,
@@ -283,6 +288,37 @@ impl Transaction {
 }
 
 impl Transaction {
+    /// A refund to a wallet of what no single charge has paid: a new, pending transaction.
+    pub fn refund_to_wallet(
+        amount: Money,
+        wallet: Id,
+        fleet: Option<Id>,
+        reason: Option<Description>,
+        now: Timestamp,
+    ) -> Stored<Self> {
+        let movement = Movement {
+            kind: TransactionType::Refund,
+            amount,
+            description: "Credit".to_owned(),
+            payment_method: None,
+            driver: None,
+            fleet,
+            vehicle: None,
+            charging_session: None,
+        };
+        let refund = Self {
+            destination: Some(RefundDestination::Wallet),
+            reason,
+            ..Self::new(movement, TransactionStatus::Pending, now)
+        };
+        let waiting = TransactionInternal {
+            source: Some(ChargeSource::Wallet { owner: wallet }),
+            next_action_at: Some(now),
+            ..TransactionInternal::default()
+        };
+        Stored::with_internal(refund, waiting)
+    }
+
     /// The amount with its currency.
     pub fn money(&self) -> Money {
         Money::new(self.amount, self.currency)
@@ -333,6 +369,7 @@ impl Stored<Transaction> {
             amount_refunded: 0,
             charge: Some(self.object.id.clone()),
             created: now,
+            credit_note: None,
             description: format!("Refund of {}", self.object.id),
             destination: Some(destination.unwrap_or_default()),
             kind: TransactionType::Refund,
@@ -352,6 +389,25 @@ impl Stored<Transaction> {
             ..TransactionInternal::default()
         };
         Ok(Self::with_internal(refund, waiting))
+    }
+
+    /// A refund that returns what was paid directly for something that a charging network has credited: an adjustment of what was paid, and
+    /// no refund of it.
+    #[must_use]
+    pub fn adjusting(mut self, session: Option<&Id>) -> Self {
+        self.object.kind = TransactionType::Adjustment;
+        self.object.charging_session = session.cloned();
+        self
+    }
+
+    /// A refund that belongs to a credit note.
+    #[must_use]
+    pub fn of_credit_note(mut self, note: &Id, invoice: &Id) -> Self {
+        self.object.credit_note = Some(note.clone());
+        if self.object.charge.is_none() {
+            self.object.invoice = Some(invoice.clone());
+        }
+        self
     }
 
     /// Ends a pending refund.

@@ -28,6 +28,7 @@ pub mod page;
 pub mod party;
 pub mod reader;
 pub mod session;
+pub mod signed;
 pub mod tariff;
 pub mod token;
 pub mod update;

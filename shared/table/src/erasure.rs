@@ -18,7 +18,7 @@ use super::scan::{Pass, each_text};
 use super::{Item, Store, client, key_item, n, number, row, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
-use kernel::origin::Mode;
+use kernel::origin::{Mode, Tenant};
 use kernel::time::Timestamp;
 use models::account::Account;
 use models::charging::calendar::{Calendar, CalendarOwner};
@@ -58,6 +58,16 @@ impl Traces {
     /// The objects that have not ended: sessions, reservations, and in live mode invoices and payments.
     pub fn open_objects(&self) -> Vec<OpenObject> {
         self.rows.iter().filter_map(open_object).collect()
+    }
+
+    /// The invoices and credit notes that were issued, in both modes: their documents are kept.
+    pub fn issued(&self) -> impl Iterator<Item = (Tenant, Id)> {
+        self.rows.iter().filter_map(|item| {
+            let (tenant, id) = keys::parse_object(string(item, "pk"))?;
+            let is_document = id.is(Kind::Invoice) || id.is(Kind::CreditNote);
+            let object = item.get("object")?.as_m().ok()?;
+            (is_document && object.contains_key("number")).then_some((tenant, id))
+        })
     }
 
     /// The names of the schedules that rows may have.

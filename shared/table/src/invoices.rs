@@ -30,13 +30,15 @@ use kernel::time::{SignedDuration, Timestamp, millis, seconds};
 use kernel::window::Window;
 use models::adjustment::Adjustment;
 use models::charging_station::ChargingStation;
+use models::condition::Condition;
+use models::credit_note::CreditNote;
 use models::driver::Driver;
 use models::invoice::{
     Billable, FeeNames, Invoice, InvoiceStatus, LineItem, NewInvoice, SHOWN_LINES,
 };
 use models::reservation::Reservation;
 use models::stored::Stored;
-use models::transaction::Transaction;
+use models::transaction::{Transaction, TransactionStatus, TransactionType};
 use models::vehicle::Vehicle;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
@@ -333,6 +335,92 @@ impl Store {
         Ok(Page::from_rows(lines.collect::<Result<_>>()?, page_request))
     }
 
+    /// These lines of an invoice, as far as it has them.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn lines_of(
+        &self,
+        tenant: &Tenant,
+        invoice: &Invoice,
+        ids: impl Iterator<Item = &Id>,
+    ) -> Result<BTreeMap<Id, LineItem>> {
+        let (mut found, mut others) = (BTreeMap::new(), BTreeSet::new());
+        for id in ids.filter(|id| id.is(Kind::LineItem)) {
+            match invoice.line_items.iter().find(|line| line.id == *id) {
+                Some(line) => drop(found.insert(id.clone(), line.clone())),
+                None => drop(others.insert(id)),
+            }
+        }
+        if invoice.line_items_has_more && !others.is_empty() {
+            let invoice = &invoice.id;
+            let key = |line| {
+                key_item(Key::Line {
+                    tenant,
+                    invoice,
+                    line,
+                })
+            };
+            let keys = others.into_iter().map(key).collect();
+            for item in self.items(keys, None, true).await? {
+                let line = read_line(item)?;
+                found.insert(line.id.clone(), line);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The credit notes that were made within a window.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn credit_notes_within(
+        &self,
+        tenant: &Tenant,
+        window: Window,
+    ) -> Result<Vec<CreditNote>> {
+        let kind = Kind::CreditNote;
+        let mut page_request = PageRequest {
+            range: (
+                Id::first_number(window.from),
+                Id::first_number(window.until).saturating_sub(1),
+            ),
+            ..PageRequest::first(SHOWN_LINES)
+        };
+        let mut found: Vec<CreditNote> = Vec::new();
+        loop {
+            let list = Partition::Kind { tenant, kind };
+            let page = self.list_objects(list, &page_request, Vec::new()).await?;
+            let last = page.rows.last().map(|note: &CreditNote| note.id.clone());
+            let last = page.end.or(last);
+            found.extend(page.rows);
+            match last {
+                Some(last) if page.older => page_request.from = Cursor::After(last),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    /// The charges that have paid a session.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn charges_of(&self, tenant: &Tenant, session: &Id) -> Result<Vec<Id>> {
+        let list = Partition::PaymentsFor {
+            tenant,
+            what: session,
+        };
+        let charges = vec![
+            Condition::equals("type", TransactionType::Charge),
+            Condition::equals("status", TransactionStatus::Succeeded),
+        ];
+        let page_request = PageRequest::first(SHOWN_LINES);
+        let page = self
+            .list_objects::<Transaction>(list, &page_request, charges)
+            .await?;
+        Ok(page.rows.into_iter().map(|charge| charge.id).collect())
+    }
+
     /// Removes the lines of an invoice that does not exist and is not in the making.
     ///
     /// # Errors
@@ -592,6 +680,37 @@ impl UnitOfWork<'_> {
             Write::Update(update.build().map_err(Error::internal)?),
             Error::Contended,
         );
+        Ok(())
+    }
+
+    /// Adds a line to a draft, beside the sums that it has already. Where an invoice has too many lines to show, all of them are in rows of
+    /// their own; those that it shows are written there first.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn add_draft_line(
+        &mut self,
+        invoice: &mut Stored<Invoice>,
+        line: LineItem,
+    ) -> Result<()> {
+        let id = invoice.object.id.clone();
+        let shown = &mut invoice.object.line_items;
+        let has_more = &mut invoice.object.line_items_has_more;
+        if !*has_more && shown.len() >= SHOWN_LINES {
+            // Until the invoice says that it has more lines, nobody reads these rows.
+            let alone = Origin::background(self.origin.tenant.clone(), self.origin.now);
+            for batch in shown.chunks(BATCH) {
+                let mut tx = self.store.begin(&alone);
+                batch.iter().try_for_each(|line| tx.add_line(&id, line))?;
+                tx.commit_without_response().await?;
+            }
+            *has_more = true;
+        }
+        if *has_more {
+            self.add_line(&id, &line)?;
+        }
+        shown.insert(0, line);
+        shown.truncate(SHOWN_LINES);
         Ok(())
     }
 

@@ -7,7 +7,8 @@
 //! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; while it is open and names a payment method `payment`: `<pm>` by id |
 //! | reservation | | | also, while it is open, `open_driver`: `<drv>` and `open_vehicle`: `<veh>` by prefix; while its fee is due `fleet`: `<acct>#<mode>#FEES` by id |
 //! | transaction | | | also `payment`: of one that pays a session or an invoice, and of its refunds, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
-//! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` by id |
+//! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` and `driver`: `<acct>#<mode>#FINALIZED#<yyyy-mm>` by id |
+//! | credit note | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<inv>` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
@@ -56,6 +57,7 @@
 //! carry `next_pk` and `next_at`, the keys of the index `next_action` that the sweeper reads. They are spread by their keys and not by the
 //! moment: at 08:00 everything is due at once.
 
+use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use kernel::id::{Id, Kind};
@@ -405,9 +407,15 @@ pub enum Partition<'a> {
         kind: Kind,
         status: &'static str,
     },
+    /// The invoices that were finalized in some months, from a first to a last one. The dates are first days, UTC.
+    Finalized {
+        tenant: &'a Tenant,
+        first: Date,
+        last: Date,
+    },
     /// The refunds of a month. The date is its first day, UTC.
     Refunds { tenant: &'a Tenant, month: Date },
-    /// The transactions that pay a session or an invoice, and their refunds.
+    /// The transactions that pay a session or an invoice, and their refunds; and the credit notes of an invoice.
     PaymentsFor { tenant: &'a Tenant, what: &'a Id },
     /// The reservations and sessions of a driver.
     Driver { tenant: &'a Tenant, driver: &'a Id },
@@ -480,6 +488,9 @@ impl Partition<'_> {
                 let status = format!("{}#{status}", kind.name());
                 ("payment", "payment_pk", of_tenant(tenant, &status))
             }
+            Self::Finalized { tenant, first, .. } => {
+                ("driver", "driver_pk", finalized_in(tenant, first))
+            }
             Self::PaymentsFor { what, .. } => ("payment", "payment_pk", what.to_string()),
             Self::Driver { driver, .. } => ("driver", "driver_pk", driver.to_string()),
             Self::Vehicle { vehicle, .. } => ("vehicle", "vehicle_pk", vehicle.to_string()),
@@ -523,7 +534,7 @@ impl Partition<'_> {
 
     /// Whether the list is spread over several partitions.
     pub fn is_spread(self) -> bool {
-        self.shards() > 1
+        self.shards() > 1 || matches!(self, Self::Finalized { first, last, .. } if first != last)
     }
 
     /// The value of the hash key of an entry.
@@ -537,6 +548,15 @@ impl Partition<'_> {
 
     /// The values of the hash keys under which the entries are.
     pub fn values(self) -> Vec<String> {
+        if let Self::Finalized {
+            tenant,
+            first,
+            last,
+        } = self
+        {
+            let months = first.series(1.month()).take_while(|month| *month <= last);
+            return months.map(|month| finalized_in(tenant, month)).collect();
+        }
         let (_, _, value) = self.place();
         match self.shards() {
             1 => vec![value],
@@ -648,6 +668,11 @@ fn of_tenant(tenant: &Tenant, rest: &str) -> String {
     format!("{}#{}#{rest}", tenant.account, tenant.mode)
 }
 
+fn finalized_in(tenant: &Tenant, month: Date) -> String {
+    let month = format!("FINALIZED#{}", month.strftime("%Y-%m"));
+    of_tenant(tenant, &month)
+}
+
 fn of_fleet(tenant: &Tenant, fleet: &Id, kind: Kind) -> String {
     of_tenant(tenant, &format!("{fleet}#{}", kind.name()))
 }
@@ -671,6 +696,11 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
     let (tenant, id) = parse_tenant(pk)?;
     let id = Id::from(id);
     id.kind().is_some().then_some((tenant, id))
+}
+
+/// Whether a row is that of an invoice.
+pub fn is_invoice(pk: &str) -> bool {
+    parse_object(pk).is_some_and(|(_, id)| id.is(Kind::Invoice))
 }
 
 /// The tenant and id of the key of an event.

@@ -24,6 +24,7 @@ use models::api_key::{ApiKey, ApiKeyInternal};
 use models::charge_card::ChargeCard;
 use models::charging_session::{ChargingSession, SessionInternal};
 use models::charging_station::{ChargingStation, StationInternal};
+use models::credit_note::CreditNote;
 use models::departure::VehicleDepartures;
 use models::driver::Driver;
 use models::estimation::Estimation;
@@ -352,7 +353,8 @@ fn repeated(member: &str, item: &Item) -> Option<AttributeValue> {
         "object" => Some(s(keys::id_of(pk, sk)?.kind()?.name())),
         "account" => Some(s(keys::tenant_of(pk)?.account.as_str())),
         "livemode" => Some(AttributeValue::Bool(keys::tenant_of(pk)?.mode.is_live())),
-        "driver" => item.get("driver_pk").cloned(),
+        // The index by driver lists invoices by other keys.
+        "driver" if !keys::is_invoice(pk) => item.get("driver_pk").cloned(),
         "event" => item.get("event").cloned(),
         "vehicle" => item.get("vehicle_pk").cloned(),
         "webhook_endpoint" => Some(s(keys::parse_delivery(pk, sk)?.1.as_str())),
@@ -775,8 +777,22 @@ records! {
             let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
             let number = self.number.as_deref();
             let number = number.map(|number| Partition::Number { tenant, kind, number });
+            let finalized = self.finalized_at.map(|at| {
+                let month = at.utc_date().first_of_month();
+                Partition::Finalized { tenant, first: month, last: month }
+            });
             let always = [Partition::Kind { tenant, kind }, Partition::Status { tenant, kind, status }];
-            always.into_iter().chain(fleet).chain(number).collect()
+            always.into_iter().chain(fleet).chain(number).chain(finalized).collect()
+        }
+    }
+
+    CreditNote {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
+            let of_invoice = Partition::PaymentsFor { tenant, what: &self.invoice };
+            let always = [Partition::Kind { tenant, kind }, of_invoice];
+            always.into_iter().chain(fleet).collect()
         }
     }
 
@@ -968,8 +984,10 @@ fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
     })
 }
 
+impl ById for Adjustment {}
 impl ById for ChargeCard {}
 impl ById for ChargingSession {}
+impl ById for CreditNote {}
 impl ById for Driver {}
 impl ById for Estimation {}
 impl ById for Fleet {}

@@ -129,6 +129,23 @@ impl<'a> UnitOfWork<'a> {
         Ok(())
     }
 
+    /// Lets the commit fail with `Contended` if an object was written since it was read.
+    ///
+    /// # Errors
+    /// `Internal` if the check cannot be built.
+    pub fn check_unchanged<T: Record>(&mut self, row: &Stored<T>) -> Result<()> {
+        let key = row.object.key(&self.origin.tenant, &row.internal);
+        let check = ConditionCheck::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(super::key_item(key)))
+            .condition_expression("#version = :read")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":read", n(row.version));
+        let check = check.build().map_err(Error::internal)?;
+        self.push(Write::Check(check), Error::Contended);
+        Ok(())
+    }
+
     /// Replaces an object as [`UnitOfWork::save`] does, and creates the events that it has recorded in the same transaction,
     /// so that they exist as soon as the change does.
     ///

@@ -68,6 +68,7 @@ const MEMBERS: &[(Kind, &str, Kind)] = &[
     (Kind::ChargingSession, "fleet", Kind::Fleet),
     (Kind::ChargingSession, "payment_method", Kind::PaymentMethod),
     (Kind::ChargingSession, "vehicle", Kind::Vehicle),
+    (Kind::CreditNote, "fleet", Kind::Fleet),
     (Kind::Driver, "fleets", Kind::Fleet),
     (
         Kind::Driver,

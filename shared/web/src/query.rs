@@ -94,6 +94,12 @@ pub struct Finalized {
 }
 
 impl Finalized {
+    /// The first and the last of these times, as far as they are given.
+    pub fn bounds(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        let last = [self.before, self.until].into_iter().flatten().min();
+        (self.from.max(self.after), last)
+    }
+
     /// The conditions of these times.
     pub fn conditions(&self) -> impl Iterator<Item = Condition<'static>> {
         let member = "finalized_at";

@@ -76,8 +76,8 @@ const STACKS: &[Groups] = &[
     },
     Groups {
         name: "invoices",
-        about: "invoices and reports",
-        groups: &["Invoices", "Reports"],
+        about: "invoices, credit notes and reports",
+        groups: &["Invoices", "CreditNotes", "Reports"],
     },
     Groups {
         name: "webhooks",

@@ -116,13 +116,14 @@ impl NewInvoice {
         stored: &Stored<Adjustment>,
     ) -> Option<Billable> {
         let adjustment = &stored.object;
-        let bills = adjustment.currency == currency
+        let bills = stored.internal.apply_at.is_none()
+            && adjustment.currency == currency
             && adjustment.created < self.period_end
-            && self.fleet.as_ref().is_none_or(|id| *id == adjustment.fleet);
+            && (self.fleet.is_none() || self.fleet == adjustment.fleet);
         bills.then(|| Billable {
             line: adjustment.line.clone(),
             what: adjustment.id.clone(),
-            paid: 0,
+            paid: stored.internal.paid,
             refunded: 0,
             version: stored.version,
             claimed_by: stored.internal.invoice.clone(),

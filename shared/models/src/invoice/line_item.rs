@@ -96,7 +96,7 @@ pub struct LineItem {
 pub enum LineType {
     EnergySession,
     ReservationFee,
-    /// What a charging network billed or credited for a session after the session's price was final.
+    /// What a charging network billed or credited for a session after the session's price was final, or a credit that was given on the draft.
     Adjustment,
 }
 
@@ -192,6 +192,62 @@ impl LineItem {
             kind: LineType::Adjustment,
             ..line
         }
+    }
+
+    /// The line of a credit on a draft: amounts below zero.
+    pub(crate) fn of_credit(id: &Id, description: String, credited: &[TaxAmount]) -> Self {
+        let taxes: Vec<TaxAmount> = credited.iter().map(TaxAmount::negated).collect();
+        let amount = taxes.iter().map(TaxAmount::gross).sum();
+        Self {
+            id: id.as_kind(Kind::LineItem),
+            amount,
+            charging_session: None,
+            charging_station: None,
+            connector: None,
+            description,
+            driver: None,
+            driver_name: None,
+            duration_seconds: None,
+            ended: None,
+            energy_wh: 0,
+            free: false,
+            net: taxes.iter().map(|one| one.net).sum(),
+            price_per_kwh: None,
+            price_check: None,
+            quantity: 1,
+            registration_plate: None,
+            reservation: None,
+            started: None,
+            station_name: None,
+            tax: taxes.iter().map(|one| one.tax).sum(),
+            taxes,
+            kind: LineType::Adjustment,
+            unit_amount: amount,
+            vehicle: None,
+        }
+    }
+
+    /// A credit as two: one of so much, and the rest under another id.
+    pub(crate) fn split(&self, amount: i64, id: &Id) -> (Self, Self) {
+        let credited: Vec<TaxAmount> = self.taxes.iter().map(TaxAmount::negated).collect();
+        let own = super::credits::share(&credited, amount);
+        let others = super::credits::less(&credited, &own);
+        let part = |id: Id, taxes: &[TaxAmount]| Self {
+            charging_session: self.charging_session.clone(),
+            charging_station: self.charging_station.clone(),
+            connector: self.connector.clone(),
+            driver: self.driver.clone(),
+            driver_name: self.driver_name.clone(),
+            ended: self.ended,
+            registration_plate: self.registration_plate.clone(),
+            reservation: self.reservation.clone(),
+            started: self.started,
+            station_name: self.station_name.clone(),
+            vehicle: self.vehicle.clone(),
+            duration_seconds: self.duration_seconds,
+            ..Self::of_credit(&id, self.description.clone(), taxes)
+        };
+        (part(self.id.clone(), &own), part(id.clone(), &others))
     }
 
     /// The line of a reservation's fee, which is taxed in this country.

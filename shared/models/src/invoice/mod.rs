@@ -6,6 +6,8 @@
 //! invoice past its due date, not a status of its own.
 
 mod billing;
+mod crediting;
+mod credits;
 pub mod line_item;
 mod parties;
 #[cfg(test)]
@@ -17,9 +19,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::billing::{Billable, NewInvoice};
+pub use self::credits::{Credits, SetOff, gross};
 pub use self::line_item::{FeeNames, LineItem, LineType};
 pub use self::parties::{Buyer, Seller};
-pub use self::totals::{InvoiceTotals, TaxAmount, TaxCategory};
+pub use self::totals::{InvoiceTotals, TaxAmount, TaxCategory, by_rate};
 use super::action::Action;
 use super::body::RequestBody;
 use super::condition::Condition;
@@ -27,7 +30,7 @@ use super::event_type::EventType;
 use super::party::Language;
 use super::payment_method::{PaymentMethod, PaymentMethodInternal};
 use super::sized;
-use super::stored::{Object, Stored};
+use super::stored::{Object, Stored, is_default};
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
 use kernel::error::{Code, Error, Result};
 use kernel::fields::metadata::{Metadata, MetadataChange};
@@ -147,11 +150,17 @@ pub struct InvoiceInternal {
     pub attempts: u32,
     /// The one whose end is not written down yet.
     pub attempt: Option<Attempt>,
+    /// What credit notes have credited of it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub credits: Credits,
     /// When a draft is finalized by itself: one that was made at the end of a billing cycle.
     pub finalize_at: Option<Timestamp>,
     /// What its documents show and the invoice does not; none for a draft.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issued: Option<Issued>,
+    /// The transaction of the charge that has paid it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid_by: Option<Id>,
     /// Whether `invoice.overdue` was sent for the current due date.
     pub overdue_notified: bool,
     /// Whether the invoice was paid and its sessions do not say so yet.
@@ -388,6 +397,7 @@ impl Invoice {
             charge: None,
             charging_session: None,
             created: attempt.begun,
+            credit_note: None,
             currency: self.currency,
             description: self.bill(),
             destination: None,

@@ -67,10 +67,30 @@ pub enum TaxCategory {
 }
 
 impl TaxAmount {
-    /// Adds an amount to those of its country, rate and category.
-    fn add_to(&self, by_rate: &mut Vec<Self>) {
+    /// Minor units with tax.
+    pub fn gross(&self) -> i64 {
+        self.net + self.tax
+    }
+
+    /// Whether both are of the same country, rate and category.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
         let key = |one: &Self| (one.country.clone(), one.tax_percent, one.category);
-        match by_rate.iter_mut().find(|one| key(one) == key(self)) {
+        key(self) == key(other)
+    }
+
+    /// The same amount with the other sign.
+    #[must_use]
+    pub fn negated(&self) -> Self {
+        Self {
+            net: -self.net,
+            tax: -self.tax,
+            ..self.clone()
+        }
+    }
+
+    /// Adds an amount to those of its country, rate and category.
+    pub(super) fn add_to(&self, by_rate: &mut Vec<Self>) {
+        match by_rate.iter_mut().find(|one| one.is_like(self)) {
             Some(same) => {
                 same.net += self.net;
                 same.tax += self.tax;
@@ -148,6 +168,13 @@ impl TaxAmount {
     }
 }
 
+/// The sums of amounts by country, rate and category.
+pub fn by_rate<'a>(taxes: impl Iterator<Item = &'a TaxAmount>) -> Vec<TaxAmount> {
+    let mut sums = Vec::new();
+    taxes.for_each(|tax| tax.add_to(&mut sums));
+    sums
+}
+
 impl InvoiceTotals {
     /// The sums of lines, each with its taxes, of which so much was paid before.
     pub(super) fn of<'a>(lines: impl Iterator<Item = (Total, &'a [TaxAmount])>, paid: i64) -> Self {
@@ -161,14 +188,31 @@ impl InvoiceTotals {
         }
         totals.paid = paid;
         totals.due = totals.gross - paid;
-        totals.by_rate.sort_by(|a, b| {
+        totals.sort();
+        totals
+    }
+
+    /// Adds the sums of a line, of which so much was paid before.
+    pub(super) fn add(&mut self, (line, taxes): (Total, &[TaxAmount]), paid: i64) {
+        self.net += line.net;
+        self.tax += line.tax();
+        self.gross += line.gross;
+        self.paid += paid;
+        self.due += line.gross - paid;
+        for tax in taxes {
+            tax.add_to(&mut self.by_rate);
+        }
+        self.sort();
+    }
+
+    fn sort(&mut self) {
+        self.by_rate.sort_by(|a, b| {
             let key = |one: &TaxAmount| {
                 let country = one.country.as_ref().map(|one| one.as_str().to_owned());
                 (country, one.tax_percent, one.category)
             };
             key(a).cmp(&key(b))
         });
-        totals
     }
 }
 

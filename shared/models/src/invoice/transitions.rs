@@ -137,7 +137,7 @@ impl Stored<Invoice> {
         Ok(())
     }
 
-    fn settle(&mut self, method: Option<Id>, now: Timestamp) {
+    pub(super) fn settle(&mut self, method: Option<Id>, now: Timestamp) {
         let mut shown = self.object.line_items.iter();
         // Where nothing is due, a session may be paid by a credit.
         let is_credited =
@@ -215,6 +215,7 @@ impl Stored<Invoice> {
         let transaction = self.object.transaction(attempt, status);
         self.internal.attempt = None;
         if succeeded {
+            self.internal.paid_by = Some(attempt.transaction.clone());
             self.settle(Some(attempt.method.id.clone()), now);
         } else {
             self.record(EventType::InvoicePaymentFailed);

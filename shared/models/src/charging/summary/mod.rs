@@ -14,6 +14,7 @@ use self::table::{Cell, csv, json};
 use self::totals::{Totals, ratio};
 use crate::adjustment::Adjustment;
 use crate::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
+use crate::credit_note::CreditNote;
 use crate::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, ReportType};
 use crate::reservation::{Reservation, ReservationInternal};
 use crate::stored::Stored;
@@ -68,6 +69,7 @@ fn columns(kind: ReportType) -> &'static [Column] {
             Amount("adjustments_gross", |totals| totals.adjustments_gross),
             Amount("paid", |totals| totals.paid),
             Amount("due", |totals| totals.due),
+            Amount("credited", |totals| totals.credited),
             PRICE,
             Amount("refunded", |totals| totals.refunded),
         ],
@@ -246,12 +248,20 @@ fn of_adjustment(stored: &Stored<Adjustment>) -> Vec<Cell> {
         name(&line.registration_plate),
         Cell::id(line.driver.as_ref()),
         name(&line.driver_name),
-        Cell::id(Some(fleet)),
+        Cell::id(fleet.as_ref()),
         Cell::id(line.charging_station.as_ref()),
         name(&line.station_name),
         name(&line.connector),
         Cell::id(stored.internal.invoice.as_ref()),
     ]
+}
+
+/// What a row says of the one credit note it stands for, in the order of the columns.
+fn of_credit_note(note: &CreditNote) -> Vec<Cell> {
+    let mut cells = vec![Cell::Nothing; Grouping::Session.columns().len()];
+    cells[10] = Cell::id(note.fleet.as_ref());
+    cells[14] = Cell::id(Some(&note.invoice));
+    cells
 }
 
 /// What a row says of the one refund it stands for, in the order of the columns.
@@ -331,8 +341,8 @@ impl Summary {
             .add_fee(&fee, internal.fee_tax_percent);
     }
 
-    /// Counts an adjustment, if the report covers it. It is paid when the invoice that bills it is.
-    pub fn add_adjustment(&mut self, stored: &Stored<Adjustment>, is_paid: bool) {
+    /// Counts an adjustment, if the report covers it, of which so many minor units are paid.
+    pub fn add_adjustment(&mut self, stored: &Stored<Adjustment>, paid: i64) {
         let Adjustment {
             id,
             fleet,
@@ -349,17 +359,17 @@ impl Summary {
             .and_then(|grouping| match grouping {
                 Grouping::Vehicle => line.vehicle.clone(),
                 Grouping::Driver => line.driver.clone(),
-                Grouping::Fleet => Some(fleet.clone()),
+                Grouping::Fleet => fleet.clone(),
                 Grouping::Station => line.charging_station.clone(),
                 Grouping::Session => Some(id.clone()),
             });
         let of_one = self.parameters.group_by == Some(Grouping::Session);
         let totals = self.row(group, *currency);
-        totals.add_adjustment(line, is_paid);
+        totals.add_adjustment(line, paid);
         if of_one {
             totals.single = of_adjustment(stored);
         }
-        self.of_currency(*currency).add_adjustment(line, is_paid);
+        self.of_currency(*currency).add_adjustment(line, paid);
     }
 
     /// Counts a refund, if the report covers it. One of an invoice belongs to no vehicle, driver or session.
@@ -384,6 +394,27 @@ impl Summary {
             totals.single = of_refund(refund);
         }
         self.of_currency(refund.currency).refunded += refund.amount;
+    }
+
+    /// Counts what a credit note has taken off the amount due of its invoice, if the report covers it.
+    pub fn add_credit_note(&mut self, note: &CreditNote, is_paid: bool) {
+        let credited = note.totals.credited;
+        if credited == 0 || !self.parameters.covers_credit_note(note) {
+            return;
+        }
+        let of_one = self.parameters.group_by == Some(Grouping::Session);
+        let group = match self.parameters.group_by {
+            Some(Grouping::Fleet) => note.fleet.clone(),
+            Some(Grouping::Session) => Some(note.id.clone()),
+            _ => None,
+        };
+        let totals = self.row(group, note.currency);
+        totals.add_credit_note(credited, is_paid);
+        if of_one {
+            totals.single = of_credit_note(note);
+        }
+        self.of_currency(note.currency)
+            .add_credit_note(credited, is_paid);
     }
 
     fn row(&mut self, group: Option<Id>, currency: Currency) -> &mut Totals {
@@ -413,6 +444,7 @@ impl Summary {
                     paid,
                     due,
                     refunded,
+                    credited,
                     ..
                 } = *totals;
                 let decimal = |amount| Money::new(amount, *currency).decimal();
@@ -431,6 +463,8 @@ impl Summary {
                     gross_decimal: decimal(totals.gross()),
                     paid,
                     paid_decimal: decimal(paid),
+                    credited,
+                    credited_decimal: decimal(credited),
                     due,
                     due_decimal: decimal(due),
                     refunded,

@@ -58,21 +58,21 @@ fn a_cost_analysis_is_this_file() {
     let reservation = fee("2026-04-01T00:00:00Z", 300);
     summary.add_fee(&reservation);
     // Neither does an adjustment.
-    summary.add_adjustment(&credit("2026-03-31T23:59:59.999Z"), false);
-    summary.add_adjustment(&credit("2026-04-01T00:00:00Z"), false);
+    summary.add_adjustment(&credit("2026-03-31T23:59:59.999Z"), 0);
+    summary.add_adjustment(&credit("2026-04-01T00:00:00Z"), 0);
     let want = "driver,driver_name,period_start,period_end,time_zone,currency,sessions,reservation_fees,adjustments,energy_wh,\
                 net_minor_units,net,tax_minor_units,tax,gross_minor_units,gross,\
                 reservation_fees_gross_minor_units,reservation_fees_gross,adjustments_gross_minor_units,\
                 adjustments_gross,paid_minor_units,paid,\
-                due_minor_units,due,gross_minor_units_per_kwh,gross_per_kwh,refunded_minor_units,refunded\r\n\
+                due_minor_units,due,credited_minor_units,credited,gross_minor_units_per_kwh,gross_per_kwh,refunded_minor_units,refunded\r\n\
                 drv_00000000000000000000000000000001,\"Byron, \"\"Ada\"\"\",\
                 2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,Europe/London,eur,2,1,1,60014,\
-                2200,22.00,361,3.61,2561,25.61,300,3.00,-119,-1.19,1190,11.90,1371,13.71,39.66,0.3966,0,0.00\r\n";
+                2200,22.00,361,3.61,2561,25.61,300,3.00,-119,-1.19,1190,11.90,1371,13.71,0,0.00,39.66,0.3966,0,0.00\r\n";
     assert_eq!(text(&summary, &names), want);
     let totals = serde_json::to_value(summary.totals()).unwrap();
     let want = json!([{"currency": "eur", "sessions": 2, "reservation_fees": 1, "adjustments": 1,
         "energy_wh": 60014, "duration_seconds": 0, "net": 2200, "net_decimal": "22.00", "tax": 361, "tax_decimal": "3.61",
-        "gross": 2561, "gross_decimal": "25.61", "paid": 1190, "paid_decimal": "11.90", "due": 1371, "due_decimal": "13.71", "refunded": 0, "refunded_decimal": "0.00"}]);
+        "gross": 2561, "gross_decimal": "25.61", "paid": 1190, "paid_decimal": "11.90", "due": 1371, "due_decimal": "13.71", "credited": 0, "credited_decimal": "0.00", "refunded": 0, "refunded_decimal": "0.00"}]);
     assert_eq!(totals, want);
 }
 
@@ -116,7 +116,7 @@ fn a_report_by_session_has_a_row_for_each_session_fee_and_adjustment() {
     assert!(reservation.mark_fee_paid(at("2026-03-06T00:00:00Z")));
     summary.add_fee(&reservation);
     let credit = credit("2026-03-20T00:00:00Z");
-    summary.add_adjustment(&credit, true);
+    summary.add_adjustment(&credit, credit.object.line.amount);
     let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
     let column = |name: &str| {
         let rows = rows.as_array().unwrap().iter();

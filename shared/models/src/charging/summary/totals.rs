@@ -28,6 +28,8 @@ pub(super) struct Totals {
     pub(super) paid: i64,
     pub(super) due: i64,
     pub(super) refunded: i64,
+    /// What credit notes have taken off amounts due.
+    pub(super) credited: i64,
     pub(super) first: Option<Timestamp>,
     pub(super) last: Option<Timestamp>,
     pub(super) vehicles: BTreeSet<Id>,
@@ -66,14 +68,21 @@ impl Totals {
         self.due += fee.amount - fee.paid;
     }
 
-    pub(super) fn add_adjustment(&mut self, line: &LineItem, is_paid: bool) {
+    pub(super) fn add_adjustment(&mut self, line: &LineItem, paid: i64) {
         self.adjustments += 1;
         self.adjustments_gross += line.amount;
         self.net += line.net;
         self.tax += line.tax;
+        self.paid += paid;
+        self.due += line.amount - paid;
+    }
+
+    /// A credit note takes off what is due; an invoice that is paid since has been paid so much less than its lines say.
+    pub(super) fn add_credit_note(&mut self, credited: i64, is_paid: bool) {
+        self.credited += credited;
         match is_paid {
-            true => self.paid += line.amount,
-            false => self.due += line.amount,
+            true => self.paid -= credited,
+            false => self.due -= credited,
         }
     }
 
@@ -95,7 +104,7 @@ impl Totals {
     }
 
     pub(super) fn gross(&self) -> i64 {
-        self.paid + self.due
+        self.paid + self.due + self.credited
     }
 }
 

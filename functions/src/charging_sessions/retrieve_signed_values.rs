@@ -1,0 +1,45 @@
+//! `GET /v1/charging_sessions/{id}/signed_meter_values`: redirects to the signed meter values of a session, with a link that is valid for 15
+//! minutes: an XML file that S.A.F.E.'s transparency software reads. They are those of the CDRs of the station's network, as they were
+//! received.
+
+use crate::App;
+use axum::extract::State;
+use kernel::response::{FileOf, Reply, Response};
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::charging_session::ChargingSession;
+use ocpi::signed::transparency_file;
+use web::deployment::Need;
+use web::{PathId, RequestContext, Route};
+
+pub const ROUTE: Route = Route::get(
+    "retrieve-signed-meter-values",
+    "/v1/charging_sessions/{id}/signed_meter_values",
+    Resource::ChargingSessions,
+)
+.needing(&[Need::WriteReports, Need::SignReports]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    PathId(id): PathId,
+) -> Result<Reply<FileOf<ChargingSession>>, Error> {
+    let tenant = context.tenant();
+    let row = app.store.get::<ChargingSession>(tenant, &id).await?;
+    let network = row.internal.network.as_deref();
+    let cdrs = network.map_or_else(Vec::new, |network| {
+        network.cdrs.iter().map(|cdr| cdr.id.clone()).collect()
+    });
+    let mut received = app.store.all_received(tenant.mode, &cdrs).await?;
+    received.sort_by_key(|cdr| cdr.id.order());
+    let file = transparency_file(received.iter().map(|cdr| &cdr.object));
+    let file = file.ok_or_else(|| {
+        let message = "No CDR of the session has signed meter values.";
+        Error::conflict(message, Some(Kind::ChargingSession.name()))
+    })?;
+    let account = &tenant.account;
+    let key = format!("{account}/{}/{id}/signed-meter-values.xml", tenant.mode);
+    let content = file.into_bytes();
+    app.files.put(&key, "application/xml", content).await?;
+    Ok(Response::redirect(app.files.link(&key).await?).into())
+}

@@ -1,0 +1,258 @@
+//! `apply-credit`: gives a credit of a charging network to whoever has paid, or will pay, for what it credits.
+//!
+//! A credit is an adjustment below zero. Where it goes depends on the invoice that bills the session or the reservation at that moment:
+//!
+//! - a final invoice: a credit note of it, with the refund that belongs to that;
+//! - a draft: a line of the draft;
+//! - none, and nothing is paid: the line of the next invoice, which bills the session or the reservation itself, too.
+//!
+//! Where a session was charged directly, what was paid for it is returned at once, by transactions of type `adjustment`, and the adjustment
+//! counts as settled on the invoice that shows it. Everything is written in one transaction, on the condition that the session or the
+//! reservation is as it was read, so that no invoice bills it meanwhile. A credit that cannot be given yet, because a charge or an invoice is
+//! in the making, waits and is tried again.
+
+use kernel::error::Result;
+use kernel::money::Money;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::MINUTE;
+use kernel::{Error, Id};
+use models::action::Action;
+use models::adjustment::Adjustment;
+use models::charging_session::ChargingSession;
+use models::credit_note::{Credit, CreditNoteLine, CreditNoteType};
+use models::invoice::{Invoice, InvoiceStatus, TaxAmount};
+use models::ports::JobSubject;
+use models::reservation::Reservation;
+use models::stored::Stored;
+use serde::{Deserialize, Serialize};
+use table::UnitOfWork;
+
+use super::issue::{self, BACKOFF};
+use super::refund::{self, Owner};
+use crate::App;
+use crate::function::Function;
+use crate::invoices::check::CheckInvoice;
+use crate::job::{Job, find_due};
+
+/// How often a credit is tried to be given at once.
+const TRIES: u32 = 8;
+
+/// Gives a credit of a charging network.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ApplyCredit {
+    pub tenant: Tenant,
+    pub adjustment: Id,
+}
+
+impl Job for ApplyCredit {
+    const NAME: &'static str = "apply-credit";
+    const FUNCTION: Function = CheckInvoice::FUNCTION;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.adjustment)
+    }
+
+    async fn run(self, app: &App) -> Result<()> {
+        let run = || apply(app, &self);
+        BACKOFF.after_collisions(TRIES, run).await
+    }
+}
+
+/// What is credited: how it is billed and paid.
+struct Credited {
+    invoice: Option<Id>,
+    /// Minor units that were paid for it.
+    paid: i64,
+    /// Whether its charge is in flight.
+    is_charging: bool,
+    /// The line that an invoice has for it.
+    line: Id,
+}
+
+async fn apply(app: &App, job: &ApplyCredit) -> Result<()> {
+    let ApplyCredit { tenant, adjustment } = job;
+    let due = find_due::<Adjustment>(app, tenant, adjustment, Action::ApplyCredit).await?;
+    let Some((mut row, origin)) = due else {
+        return Ok(());
+    };
+    let mut tx = app.store.begin(&origin);
+    let credited = credited(app, &mut tx, &row).await?;
+    let invoice = invoice_of(app, &origin, credited.invoice.as_ref()).await?;
+    let is_paying = invoice
+        .as_ref()
+        .is_some_and(|invoice| invoice.internal.attempt.is_some());
+    match invoice {
+        _ if credited.is_charging || is_paying => row.apply_later(origin.now.plus(MINUTE)),
+        Some(mut invoice) if invoice.object.status == InvoiceStatus::Draft => {
+            on_draft(app, &mut tx, &mut row, &credited, &mut invoice).await?;
+            tx.save(&mut invoice)?;
+        }
+        Some(mut invoice) => {
+            on_final(app, &mut tx, &mut row, &credited, &mut invoice).await?;
+            tx.save(&mut invoice)?;
+        }
+        None => {
+            settle(app, &mut tx, &mut row, &credited).await?;
+            row.apply(None);
+        }
+    }
+    tx.save(&mut row)?;
+    tx.commit_without_response().await
+}
+
+/// What an adjustment credits, as it is when the changes are committed.
+async fn credited(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    row: &Stored<Adjustment>,
+) -> Result<Credited> {
+    use kernel::Kind::LineItem;
+    let tenant = &tx.origin().tenant;
+    let line = &row.object.line;
+    if let Some(id) = &line.charging_session {
+        let session = app.store.load::<ChargingSession>(tenant, id).await?;
+        tx.check_unchanged(&session)?;
+        return Ok(Credited {
+            invoice: session.object.invoice.clone(),
+            paid: session.object.amount_paid(),
+            is_charging: session.object.is_charging_payment(),
+            line: id.as_kind(LineItem),
+        });
+    }
+    let id = line.reservation.as_ref();
+    let id = id.ok_or_else(|| Error::permanent("a credit of nothing"))?;
+    let reservation = app.store.load::<Reservation>(tenant, id).await?;
+    tx.check_unchanged(&reservation)?;
+    let fee = reservation.fee();
+    Ok(Credited {
+        invoice: reservation.internal.invoice.clone(),
+        paid: fee.map_or(0, |fee| fee.paid),
+        is_charging: reservation.next_action().is_some(),
+        line: id.as_kind(LineItem),
+    })
+}
+
+/// The invoice that bills something and counts.
+async fn invoice_of(
+    app: &App,
+    origin: &Origin,
+    id: Option<&Id>,
+) -> Result<Option<Stored<Invoice>>> {
+    let Some(id) = id else {
+        return Ok(None);
+    };
+    // In this order: an invoice in the making is created in the transaction that ends that.
+    if app.store.is_in_the_making(&origin.tenant, id).await? {
+        return Err(Error::Contended);
+    }
+    let found = app.store.find::<Invoice>(&origin.tenant, id).await?;
+    Ok(found.filter(|row| row.object.status != InvoiceStatus::Void))
+}
+
+/// Makes a credit a line of a draft. One that is more than the draft has to pay is left for another invoice.
+async fn on_draft(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    row: &mut Stored<Adjustment>,
+    credited: &Credited,
+    draft: &mut Stored<Invoice>,
+) -> Result<()> {
+    settle(app, tx, row, credited).await?;
+    let line = row.object.line.clone();
+    if draft.object.amount_due + line.amount < row.internal.paid {
+        row.apply(None);
+        return Ok(());
+    }
+    draft.add_line(&line, row.internal.paid);
+    tx.add_draft_line(draft, line).await?;
+    row.apply(Some(&draft.object.id));
+    Ok(())
+}
+
+/// Credits a final invoice. What is more than is left of it becomes a credit of its own, for the next invoice.
+async fn on_final(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    row: &mut Stored<Adjustment>,
+    credited: &Credited,
+    invoice: &mut Stored<Invoice>,
+) -> Result<()> {
+    let amount = (-row.object.line.amount).min(invoice.creditable());
+    if let Some(mut rest) = row.split(amount, tx.origin().now) {
+        tx.create(&mut rest)?;
+    }
+    if amount == 0 {
+        row.apply(None);
+        return Ok(());
+    }
+    let credit = credit(app, tx, row, credited, invoice, amount).await?;
+    let mut note = issue::issue(app, tx, invoice, credit, None).await?;
+    row.apply(Some(&invoice.object.id));
+    row.internal.credited_on = Some(invoice.object.id.clone());
+    tx.create(&mut note)
+}
+
+/// The credit of an amount of the line that bills what is credited; of the whole invoice if that is more than is left of the line.
+async fn credit(
+    app: &App,
+    tx: &UnitOfWork<'_>,
+    row: &Stored<Adjustment>,
+    credited: &Credited,
+    invoice: &Stored<Invoice>,
+    amount: i64,
+) -> Result<Credit> {
+    let tenant = &tx.origin().tenant;
+    let ids = [&credited.line];
+    let lines = app
+        .store
+        .lines_of(tenant, &invoice.object, ids.into_iter())
+        .await?;
+    let line = lines.get(&credited.line);
+    let of_line = line.and_then(|line| {
+        let taxes = invoice.credit_of_lines(&[(line, Some(amount))]).ok()?.pop();
+        Some(CreditNoteLine::of_line(line, taxes?))
+    });
+    let described = row.object.line.description.clone();
+    let reason = described.try_into().ok();
+    Ok(match of_line {
+        Some(line) => Credit {
+            kind: CreditNoteType::Network,
+            lines: vec![line],
+            reason,
+        },
+        None => {
+            let taxes: Vec<TaxAmount> = invoice.credit_of(amount)?;
+            Credit::of_amount(CreditNoteType::Network, taxes, reason)
+        }
+    })
+}
+
+/// Returns what was paid directly for what is credited.
+async fn settle(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    row: &mut Stored<Adjustment>,
+    credited: &Credited,
+) -> Result<()> {
+    let line = &row.object.line;
+    let amount = (-line.amount).min(credited.paid);
+    if amount == 0 {
+        return Ok(());
+    }
+    let tenant = &tx.origin().tenant;
+    let charges = match &line.charging_session {
+        Some(session) => app.store.charges_of(tenant, session).await?,
+        None => Vec::new(),
+    };
+    let owner = Owner {
+        fleet: row.object.fleet.clone(),
+        amount: Money::new(amount, row.object.currency),
+        reason: line.description.clone().try_into().ok(),
+    };
+    let returned = refund::of_charges(app, tx, charges, &owner, None).await?;
+    for refund in returned {
+        tx.create(&mut refund.adjusting(line.charging_session.as_ref()))?;
+    }
+    row.internal.paid = -amount;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! `POST /v1/credit_notes`: credits an amount or lines of an invoice. On a final invoice this makes a credit note with a number: its amount
+//! is taken off what is due, and the rest is refunded. On a draft the credit is a line of it, of at most what is due. All credits of an
+//! invoice together are never more than the invoice.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use kernel::{Code, Error, Reply, Response};
+use models::adjustment::Adjustment;
+use models::api_key::Resource;
+use models::credit_note::request::NewCreditNote;
+use models::credit_note::{Credit, CreditNote};
+use models::invoice::{Invoice, InvoiceStatus};
+use models::stored::Stored;
+use table::UnitOfWork;
+use table::access::Rows;
+use web::{Body, RequestContext, Route};
+
+use super::issue::{self, BACKOFF, TRIES};
+use crate::App;
+use kernel::Kind;
+
+pub const ROUTE: Route = Route::post(
+    "create-credit-note",
+    "/v1/credit_notes",
+    Resource::CreditNotes,
+)
+.patient(Duration::from_secs(25))
+.timeout(29)
+.refusing(&[Code::InvoiceNotFound])
+.writing(&[
+    Rows::DocumentNumbers,
+    Rows::Of(Kind::Adjustment),
+    Rows::Of(Kind::Invoice),
+    Rows::Of(Kind::Transaction),
+]);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    Body(new): Body<NewCreditNote>,
+) -> Result<Reply<CreditNote>, Error> {
+    new.check()?;
+    let run = || create(&app, &context, &new);
+    let created = BACKOFF.after_collisions(TRIES, run).await;
+    created.map(Reply::from)
+}
+
+async fn create(
+    app: &App,
+    context: &RequestContext,
+    new: &NewCreditNote,
+) -> Result<Response, Error> {
+    let tenant = context.tenant();
+    let mut invoice = app.store.load::<Invoice>(tenant, &new.invoice).await?;
+    let lines = app
+        .store
+        .lines_of(tenant, &invoice.object, new.line_items())
+        .await?;
+    let credit = new.credit(&invoice, &lines)?;
+    let mut tx = app.store.begin(&context.origin);
+    let mut note = match invoice.object.status {
+        InvoiceStatus::Draft => on_draft(&mut tx, &mut invoice, credit).await?,
+        _ => issue::issue(app, &mut tx, &mut invoice, credit, new.destination).await?,
+    };
+    let response = context.respond(&note.object)?;
+    tx.save(&mut invoice)?;
+    tx.create(&mut note)?;
+    tx.commit(response.into()).await
+}
+
+/// Makes a credit a line of a draft.
+async fn on_draft(
+    tx: &mut UnitOfWork<'_>,
+    draft: &mut Stored<Invoice>,
+    credit: Credit,
+) -> Result<Stored<CreditNote>, Error> {
+    let now = tx.origin().now;
+    let described = credit.describe();
+    let Invoice {
+        id,
+        fleet,
+        currency,
+        ..
+    } = &draft.object;
+    let taxes = credit.by_rate();
+    let mut line = Adjustment::on_draft(id, fleet.clone(), *currency, described, &taxes, now);
+    let item = line.object.line.clone();
+    let note = CreditNote::on_draft(&draft.object, credit, item.id.clone(), now)?;
+    draft.add_line(&item, 0);
+    tx.add_draft_line(draft, item).await?;
+    tx.create(&mut line)?;
+    Ok(note)
+}

@@ -1,0 +1,59 @@
+//! Issuing a credit note: its number, what it takes off the invoice, and the refunds of the rest, in one transaction.
+
+use std::time::Duration;
+
+use kernel::backoff::Backoff;
+use kernel::{Error, Kind};
+use models::account::Account;
+use models::credit_note::{Credit, CreditNote};
+use models::invoice::Invoice;
+use models::stored::Stored;
+use models::transaction::RefundDestination;
+use table::UnitOfWork;
+
+use super::refund;
+use crate::App;
+
+/// How often a credit note is tried to be issued that loses its number or its invoice to another, and the pauses in between.
+pub const TRIES: u32 = 200;
+pub const BACKOFF: Backoff = Backoff::new(Duration::from_millis(10), 2, Duration::from_millis(320));
+
+/// Issues a credit note of a final invoice, which the caller writes together with the invoice. The commit fails with `Contended` if another
+/// credit note was given the number, or if the invoice has changed.
+///
+/// # Errors
+/// Those of [`Stored::credit`]; `Unavailable` if DynamoDB cannot be reached.
+pub async fn issue(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    invoice: &mut Stored<Invoice>,
+    credit: Credit,
+    destination: Option<RefundDestination>,
+) -> Result<Stored<CreditNote>, Error> {
+    let note = issue_refunded(app, tx, invoice, credit).await?;
+    refund::begin(app, tx, &invoice.clone(), &note.object, destination).await?;
+    Ok(note)
+}
+
+/// The same for what was refunded, or need not be.
+///
+/// # Errors
+/// As [`issue`].
+pub async fn issue_refunded(
+    app: &App,
+    tx: &mut UnitOfWork<'_>,
+    invoice: &mut Stored<Invoice>,
+    credit: Credit,
+) -> Result<Stored<CreditNote>, Error> {
+    let (tenant, now) = (&tx.origin().tenant, tx.origin().now);
+    let account = app.store.get::<Account>(tenant, &tenant.account).await?;
+    let details = account.object.billing_details;
+    let year = details.year(now);
+    let sequence = tx.next_number(Kind::CreditNote, year).await?;
+    CreditNote::issue(
+        invoice,
+        credit,
+        details.credit_note_number(year, sequence),
+        now,
+    )
+}

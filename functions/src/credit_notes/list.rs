@@ -1,0 +1,69 @@
+//! `GET /v1/credit_notes`: lists the credit notes, newest first. Filters: `invoice`, `fleet`, and `created[…]` with `gt`, `gte`, `lt` and
+//! `lte`.
+
+use crate::App;
+use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Id, Kind};
+use models::api_key::Resource;
+use models::condition::Condition;
+use models::credit_note::CreditNote;
+use models::fleet::Fleet;
+use models::invoice::Invoice;
+use serde::Deserialize;
+use table::keys::Partition;
+use table::list::Page;
+use utoipa::ToSchema;
+use web::{Created, ListQuery, Query, RequestContext, Route};
+
+pub const ROUTE: Route = Route::get(
+    "list-credit-notes",
+    "/v1/credit_notes",
+    Resource::CreditNotes,
+);
+
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    /// Id of a fleet: only credit notes of invoices of this fleet.
+    fleet: Option<Id>,
+    /// Id of an invoice: only its credit notes.
+    invoice: Option<Id>,
+}
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    query: ListQuery,
+    Query(created): Query<Created>,
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<CreditNote>>, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::CreditNote);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let Filters { fleet, invoice } = &filters;
+    if let Some(id) = fleet {
+        app.store.get::<Fleet>(tenant, id).await?;
+    }
+    if let Some(id) = invoice {
+        app.store.get::<Invoice>(tenant, id).await?;
+    }
+    let partition = match (invoice, fleet) {
+        (Some(what), _) => Partition::PaymentsFor { tenant, what },
+        (None, Some(fleet)) => Partition::Fleet {
+            tenant,
+            fleet,
+            kind,
+        },
+        (None, None) => Partition::Kind { tenant, kind },
+    };
+    let conditions = [
+        Condition::given("fleet", fleet.as_ref()),
+        Condition::given("invoice", invoice.as_ref()),
+    ];
+    let filter = conditions.into_iter().flatten().collect();
+    let found = app
+        .store
+        .list_objects::<CreditNote>(partition, &page_request, filter)
+        .await?;
+    query.respond(&context, found)
+}

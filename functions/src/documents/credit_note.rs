@@ -1,0 +1,76 @@
+//! What the documents of a credit note show.
+
+use documents::{Document, DocumentKind, Line, Period, PrecedingInvoice, Unit};
+use kernel::origin::Tenant;
+use kernel::time::millis;
+use kernel::{Error, Timestamp};
+use models::credit_note::{CreditNote, CreditNoteLine};
+use models::invoice::{Invoice, Issued};
+use models::stored::Stored;
+
+use super::Documented;
+use super::parties::{buyer, category, currency, language, seller};
+use crate::App;
+
+impl Documented for CreditNote {
+    fn number(&self) -> Option<&str> {
+        self.number.as_deref()
+    }
+
+    async fn document(app: &App, tenant: &Tenant, row: &Stored<Self>) -> Result<Document, Error> {
+        let note = &row.object;
+        let invoice = app.store.get::<Invoice>(tenant, &note.invoice).await?;
+        let issued = invoice.internal.issued.as_ref();
+        let issued = issued.ok_or_else(|| Error::internal("a credit note of a draft"))?;
+        Ok(of_credit_note(note, &invoice.object, issued))
+    }
+}
+
+fn of_credit_note(note: &CreditNote, invoice: &Invoice, issued: &Issued) -> Document {
+    let (seller_zone, buyer_zone) = (issued.seller_zone.rules(), issued.buyer_zone.rules());
+    let day = |at: Timestamp| at.date_in(&seller_zone);
+    let lines: Vec<Line> = note.lines.iter().flat_map(lines_of).collect();
+    let gross = documents::Totals::of(&lines).map_or(note.amount, |totals| totals.gross);
+    Document {
+        kind: DocumentKind::CreditNote,
+        number: note.number.clone().unwrap_or_default(),
+        issue_date: day(note.created),
+        due_date: None,
+        period: Some(Period {
+            start: invoice.period_start.date_in(&buyer_zone),
+            end: invoice.period_end.plus(-millis(1)).date_in(&buyer_zone),
+        }),
+        currency: currency(note.currency),
+        language: language(issued.language),
+        seller: seller(note.seller.as_ref()),
+        buyer: buyer(note.buyer.as_ref()),
+        preceding_invoice: note.invoice_number.as_ref().map(|number| PrecedingInvoice {
+            number: number.clone(),
+            issue_date: invoice.finalized_at.map(day),
+        }),
+        payment_terms: None,
+        exemption_reason: None,
+        prepaid: 0,
+        rounding: note.amount - gross,
+        lines,
+    }
+}
+
+/// The lines of a document that stand for a line of the credit note: one for each rate of tax.
+fn lines_of(line: &CreditNoteLine) -> impl Iterator<Item = Line> {
+    line.taxes.iter().map(|rate| Line {
+        description: line.description.clone(),
+        quantity: 1.into(),
+        unit: Unit::Piece,
+        net_amount: rate.net,
+        tax_percent: rate.tax_percent.decimal(),
+        tax_category: category(rate.category),
+        energy_wh: None,
+        period: None,
+        plate: None,
+        driver: None,
+        station: None,
+        session: None,
+        reservation: None,
+    })
+}

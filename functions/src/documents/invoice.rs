@@ -1,0 +1,140 @@
+//! What the documents of a final invoice show.
+
+use std::iter::once;
+
+use documents::{Document, DocumentKind, Line, Period, Unit};
+use jiff::tz::TimeZone;
+use kernel::Error;
+use kernel::origin::Tenant;
+use kernel::time::{Timestamp, millis};
+use models::invoice::{Invoice, Issued, LineItem, LineType, TaxAmount, TaxCategory};
+use models::party::Language;
+use models::stored::Stored;
+use table::list::{Cursor, PageRequest};
+
+use super::Documented;
+use super::parties::{buyer, category, currency, language, seller};
+use crate::App;
+
+/// How many lines are read at once.
+const BATCH: usize = 100;
+
+impl Documented for Invoice {
+    fn number(&self) -> Option<&str> {
+        self.number.as_deref()
+    }
+
+    async fn document(app: &App, tenant: &Tenant, row: &Stored<Self>) -> Result<Document, Error> {
+        document_of(app, tenant, row).await
+    }
+}
+
+/// Reads the lines of a final invoice, and puts together what its documents show.
+async fn document_of(app: &App, tenant: &Tenant, row: &Stored<Invoice>) -> Result<Document, Error> {
+    let mut lines = Vec::new();
+    let mut page_request = PageRequest::first(BATCH);
+    loop {
+        let page = app.store.lines(tenant, &row.object, &page_request).await?;
+        let last = page.rows.last().map(|line| line.id.clone());
+        lines.extend(page.rows);
+        match last {
+            Some(last) if page.older => page_request.from = Cursor::After(last),
+            _ => break,
+        }
+    }
+    // The oldest first.
+    lines.reverse();
+    let issued = row.internal.issued.as_ref();
+    let issued = issued.ok_or_else(|| Error::internal("a final invoice that was not issued"))?;
+    Ok(of_invoice(&row.object, issued, &lines))
+}
+
+fn of_invoice(invoice: &Invoice, issued: &Issued, lines: &[LineItem]) -> Document {
+    let (seller_zone, buyer_zone) = (issued.seller_zone.rules(), issued.buyer_zone.rules());
+    let issue_date = invoice.finalized_at.unwrap_or(invoice.created);
+    let lines: Vec<Line> = lines
+        .iter()
+        .flat_map(|line| lines_of(line, issued.language, &buyer_zone))
+        .collect();
+    let gross = documents::Totals::of(&lines).map_or(invoice.totals.gross, |totals| totals.gross);
+    Document {
+        kind: DocumentKind::Invoice,
+        number: invoice.number.clone().unwrap_or_default(),
+        issue_date: issue_date.date_in(&seller_zone),
+        due_date: Some(issued.due_date.date_in(&seller_zone)),
+        period: Some(Period {
+            start: invoice.period_start.date_in(&buyer_zone),
+            end: invoice.period_end.plus(-millis(1)).date_in(&buyer_zone),
+        }),
+        currency: currency(invoice.currency),
+        language: language(issued.language),
+        seller: seller(invoice.seller.as_ref()),
+        buyer: buyer(invoice.buyer.as_ref()),
+        preceding_invoice: None,
+        payment_terms: None,
+        exemption_reason: None,
+        prepaid: issued.prepaid,
+        rounding: invoice.totals.gross - gross,
+        lines,
+    }
+}
+
+/// The lines of a document that stand for a line of the invoice: one for each rate of tax, the first with the energy.
+fn lines_of(line: &LineItem, language: Language, zone: &TimeZone) -> Vec<Line> {
+    let none = TaxAmount {
+        country: None,
+        tax_percent: "0".to_owned().try_into().unwrap_or_default(),
+        category: TaxCategory::Z,
+        net: line.net,
+        tax: line.tax,
+    };
+    let rates: Vec<&TaxAmount> = match &line.taxes[..] {
+        // A session that is free of charge has no rates.
+        [] => once(&none).collect(),
+        taxes => taxes.iter().collect(),
+    };
+    let energy = once((line.energy_wh > 0).then_some(line.energy_wh));
+    let text = |id: &Option<kernel::Id>| id.as_ref().map(ToString::to_string);
+    rates
+        .into_iter()
+        .zip(energy.chain(std::iter::repeat(None)))
+        .map(|(rate, energy_wh)| Line {
+            description: description(line, language),
+            quantity: 1.into(),
+            unit: Unit::Piece,
+            net_amount: rate.net,
+            tax_percent: rate.tax_percent.decimal(),
+            tax_category: category(rate.category),
+            energy_wh,
+            period: period(line.started, line.ended, zone),
+            plate: line.registration_plate.clone(),
+            driver: line.driver_name.clone(),
+            station: line.station_name.clone(),
+            session: text(&line.charging_session),
+            reservation: text(&line.reservation),
+        })
+        .collect()
+}
+
+fn period(
+    from: Option<Timestamp>,
+    until: Option<Timestamp>,
+    zone: &TimeZone,
+) -> Option<Period<jiff::civil::DateTime>> {
+    Some(Period {
+        start: from?.civil_in(zone),
+        end: until?.civil_in(zone),
+    })
+}
+
+/// What a line charges for. Who charged where and when stands beside it.
+fn description(line: &LineItem, language: Language) -> String {
+    let described = match (line.kind, language) {
+        (LineType::Adjustment, _) => &line.description,
+        (LineType::EnergySession, Language::En) => "Charging session",
+        (LineType::EnergySession, Language::De) => "Ladevorgang",
+        (LineType::ReservationFee, Language::En) => "Reservation fee",
+        (LineType::ReservationFee, Language::De) => "Reservierungsgebühr",
+    };
+    described.to_owned()
+}

@@ -1,0 +1,67 @@
+//! `make-documents`: makes the documents of an invoice that was finalized, or of a credit note.
+
+use kernel::origin::Tenant;
+use kernel::{Error, Id, Kind};
+use models::credit_note::CreditNote;
+use models::invoice::Invoice;
+use models::ports::JobSubject;
+use serde::{Deserialize, Serialize};
+use web::deployment::{Deployment, Need};
+
+use super::{Documented, make_all};
+use crate::App;
+use crate::function::Function;
+use crate::job::Job;
+
+/// Makes the documents of a final invoice or a credit note.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct MakeDocuments {
+    pub tenant: Tenant,
+    pub object: Id,
+}
+
+impl Job for MakeDocuments {
+    const NAME: &'static str = "make-documents";
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background()
+            .memory(1024)
+            .timeout(300)
+            .needing(&[Need::Documents]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.object)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        match self.object.is(Kind::CreditNote) {
+            true => make::<CreditNote>(app, &self).await,
+            false => make::<Invoice>(app, &self).await,
+        }
+    }
+}
+
+/// Makes the documents of an invoice or a credit note that has none, before its row is deleted.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB or the bucket cannot be reached.
+pub async fn keep(app: &App, tenant: &Tenant, object: &Id) -> Result<(), Error> {
+    let made = format!("documents/{}/{}/{object}/", tenant.account, tenant.mode);
+    if !app.files.list(&made).await?.is_empty() {
+        return Ok(());
+    }
+    let job = MakeDocuments {
+        tenant: tenant.clone(),
+        object: object.clone(),
+    };
+    job.run(app).await
+}
+
+async fn make<T: Documented>(app: &App, job: &MakeDocuments) -> Result<(), Error> {
+    let MakeDocuments { tenant, object } = job;
+    match app.store.find::<T>(tenant, object).await? {
+        Some(row) if row.object.number().is_some() => make_all(app, tenant, &row).await,
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,170 @@
+//! The documents of final invoices and of credit notes: a PDF, and XML in the two syntaxes of EN 16931.
+//!
+//! A document follows from the object as it was issued, so the same document is made however often and whenever it is made. The job
+//! [`make`] makes all of them when the object is issued, which does not wait for it; a request for one that is not there makes that one.
+//! They are kept below `documents/` in the bucket, where nothing expires and the erasure of an account deletes nothing: what was issued has
+//! to be kept for the legal term.
+
+mod credit_note;
+mod invoice;
+pub mod make;
+mod parties;
+
+use std::future::Future;
+
+use documents::{Document, Unwritable};
+use kernel::origin::Tenant;
+use kernel::response::{FileOf, Reply, Response};
+use kernel::{Error, Id};
+use models::stored::Stored;
+use serde::Deserialize;
+use table::row::ById;
+use utoipa::ToSchema;
+
+use crate::App;
+
+/// What a request for a document says.
+#[derive(Deserialize, ToSchema)]
+pub struct DocumentQuery {
+    /// The form of the document: `pdf` (default), `ubl` or `cii`.
+    pub format: Option<DocumentFormat>,
+}
+
+/// The form of a document.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DocumentFormat {
+    /// A PDF/A-3 with the CII inside (Factur-X), if the invoice can be written as CII.
+    #[default]
+    Pdf,
+    /// EN 16931 in UBL 2.1.
+    Ubl,
+    /// EN 16931 in UN/CEFACT CII.
+    Cii,
+}
+
+impl DocumentFormat {
+    pub const ALL: [Self; 3] = [Self::Pdf, Self::Ubl, Self::Cii];
+
+    /// What the name of a file ends with.
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Pdf => ".pdf",
+            Self::Ubl => "-ubl.xml",
+            Self::Cii => "-cii.xml",
+        }
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Pdf => "application/pdf",
+            Self::Ubl | Self::Cii => "application/xml",
+        }
+    }
+}
+
+/// An object that has documents once it has a number.
+pub trait Documented: ById {
+    fn number(&self) -> Option<&str>;
+
+    /// Puts together what the documents show.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    fn document(
+        app: &App,
+        tenant: &Tenant,
+        row: &Stored<Self>,
+    ) -> impl Future<Output = Result<Document, Error>> + Send;
+}
+
+/// The keys of the documents of an object in the bucket, without their endings.
+///
+/// # Errors
+/// 409 for an object without a number.
+fn key<T: Documented>(tenant: &Tenant, object: &T) -> Result<String, Error> {
+    let number = object.number().ok_or_else(|| {
+        let message = "Only what was issued with a number has documents: a final invoice, or a credit note of one.";
+        Error::conflict(message, Some(T::KIND.name()))
+    })?;
+    let (account, mode, id) = (&tenant.account, tenant.mode, object.id());
+    let number = number.replace('/', "-");
+    Ok(format!("documents/{account}/{mode}/{id}/{number}"))
+}
+
+/// Redirects to a document, which is made if it is not there.
+///
+/// # Errors
+/// 409 for an object without a number, and for one that cannot be written in this format; `Unavailable` if DynamoDB or the bucket cannot be
+/// reached.
+pub async fn redirect<T: Documented>(
+    app: &App,
+    tenant: &Tenant,
+    id: &Id,
+    format: Option<DocumentFormat>,
+) -> Result<Reply<FileOf<T>>, Error> {
+    let row = app.store.get::<T>(tenant, id).await?;
+    let format = format.unwrap_or_default();
+    let key = format!("{}{}", key(tenant, &row.object)?, format.ending());
+    if !app.files.list(&key).await?.contains(&key) {
+        let document = T::document(app, tenant, &row).await?;
+        make_one(app, &key, document, format).await?;
+    }
+    Ok(Response::redirect(app.files.link(&key).await?).into())
+}
+
+/// Makes every document of an object that can be written.
+///
+/// # Errors
+/// 409 for an object without a number; `Unavailable` if DynamoDB or the bucket cannot be reached.
+pub async fn make_all<T: Documented>(
+    app: &App,
+    tenant: &Tenant,
+    row: &Stored<T>,
+) -> Result<(), Error> {
+    let key = key(tenant, &row.object)?;
+    let document = T::document(app, tenant, row).await?;
+    for format in DocumentFormat::ALL {
+        let key = format!("{key}{}", format.ending());
+        match make_one(app, &key, document.clone(), format).await {
+            // The request for it says why.
+            Err(Error::Client(_)) | Ok(()) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+async fn make_one(
+    app: &App,
+    key: &str,
+    document: Document,
+    format: DocumentFormat,
+) -> Result<(), Error> {
+    let written = tokio::task::spawn_blocking(move || write(&document, format));
+    let content = written.await.map_err(Error::internal)??;
+    app.files.put(key, format.content_type(), content).await
+}
+
+fn write(document: &Document, format: DocumentFormat) -> Result<Vec<u8>, Error> {
+    let written = match format {
+        DocumentFormat::Pdf => return documents::pdf(document).map_err(Error::internal),
+        DocumentFormat::Ubl => documents::ubl(document),
+        DocumentFormat::Cii => documents::cii(document),
+    };
+    written.map_err(|error| match error {
+        Unwritable::Missing(fields) => {
+            let message = format!(
+                "It was issued without what EN 16931 requires: {}.",
+                fields.join(", ")
+            );
+            let first = fields.into_iter().next().unwrap_or_default();
+            Error::conflict(message, Some(&first))
+        }
+        Unwritable::Decimals(_) => {
+            let message = format!("{error}; there is a PDF only.");
+            Error::conflict(message, Some("format"))
+        }
+        error @ (Unwritable::Invalid(_) | Unwritable::TooLarge(_)) => Error::internal(error),
+    })
+}

@@ -1,0 +1,282 @@
+//! Credit notes: what is credited of a final invoice, as a document with a number of its own.
+//!
+//! A credit note is made by a request, by the voiding of its invoice, by a refund of what has paid the invoice, or because a charging network
+//! has credited a session. It never changes. Its amount is taken off what is due on the invoice, and the rest is refunded; all credit notes
+//! of an invoice together are never more than the invoice. A draft has no credit notes: a credit is a line of it.
+
+pub mod request;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::event_type::EventType;
+use super::invoice::{Buyer, Invoice, Seller, SetOff, TaxAmount};
+use super::stored::{Object, Stored};
+use super::{invoice, sized};
+use kernel::error::Result;
+use kernel::fields::text::Description;
+use kernel::id::{Id, Kind};
+use kernel::money::Currency;
+use kernel::time::Timestamp;
+
+/// How many lines a credit note has at most.
+pub const MOST_LINES: usize = 50;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CreditNote {
+    pub id: Id,
+    pub object: Kind,
+    /// Minor units of `currency`, tax included.
+    pub amount: i64,
+    /// The buyer as the invoice names it; null for a credit on a draft.
+    #[schema(required)]
+    pub buyer: Option<Buyer>,
+    pub created: Timestamp,
+    /// Currency of all amounts: that of the invoice.
+    pub currency: Currency,
+    /// The fleet of the invoice; null for an invoice of the whole account.
+    #[schema(required)]
+    pub fleet: Option<Id>,
+    /// The invoice that is credited.
+    pub invoice: Id,
+    /// Number of the invoice; null for a credit on a draft.
+    #[schema(required, example = "2026-17")]
+    pub invoice_number: Option<String>,
+    /// The line of the draft that is the credit. Such a credit has no number and no document; null for a credit note of a final invoice.
+    #[schema(required)]
+    pub line_item: Option<Id>,
+    /// What is credited: one for each line item, or one for an amount.
+    #[schema(max_items = 50)]
+    pub lines: Vec<CreditNoteLine>,
+    /// `<prefix>CN<year>-<sequence>`, without gaps for each account, mode and year; null for a credit on a draft.
+    #[schema(required, example = "CN2026-3")]
+    pub number: Option<String>,
+    /// Why it is credited; null if it was not stated.
+    #[schema(required)]
+    pub reason: Option<Description>,
+    /// The seller as the invoice names it; null for a credit on a draft.
+    #[schema(required)]
+    pub seller: Option<Seller>,
+    /// Sums of the lines, and where the amount goes.
+    pub totals: CreditNoteTotals,
+    /// What has led to it.
+    #[serde(rename = "type")]
+    pub kind: CreditNoteType,
+}
+
+/// One entry of a credit note.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CreditNoteLine {
+    /// Minor units, tax included.
+    pub amount: i64,
+    /// Text of the line that is credited, or why an amount is.
+    #[schema(max_length = 1000)]
+    pub description: String,
+    /// Id of the line of the invoice; null for an amount of the whole invoice.
+    #[schema(required)]
+    pub line_item: Option<Id>,
+    /// Minor units without tax.
+    pub net: i64,
+    /// Minor units of tax.
+    pub tax: i64,
+    /// What `net` and `tax` are made of: one for each country, rate and category.
+    pub taxes: Vec<TaxAmount>,
+}
+
+/// The sums of a credit note, in minor units of its currency.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CreditNoteTotals {
+    /// Without tax.
+    pub net: i64,
+    /// Minor units of tax.
+    pub tax: i64,
+    /// With tax: the same as `amount`.
+    pub gross: i64,
+    /// What was taken off the amount due of the invoice.
+    pub credited: i64,
+    /// What is refunded. The transactions with this `credit_note` say how far that is.
+    pub refunded: i64,
+    /// What `net` and `tax` are made of, by country, rate and category.
+    pub by_rate: Vec<TaxAmount>,
+}
+
+/// What has led to a credit note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CreditNoteType {
+    /// A request.
+    Manual,
+    /// A charging network has credited a session or a reservation.
+    Network,
+    /// A refund of what has paid the invoice.
+    Refund,
+    /// The voiding of the invoice.
+    Void,
+}
+
+impl Object for CreditNote {
+    type Internal = ();
+
+    const KIND: Kind = Kind::CreditNote;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+}
+
+/// What is to be credited.
+#[derive(Debug, Clone)]
+pub struct Credit {
+    pub kind: CreditNoteType,
+    pub lines: Vec<CreditNoteLine>,
+    pub reason: Option<Description>,
+}
+
+impl CreditNoteType {
+    fn set_off(self) -> SetOff {
+        match self {
+            Self::Manual | Self::Network => SetOff::Due,
+            Self::Refund => SetOff::Refunded,
+            Self::Void => SetOff::Void,
+        }
+    }
+
+    /// What a credit of an amount is called for which no reason was stated.
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Manual => "Credit",
+            Self::Network => "Credit of the charging network",
+            Self::Refund => "Refund",
+            Self::Void => "Cancellation of the invoice",
+        }
+    }
+}
+
+impl CreditNoteLine {
+    fn new(line_item: Option<Id>, description: String, taxes: Vec<TaxAmount>) -> Self {
+        Self {
+            amount: invoice::gross(&taxes),
+            description,
+            line_item,
+            net: taxes.iter().map(|one| one.net).sum(),
+            tax: taxes.iter().map(|one| one.tax).sum(),
+            taxes,
+        }
+    }
+
+    /// A part of a line of an invoice.
+    pub fn of_line(line: &invoice::LineItem, taxes: Vec<TaxAmount>) -> Self {
+        Self::new(Some(line.id.clone()), line.description.clone(), taxes)
+    }
+}
+
+impl Credit {
+    /// The credit of an amount of a whole invoice.
+    pub fn of_amount(
+        kind: CreditNoteType,
+        taxes: Vec<TaxAmount>,
+        reason: Option<Description>,
+    ) -> Self {
+        let described = reason.as_ref().map(|reason| reason.as_str().to_owned());
+        let described = described.unwrap_or_else(|| kind.describe().to_owned());
+        Self {
+            kind,
+            lines: vec![CreditNoteLine::new(None, described, taxes)],
+            reason,
+        }
+    }
+
+    /// The credit in words, as a line.
+    pub fn describe(&self) -> String {
+        let reason = self.reason.as_ref();
+        let reason = reason.map(|reason| reason.as_str().to_owned());
+        reason.unwrap_or_else(|| match &self.lines[..] {
+            [line] if line.line_item.is_some() => format!("Credit: {}", line.description),
+            _ => self.kind.describe().to_owned(),
+        })
+    }
+
+    /// What is credited, in minor units.
+    pub fn amount(&self) -> i64 {
+        self.lines.iter().map(|line| line.amount).sum()
+    }
+
+    /// The amounts by rate.
+    pub fn by_rate(&self) -> Vec<TaxAmount> {
+        invoice::by_rate(self.lines.iter().flat_map(|line| &line.taxes))
+    }
+}
+
+impl CreditNote {
+    /// Takes a credit off a final invoice, and makes the credit note with this number.
+    ///
+    /// # Errors
+    /// Those of [`Stored::credit`].
+    pub fn issue(
+        invoice: &mut Stored<Invoice>,
+        credit: Credit,
+        number: String,
+        now: Timestamp,
+    ) -> Result<Stored<Self>> {
+        let taken: Vec<(Option<Id>, Vec<TaxAmount>)> = credit
+            .lines
+            .iter()
+            .map(|line| (line.line_item.clone(), line.taxes.clone()))
+            .collect();
+        let (credited, refunded) = invoice.credit(&taken, credit.kind.set_off(), now)?;
+        let mut note = Self::of(&invoice.object, credit, now);
+        note.buyer.clone_from(&invoice.object.buyer);
+        note.seller.clone_from(&invoice.object.seller);
+        note.invoice_number.clone_from(&invoice.object.number);
+        note.number = Some(number);
+        note.totals.credited = credited;
+        note.totals.refunded = refunded;
+        Ok(Stored::new(sized(note)?).recording(EventType::CreditNoteCreated))
+    }
+
+    /// The record of a credit that is a line of a draft.
+    ///
+    /// # Errors
+    /// 400 if it is too large.
+    pub fn on_draft(
+        draft: &Invoice,
+        credit: Credit,
+        line_item: Id,
+        now: Timestamp,
+    ) -> Result<Stored<Self>> {
+        let mut note = Self::of(draft, credit, now);
+        note.line_item = Some(line_item);
+        Ok(Stored::new(sized(note)?).recording(EventType::CreditNoteCreated))
+    }
+
+    fn of(invoice: &Invoice, credit: Credit, now: Timestamp) -> Self {
+        let sum = |of: fn(&CreditNoteLine) -> i64| credit.lines.iter().map(of).sum();
+        let totals = CreditNoteTotals {
+            net: sum(|line| line.net),
+            tax: sum(|line| line.tax),
+            gross: credit.amount(),
+            by_rate: credit.by_rate(),
+            ..CreditNoteTotals::default()
+        };
+        Self {
+            id: Id::new(Kind::CreditNote, now),
+            object: Kind::CreditNote,
+            amount: credit.amount(),
+            buyer: None,
+            created: now,
+            currency: invoice.currency,
+            fleet: invoice.fleet.clone(),
+            invoice: invoice.id.clone(),
+            invoice_number: None,
+            line_item: None,
+            lines: credit.lines,
+            number: None,
+            reason: credit.reason,
+            seller: None,
+            totals,
+            kind: credit.kind,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The body of a credit note, and what it credits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Credit, CreditNoteLine, CreditNoteType, MOST_LINES};
+use crate::body::RequestBody;
+use crate::invoice::{Invoice, LineItem};
+use crate::stored::Stored;
+use crate::transaction::RefundDestination;
+use kernel::error::{Error, Result};
+use kernel::fields::text::Description;
+use kernel::id::Id;
+
+/// The body of `POST /v1/credit_notes`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewCreditNote {
+    /// Minor units of the invoice's currency, tax included, at the rates of the invoice. Either this or `lines`.
+    #[serde(default)]
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    pub amount: Option<NonZeroU64>,
+    /// Where the part goes that is refunded. Default `original`: what is left of the charges, and the rest to the wallet of the fleet, or of
+    /// the account for its own invoices.
+    #[serde(default)]
+    pub destination: Option<RefundDestination>,
+    /// The invoice that is credited.
+    pub invoice: Id,
+    /// The lines that are credited, each once. Either this or `amount`.
+    #[serde(default)]
+    #[schema(min_items = 1, max_items = 50)]
+    pub lines: Option<Vec<NewCreditLine>>,
+    /// Why it is credited. The documents show it.
+    #[serde(default)]
+    pub reason: Option<Description>,
+}
+
+/// A line of an invoice that is credited.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewCreditLine {
+    /// Minor units, tax included. Default: what is left of the line.
+    #[serde(default)]
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    pub amount: Option<NonZeroU64>,
+    /// Id of the line.
+    pub line_item: Id,
+}
+
+impl RequestBody for NewCreditNote {}
+
+fn minor_units(amount: NonZeroU64) -> i64 {
+    i64::try_from(amount.get()).unwrap_or(i64::MAX)
+}
+
+impl NewCreditNote {
+    /// Checks the rules that depend on the body alone.
+    ///
+    /// # Errors
+    /// 400 with the field at fault.
+    pub fn check(&self) -> Result<()> {
+        let Some(lines) = &self.lines else {
+            return match self.amount {
+                Some(_) => Ok(()),
+                None => Err(Error::invalid("amount", "is required without lines")),
+            };
+        };
+        if self.amount.is_some() {
+            let message = "must be left out where lines are given";
+            return Err(Error::invalid("amount", message));
+        }
+        if !(1..=MOST_LINES).contains(&lines.len()) {
+            let message = format!("must have 1 to {MOST_LINES} entries");
+            return Err(Error::invalid("lines", message));
+        }
+        let mut seen = BTreeSet::new();
+        let again = lines.iter().position(|line| !seen.insert(&line.line_item));
+        match again {
+            Some(place) => {
+                let param = format!("lines[{place}].line_item");
+                Err(Error::invalid(param, "must be named once"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The ids of the lines that are credited singly.
+    pub fn line_items(&self) -> impl Iterator<Item = &Id> {
+        self.lines.iter().flatten().map(|line| &line.line_item)
+    }
+
+    /// What is credited of an invoice. `lines` are those of the invoice that the body names.
+    ///
+    /// # Errors
+    /// 400 for a line that is not on the invoice, and for more than is left of the invoice or a line.
+    pub fn credit(
+        &self,
+        invoice: &Stored<Invoice>,
+        lines: &BTreeMap<Id, LineItem>,
+    ) -> Result<Credit> {
+        let (kind, reason) = (CreditNoteType::Manual, self.reason.clone());
+        let Some(wanted) = &self.lines else {
+            let amount = self.amount.map_or(0, minor_units);
+            return Ok(Credit::of_amount(kind, invoice.credit_of(amount)?, reason));
+        };
+        let mut found = Vec::new();
+        for (place, line) in wanted.iter().enumerate() {
+            let param = format!("lines[{place}].line_item");
+            let known = lines.get(&line.line_item);
+            let known = known.ok_or_else(|| Error::invalid(param, "is no line of the invoice"))?;
+            found.push((known, line.amount.map(minor_units)));
+        }
+        let taxes = invoice.credit_of_lines(&found)?.into_iter();
+        let lines = found.iter().zip(taxes);
+        let lines = lines.map(|((line, _), taxes)| CreditNoteLine::of_line(line, taxes));
+        Ok(Credit {
+            kind,
+            lines: lines.collect(),
+            reason,
+        })
+    }
+}

@@ -1,0 +1,226 @@
+use std::collections::BTreeMap;
+
+use super::request::NewCreditNote;
+use super::*;
+use crate::adjustment::Adjustment;
+use kernel::time::Timestamp;
+use serde_json::{Value, json};
+
+fn now() -> Timestamp {
+    Timestamp::parse("2026-04-01T00:00:00Z").unwrap()
+}
+
+/// A final invoice of one line for each of these rates, of which so much was paid before.
+fn invoice(rates: &[(i64, i64, &str)], paid: i64, status: &str) -> Stored<Invoice> {
+    let sum = |of: fn(&(i64, i64, &str)) -> i64| rates.iter().map(of).sum::<i64>();
+    let (net, tax) = (sum(|rate| rate.0), sum(|rate| rate.1));
+    let taxes: Vec<Value> = rates
+        .iter()
+        .map(|(net, tax, percent)| {
+            json!({"country": "NL", "tax_percent": percent, "category": "S", "net": net, "tax": tax})
+        })
+        .collect();
+    let lines: Vec<Value> = taxes.iter().enumerate().map(|(place, tax)| {
+        let gross = tax["net"].as_i64().unwrap() + tax["tax"].as_i64().unwrap();
+        json!({"id": Id::from_number(Kind::LineItem, place as u128), "amount": gross, "description": "D", "energy_wh": 1,
+            "free": false, "net": tax["net"], "quantity": 1, "tax": tax["tax"], "taxes": [tax],
+            "type": "energy_session", "unit_amount": gross})
+    }).collect();
+    let due = net + tax - paid;
+    let number = (status != "draft").then_some("2026-1");
+    let json = json!({"id": Id::from_number(Kind::Invoice, 1), "object": "invoice", "amount_due": due, "amount_paid": paid,
+        "created": now(), "currency": "eur", "due_date": now(), "line_items": lines, "line_items_has_more": false,
+        "metadata": {}, "number": number, "period_end": now(), "period_start": now(), "status": status,
+        "totals": {"net": net, "tax": tax, "gross": net + tax, "paid": paid, "credited": 0, "refunded": 0, "due": due,
+            "by_rate": taxes}});
+    Stored::new(serde_json::from_value(json).unwrap())
+}
+
+fn amount(invoice: &mut Stored<Invoice>, amount: i64) -> Result<Stored<CreditNote>> {
+    let credit = Credit::of_amount(CreditNoteType::Manual, invoice.credit_of(amount)?, None);
+    CreditNote::issue(invoice, credit, "CN2026-1".to_owned(), now())
+}
+
+fn lines(invoice: &mut Stored<Invoice>, wanted: &Value) -> Result<Stored<CreditNote>> {
+    let body = json!({"invoice": invoice.object.id, "lines": wanted});
+    let new: NewCreditNote = serde_json::from_value(body).unwrap();
+    new.check()?;
+    let known = invoice.object.line_items.iter();
+    let known: BTreeMap<_, _> = known.map(|line| (line.id.clone(), line.clone())).collect();
+    let credit = new.credit(invoice, &known)?;
+    CreditNote::issue(invoice, credit, "CN2026-1".to_owned(), now())
+}
+
+fn line(number: u128, amount: Option<i64>) -> Value {
+    json!({"line_item": Id::from_number(Kind::LineItem, number), "amount": amount})
+}
+
+/// Numbers that follow from a seed.
+fn dice(seed: &mut u64) -> i64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+    i64::try_from(*seed >> 33).unwrap()
+}
+
+#[test]
+fn parts_of_an_invoice_add_up_to_it_rate_by_rate() {
+    for seed in 1..=300 {
+        let mut seed = seed;
+        let percents = ["0", "5.5", "7", "19", "21"];
+        let rates: Vec<(i64, i64, &str)> = percents[..1 + dice(&mut seed) as usize % 5]
+            .iter()
+            .map(|percent| {
+                let net = dice(&mut seed) % 100_000 + 1;
+                let hundredths = (percent.parse::<f64>().unwrap() * 100.0) as i64;
+                (net, (net * hundredths + 5_000) / 10_000, *percent)
+            })
+            .collect();
+        let mut row = invoice(&rates, 0, "open");
+        let whole = row.object.totals.clone();
+        let mut sums: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+        while row.creditable() > 0 {
+            let left = row.creditable();
+            let part = 1 + dice(&mut seed) % left;
+            // The last parts are the rest.
+            let part = if left < whole.gross / 8 { left } else { part };
+            let note = amount(&mut row, part).unwrap().object;
+            assert_eq!((note.amount, note.totals.gross), (part, part));
+            for tax in &note.totals.by_rate {
+                let sum = sums
+                    .entry(tax.tax_percent.decimal().to_string())
+                    .or_default();
+                *sum = (sum.0 + tax.net, sum.1 + tax.tax);
+            }
+        }
+        for tax in &whole.by_rate {
+            let sum = sums[&tax.tax_percent.decimal().to_string()];
+            assert_eq!(sum, (tax.net, tax.tax));
+        }
+        assert_eq!(
+            (row.object.amount_due, row.object.totals.credited),
+            (0, whole.gross)
+        );
+    }
+}
+
+#[test]
+fn an_amount_is_shared_in_proportion_and_its_tax_is_nearest() {
+    // A third of 11.90 at 19 % and 1.07 at 7 %: 3.9666 and 0.3566 of 4.32.
+    let mut row = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
+    let note = amount(&mut row, 432).unwrap().object;
+    let parts: Vec<(i64, i64)> = note
+        .totals
+        .by_rate
+        .iter()
+        .map(|one| (one.net, one.tax))
+        .collect();
+    // 396 / 1.19 = 332.8 and 36 / 1.07 = 33.6
+    assert_eq!(parts, [(333, 63), (34, 2)]);
+}
+
+#[test]
+fn a_credit_is_set_off_and_the_rest_is_refunded() {
+    let mut row = invoice(&[(1000, 190, "19")], 500, "open");
+    let note = amount(&mut row, 400).unwrap().object;
+    assert_eq!((note.totals.credited, note.totals.refunded), (400, 0));
+    assert_eq!(
+        (row.object.amount_due, row.object.status.as_str()),
+        (290, "open")
+    );
+    let note = amount(&mut row, 390).unwrap().object;
+    assert_eq!((note.totals.credited, note.totals.refunded), (290, 100));
+    let invoice = &row.object;
+    assert_eq!((invoice.amount_due, invoice.status.as_str()), (0, "paid"));
+    assert!(row.internal.sessions_unpaid);
+    let totals = &invoice.totals;
+    assert_eq!(totals.due + totals.paid + totals.credited, 1190);
+    // Only 400 are left.
+    assert!(amount(&mut row, 401).is_err());
+    assert!(amount(&mut row, 400).is_ok());
+    assert!(amount(&mut row, 1).is_err());
+}
+
+#[test]
+fn lines_are_credited_once_at_their_rates() {
+    let mut row = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
+    let note = lines(&mut row, &json!([line(1, Some(50))])).unwrap().object;
+    let tax = &note.totals.by_rate[0];
+    assert_eq!(
+        (tax.tax_percent.decimal().to_string(), tax.net, tax.tax),
+        ("7".into(), 47, 3)
+    );
+    let before = row.clone();
+    for wrong in [
+        json!([line(1, Some(58))]),
+        json!([line(0, None), line(0, None)]),
+        json!([line(7, None)]),
+        json!([]),
+    ] {
+        assert!(lines(&mut row, &wrong).is_err(), "{wrong}");
+        assert_eq!(row, before);
+    }
+    let note = lines(&mut row, &json!([line(1, None), line(0, None)]))
+        .unwrap()
+        .object;
+    assert_eq!((note.amount, note.lines.len()), (57 + 1190, 2));
+    assert_eq!(row.object.amount_due, 0);
+    assert!(lines(&mut row, &json!([line(0, None)])).is_err());
+}
+
+#[test]
+fn a_line_is_not_credited_beyond_what_is_left_of_its_rate() {
+    let mut row = invoice(&[(1000, 190, "19"), (100, 7, "7")], 0, "open");
+    amount(&mut row, 1297 / 2).unwrap();
+    assert!(lines(&mut row, &json!([line(1, None)])).is_err());
+    assert!(lines(&mut row, &json!([line(1, Some(53))])).is_ok());
+}
+
+#[test]
+fn a_void_invoice_is_credited_as_a_whole() {
+    let mut row = invoice(&[(1000, 190, "19")], 500, "open");
+    amount(&mut row, 100).unwrap();
+    let left = row.credit_of(row.creditable()).unwrap();
+    row.void().unwrap();
+    let credit = Credit::of_amount(CreditNoteType::Void, left, None);
+    let note = CreditNote::issue(&mut row, credit, "CN2026-2".to_owned(), now())
+        .unwrap()
+        .object;
+    assert_eq!(note.amount, 1090);
+    // What was paid before stays with its sessions.
+    assert_eq!((note.totals.credited, note.totals.refunded), (590, 0));
+    assert_eq!(
+        (row.object.amount_due, row.object.totals.credited),
+        (0, 690)
+    );
+    assert!(amount(&mut row, 1).is_err());
+}
+
+#[test]
+fn a_draft_takes_a_credit_as_a_line_of_at_most_what_is_due() {
+    let mut row = invoice(&[(1000, 190, "19")], 500, "draft");
+    assert!(row.credit_of(691).is_err());
+    let taxes = row.credit_of(690).unwrap();
+    let credit = Credit::of_amount(CreditNoteType::Manual, taxes, None);
+    assert!(CreditNote::issue(&mut row.clone(), credit.clone(), String::new(), now()).is_err());
+    let adjustment = Adjustment::on_draft(
+        &row.object.id,
+        None,
+        row.object.currency,
+        credit.describe(),
+        &credit.by_rate(),
+        now(),
+    );
+    row.add_line(&adjustment.object.line, 0);
+    let totals = &row.object.totals;
+    assert_eq!((totals.gross, totals.due, totals.paid), (500, 0, 500));
+    assert_eq!(totals.net + totals.tax, totals.gross);
+    assert_eq!(crate::invoice::gross(&totals.by_rate), 500);
+}
+
+#[test]
+fn a_refund_that_failed_is_covered_by_its_credit_note() {
+    let mut row = invoice(&[(1000, 190, "19")], 1190, "paid");
+    let note = amount(&mut row, 300).unwrap().object;
+    assert_eq!(note.totals.refunded, 300);
+    row.note_unrefunded(300);
+    assert_eq!((row.cover_refund(200), row.cover_refund(150)), (0, 50));
+}

@@ -1,0 +1,157 @@
+//! The transitions of an invoice that is credited.
+
+use super::credits::{SetOff, gross, less, share};
+use super::totals::TaxAmount;
+use super::{Invoice, InvoiceStatus, LineItem};
+use crate::stored::Stored;
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::time::Timestamp;
+
+/// Of how many lines an invoice notes what was credited of each.
+const MOST_LINES: usize = 500;
+
+impl Stored<Invoice> {
+    /// What can still be credited, by rate.
+    fn left(&self) -> Vec<TaxAmount> {
+        less(&self.object.totals.by_rate, &self.internal.credits.by_rate)
+    }
+
+    /// What can still be credited in all, in minor units: on a draft at most what is due.
+    pub fn creditable(&self) -> i64 {
+        match self.object.status {
+            InvoiceStatus::Draft => self.object.amount_due.max(0),
+            InvoiceStatus::Void => 0,
+            _ => gross(&self.left()).max(0),
+        }
+    }
+
+    /// The taxes of a part of what can still be credited.
+    ///
+    /// # Errors
+    /// 400 for more than that.
+    pub fn credit_of(&self, amount: i64) -> Result<Vec<TaxAmount>> {
+        let most = self.creditable();
+        if amount > most {
+            let message = format!("must be at most {most}, which is what is left of the invoice");
+            return Err(Error::invalid("amount", message));
+        }
+        Ok(share(&self.left(), amount))
+    }
+
+    /// The taxes of a part of each line, or of what is left of it. `places` says what is at fault.
+    ///
+    /// # Errors
+    /// 400 for more than is left of a line, or of the invoice.
+    pub fn credit_of_lines(
+        &self,
+        lines: &[(&LineItem, Option<i64>)],
+    ) -> Result<Vec<Vec<TaxAmount>>> {
+        let mut left = self.left();
+        let mut found = Vec::new();
+        for (place, (line, amount)) in lines.iter().enumerate() {
+            let credited = self.internal.credits.lines.get(&line.id);
+            let of_line = less(&line.taxes, credited.map_or(&[][..], Vec::as_slice));
+            let at_rate = |one: &TaxAmount| -> i64 {
+                let like = left.iter().filter(|other| other.is_like(one));
+                like.map(TaxAmount::gross).sum()
+            };
+            let most = gross(&of_line).max(0);
+            let taxes = share(&of_line, amount.unwrap_or(most));
+            let fits = taxes.iter().all(|one| one.gross() <= at_rate(one).max(0));
+            if taxes.is_empty() || amount.is_some_and(|amount| amount > most) || !fits {
+                let message = format!(
+                    "must credit at most what is left of the line, {most}, and of its rates of tax"
+                );
+                return Err(Error::invalid(format!("lines[{place}].amount"), message));
+            }
+            left = less(&left, &taxes);
+            found.push(taxes);
+        }
+        let sum: i64 = found.iter().map(|taxes| gross(taxes)).sum();
+        let most = self.creditable();
+        if sum > most {
+            let message =
+                format!("must add up to at most {most}, which is what is left of the invoice");
+            return Err(Error::invalid("lines", message));
+        }
+        Ok(found)
+    }
+
+    /// Takes a credit note off the invoice, and returns what of it was taken off the amount due and what is to be refunded. An invoice on
+    /// which nothing is due any more is paid.
+    ///
+    /// # Errors
+    /// 409 unless the invoice is final and not void, while a payment of it is in progress, and if too many of its lines were credited.
+    pub fn credit(
+        &mut self,
+        lines: &[(Option<Id>, Vec<TaxAmount>)],
+        set_off: SetOff,
+        now: Timestamp,
+    ) -> Result<(i64, i64)> {
+        let refuse = |why| Err(Error::conflict(why, Some(Kind::Invoice.name())));
+        if self.object.number.is_none() {
+            return refuse("A draft has no credit notes.");
+        }
+        if self.object.status == InvoiceStatus::Void && set_off != SetOff::Void {
+            return refuse("A void invoice has been credited as a whole.");
+        }
+        if self.internal.attempt.is_some() && set_off != SetOff::Refunded {
+            return refuse("A payment of the invoice is in progress.");
+        }
+        let mut amount = 0;
+        for (line, taxes) in lines {
+            amount += gross(taxes);
+            let credits = &mut self.internal.credits;
+            for tax in taxes {
+                tax.add_to(&mut credits.by_rate);
+                if let Some(line) = line {
+                    tax.add_to(credits.lines.entry(line.clone()).or_default());
+                }
+            }
+        }
+        if self.internal.credits.lines.len() > MOST_LINES {
+            return refuse("Too many lines of the invoice were credited; please credit an amount.");
+        }
+        let due = self.object.amount_due;
+        let (credited, refunded) = match set_off {
+            SetOff::Due => (amount.min(due), amount - amount.min(due)),
+            SetOff::Void => (due, 0),
+            SetOff::Refunded => (0, amount),
+        };
+        self.object.amount_due -= credited;
+        self.object.totals.due = self.object.amount_due;
+        self.object.totals.credited += credited;
+        let is_open = matches!(
+            self.object.status,
+            InvoiceStatus::Open | InvoiceStatus::Uncollectible
+        );
+        if is_open && credited > 0 && self.object.amount_due == 0 {
+            self.settle(None, now);
+            self.internal.sessions_unpaid = true;
+        }
+        Ok((credited, refunded))
+    }
+
+    /// Adds the line of a credit to a draft, of which so much is settled.
+    pub fn add_line(&mut self, line: &LineItem, paid: i64) {
+        let invoice = &mut self.object;
+        invoice.totals.add(line.sums(), paid);
+        invoice.amount_due = invoice.totals.due;
+        let paid = invoice.totals.paid;
+        invoice.amount_paid = (paid != 0 || invoice.amount_paid.is_some()).then_some(paid);
+    }
+
+    /// Records that a refund of a credit note has failed.
+    pub fn note_unrefunded(&mut self, amount: i64) {
+        self.internal.credits.unrefunded += amount;
+    }
+
+    /// What of a refund is not covered by an earlier credit note whose own refund has failed.
+    pub fn cover_refund(&mut self, amount: i64) -> i64 {
+        let unrefunded = &mut self.internal.credits.unrefunded;
+        let covered = amount.min(*unrefunded);
+        *unrefunded -= covered;
+        amount - covered
+    }
+}
