@@ -16,13 +16,15 @@ use crate::networks::push_token::PushToken;
 use crate::networks::received::ApplyReceived;
 use crate::networks::results::ApplyResult;
 use crate::reservations::outward::CancelAtNetwork;
+use crate::reservations::replan::ReplanNeeds;
 use crate::stream::actions;
 use crate::stream::sweep::SweepPartition;
 
 /// The jobs that nothing waits for. The others are [`actions::JOBS`].
-const OTHERS: [RegisteredJob; 7] = [
+const OTHERS: [RegisteredJob; 8] = [
     RegisteredJob::of::<MakeDocuments>(),
     RegisteredJob::of::<CancelAtNetwork>(),
+    RegisteredJob::of::<ReplanNeeds>(),
     RegisteredJob::of::<ApplyReceived>(),
     RegisteredJob::of::<ApplyTariff>(),
     RegisteredJob::of::<PushToken>(),

@@ -398,3 +398,66 @@ async fn what_is_wrong_with_a_need_is_named() {
     );
     assert_eq!(app.alice.get(&path).await.body, before);
 }
+
+#[tokio::test]
+async fn a_level_or_battery_plans_a_need_again_and_noise_does_not() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    app.station(json!({"connectors": connector(11.0), "pricing": [energy_price(40, None)]}))
+        .await;
+    let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
+    let report = async |level: f64| {
+        let reading = json!({"battery": {"level": level}});
+        let path = format!("{vehicle}/telemetry");
+        app.alice.post(&path, reading).await.expect(200);
+        app.drain().await;
+    };
+    report(50.0).await;
+    let need = json!({"target_level": 80, "earliest_start": app.in_minutes(120), "ready_by": app.in_minutes(360)});
+    let made = with(body(&app, &crew, 1, 60), json!({"need": need}));
+    let made = app.alice.post(PATH, made).await.expect(200);
+    let path = format!("{PATH}/{}", made.id());
+    let plan = async || {
+        app.drain().await;
+        let plan = app.alice.get(&path).await.expect(200).body["charging_plan"].clone();
+        let shown = ["energy_wh", "status", "revision", "replanned_because"];
+        shown.map(|name| plan[name].clone())
+    };
+    let first = [json!(20_000), json!("feasible"), json!(1), Value::Null];
+    assert_eq!(plan().await, first);
+    // Two points, and two more: together they are more than three.
+    report(48.0).await;
+    assert_eq!(plan().await, first);
+    report(46.0).await;
+    let second = [
+        json!(22_667),
+        json!("feasible"),
+        json!(2),
+        json!("telemetry"),
+    ];
+    assert_eq!(plan().await, second);
+    report(49.0).await;
+    assert_eq!(plan().await, second);
+    // In four hours 11 kW charge 44 kWh.
+    report(5.0).await;
+    let [energy, status, revision, because] = plan().await;
+    assert!(energy.as_i64() <= Some(44_000), "{energy}");
+    assert_eq!(
+        [status, revision, because],
+        [json!("short"), json!(3), json!("telemetry")]
+    );
+    let update = json!({"max_ac_power": 7_000});
+    app.alice.post(&vehicle, update).await.expect(200);
+    let [energy, status, revision, because] = plan().await;
+    assert!(energy.as_i64() <= Some(28_000), "{energy}");
+    assert_eq!(
+        [status, revision, because],
+        [json!("short"), json!(4), json!("vehicle")]
+    );
+    let count = async |name: &str| {
+        let path = format!("/v1/events?type={name}");
+        app.alice.get(&path).await.expect(200).ids().len()
+    };
+    assert_eq!(count("reservation.replanned").await, 3);
+    assert_eq!(count("reservation.need_short").await, 2);
+}

@@ -124,3 +124,78 @@ async fn departures_of_a_vehicle_without_a_site_are_refused() {
     let none = app.alice.get(&path).await.expect(200).body;
     assert_eq!(none["departures"], json!([]));
 }
+
+#[tokio::test]
+async fn a_clock_that_moves_by_days_ends_every_departure_once() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
+    let (site, vans) = depot(&app, 22_000, 3, &departure).await;
+    let departures = format!("{}/departures", vans[0]);
+    let later = json!({"at": app.in_minutes(80 * 60), "energy_wh": 5_000});
+    let both = json!({"departures": [departure, later]});
+    app.alice.post(&departures, both).await.expect(200);
+    app.drain().await;
+    app.advance(4 * 24 * 60 * 60).await;
+    for (place, van) in vans.iter().enumerate() {
+        let path = format!("{van}/departures");
+        let over = app.alice.get(&path).await.expect(200).body;
+        let over = over["departures"].as_array().expect("a list").clone();
+        assert_eq!(over.len(), if place == 0 { 2 } else { 1 });
+        for one in &over {
+            assert_eq!(one["status"], "completed", "{one}");
+        }
+    }
+    let plan = app.alice.get(&format!("{site}/plan")).await;
+    assert_eq!(plan.expect(200).body["vehicles"], json!([]));
+}
+
+#[tokio::test]
+async fn a_site_of_another_account_is_not_there() {
+    let app = TestApp::start().await;
+    let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
+    let (site, vans) = depot(&app, 22_000, 1, &departure).await;
+    let bob = app.other_account(kernel::Mode::Test).await;
+    for path in [
+        site.clone(),
+        format!("{site}/plan"),
+        format!("{}/departures", vans[0]),
+    ] {
+        bob.get(&path).await.expect(404);
+    }
+    let prices = json!({"prices": [{"from": "2027-01-15T18:00:00Z", "price_per_kwh": 32}]});
+    bob.post(&format!("{site}/prices"), prices)
+        .await
+        .expect(404);
+    let fleet = bob.post("/v1/fleets", fleet()).await.id();
+    let id = site.trim_start_matches("/v1/sites/");
+    let body = with(vehicle(&fleet), json!({"site": id}));
+    bob.post("/v1/vehicles", body).await.expect(404);
+}
+
+#[tokio::test]
+async fn vans_at_connectors_out_of_order_are_short_by_power() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let connectors =
+        |status: &str| json!([{"id": "1", "power": 11.0, "status": status, "type": "Type2"}]);
+    let station = app
+        .station(json!({"connectors": connectors("available")}))
+        .await;
+    let departure = json!({"at": app.in_minutes(10 * 60), "target_level": 80});
+    let (site, _) = depot(&app, 22_000, 2, &departure).await;
+    let stations = json!({"stations": [station]});
+    app.alice.post(&site, stations).await.expect(200);
+    app.drain().await;
+    let short = async || {
+        let shown = app.alice.get(&site).await.expect(200).body;
+        shown["plan"]["short"].as_array().expect("a list").clone()
+    };
+    assert!(short().await.is_empty());
+    let faulted = json!({"connectors": connectors("faulted")});
+    app.change_station(&station, faulted).await;
+    app.advance(16 * 60).await;
+    let two = short().await;
+    assert_eq!(two.len(), 2);
+    assert_eq!(two[0]["limited_by"], "power");
+}

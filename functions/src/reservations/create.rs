@@ -11,6 +11,7 @@ use models::charging::policies::{Allowed, PolicyContext};
 use models::driver::Driver;
 use models::fleet::Fleet;
 use models::payment_method::{Payer, PaymentMethod};
+use models::reservation::need::ReplanReason;
 use models::reservation::{NewReservation, Reservation, Terms};
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
@@ -113,7 +114,8 @@ pub async fn handle(
             telemetry: telemetry.as_ref().map(|row| &row.object),
             stations: &stations,
         };
-        let planning = super::plan::plan(&app, tenant, &mut reservation, inputs, context.now());
+        let (because, now) = (ReplanReason::Update, context.now());
+        let planning = super::plan::plan(&app, tenant, &mut reservation, inputs, because, now);
         Box::pin(planning).await?;
     }
     let made = Allowed {

@@ -11,6 +11,7 @@ pub mod list;
 pub mod matcher;
 pub mod outward;
 mod plan;
+pub mod replan;
 pub mod retrieve;
 pub mod unused;
 pub mod update;

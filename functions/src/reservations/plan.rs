@@ -11,12 +11,14 @@ use models::driver::Driver;
 use models::fleet::Fleet;
 use models::policy::Policy;
 use models::reservation::Reservation;
+use models::reservation::need::ReplanReason;
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 
 use super::matcher::Matcher;
 use crate::App;
+use crate::policies;
 
 /// What a plan depends on besides the reservation and the calendars.
 pub(super) struct PlanInputs<'a> {
@@ -94,6 +96,7 @@ pub(super) async fn plan(
     tenant: &Tenant,
     row: &mut Stored<Reservation>,
     inputs: PlanInputs<'_>,
+    because: ReplanReason,
     now: Timestamp,
 ) -> Result<(), Error> {
     if row.object.need.is_none() {
@@ -129,7 +132,35 @@ pub(super) async fn plan(
     let best = matcher.matches().await?.into_iter().next();
     let plan = matcher.plan(best.as_ref().map(|best| &best.assignment));
     if let Some(plan) = plan {
-        row.plan(plan, now);
+        let battery = telemetry.and_then(|one| one.battery.as_ref());
+        row.plan(plan, because, battery.map(|battery| battery.level), now);
     }
     Ok(())
+}
+
+/// Plans a pending reservation by need again, with everything that it depends on as it is now.
+///
+/// # Errors
+/// `driver_not_found` or `vehicle_not_found`; `Unavailable` if DynamoDB cannot be reached.
+pub(super) async fn plan_again(
+    app: &App,
+    tenant: &Tenant,
+    row: &mut Stored<Reservation>,
+    because: ReplanReason,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let (driver, vehicle) = (&row.object.driver, &row.object.vehicle);
+    let named = read_named(app, tenant, driver, vehicle, row.object.location.into()).await?;
+    let (driver, vehicle) = (named.driver.object, named.vehicle);
+    let fleet = named.fleet.as_ref();
+    let rules = policies::of(app, tenant, Some(&driver), fleet, &vehicle).await?;
+    let inputs = PlanInputs {
+        driver: &driver,
+        vehicle: &vehicle,
+        fleet,
+        policies: &rules,
+        telemetry: named.telemetry.as_ref(),
+        stations: &named.stations,
+    };
+    Box::pin(plan(app, tenant, row, inputs, because, now)).await
 }

@@ -5,11 +5,11 @@ use axum::extract::State;
 use kernel::Reply;
 use kernel::{Code, Error};
 use models::api_key::Resource;
+use models::reservation::need::ReplanReason;
 use models::reservation::{Reservation, ReservationChange};
 use web::{Body, PathId, RequestContext, Route};
 
-use super::plan::{self, PlanInputs};
-use crate::policies;
+use super::plan;
 
 pub const ROUTE: Route = Route::post(
     "update-reservation",
@@ -35,27 +35,7 @@ pub async fn handle(
     let is_planned_again = row.is_planned_again_by(&change);
     row.update(change, now)?;
     if is_planned_again {
-        let (driver, vehicle) = (&row.object.driver, &row.object.vehicle);
-        let area = row.object.location.into();
-        let named = plan::read_named(&app, tenant, driver, vehicle, area).await?;
-        let plan::Named {
-            driver,
-            vehicle,
-            fleet,
-            telemetry,
-            stations,
-        } = named;
-        let driver = driver.object;
-        let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
-        let inputs = PlanInputs {
-            driver: &driver,
-            vehicle: &vehicle,
-            fleet: fleet.as_ref(),
-            policies: &rules,
-            telemetry: telemetry.as_ref(),
-            stations: &stations,
-        };
-        Box::pin(plan::plan(&app, tenant, &mut row, inputs, now)).await?;
+        plan::plan_again(&app, tenant, &mut row, ReplanReason::Update, now).await?;
     }
     let response = context.respond(&row.object)?;
     let mut tx = app.store.begin(&context.origin);

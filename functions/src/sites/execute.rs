@@ -97,25 +97,32 @@ async fn write_levels(
         let vehicles = part.iter().filter_map(|charge| {
             let mut all = inputs.vehicles.iter();
             let found = all.find(|one| one.vehicle.id == charge.vehicle)?;
-            Some((&found.vehicle, charge.level))
+            let known = found.telemetry.as_ref();
+            let read = known.and_then(|one| one.battery.as_ref());
+            Some((&found.vehicle, charge.level, read.map(|one| one.updated)))
         });
         let vehicles: Vec<_> = vehicles.collect();
         let ids: Vec<Id> = vehicles
             .iter()
-            .map(|(one, _)| one.telemetry.clone())
+            .map(|(one, ..)| one.telemetry.clone())
             .collect();
         let mut known = app
             .store
             .get_all::<VehicleTelemetry>(&origin.tenant, &ids)
             .await?;
         let mut tx = app.store.begin(origin);
-        for (vehicle, level) in vehicles {
+        for (vehicle, level, read) in vehicles {
             let place = known
                 .iter()
                 .position(|one| one.object.vehicle == vehicle.id);
             let found = place.map(|place| known.swap_remove(place));
             let new = || Stored::new(VehicleTelemetry::of(vehicle, now));
             let mut row = found.unwrap_or_else(new);
+            let battery = row.object.battery.as_ref();
+            if battery.map(|one| one.updated) != read {
+                // The vehicle has reported another level meanwhile: the site is planned again with that.
+                continue;
+            }
             row.object.charge_to(level, vehicle, now);
             row.internal = None;
             match row.version {

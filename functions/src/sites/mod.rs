@@ -14,6 +14,7 @@ pub mod update;
 
 use crate::App;
 use crate::job::Job as _;
+use crate::reservations::replan::ReplanNeeds;
 use crate::stream::change::{Change, OnChange};
 use execute::PlanSite;
 use kernel::error::{Error, Result};
@@ -41,8 +42,18 @@ impl OnChange for VehicleDepartures {
 }
 
 impl OnChange for VehicleTelemetry {
-    /// The site is planned again with a level that the vehicle has reported.
+    /// The site is planned again with a level that the vehicle has reported, and so are the vehicle's reservations by need.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        let of_row = |row: &Stored<Self>| row.object.battery.as_ref().map(|one| one.level);
+        let level = of_row(&change.after);
+        if level.is_some() && level != change.before.as_ref().and_then(of_row) {
+            let replan = ReplanNeeds {
+                tenant: change.tenant.clone(),
+                vehicle: change.after.object.vehicle.clone(),
+                level,
+            };
+            replan.send(app).await?;
+        }
         plan_again(app, &change.tenant, change.after.internal.iter()).await
     }
 }

@@ -99,12 +99,18 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
     Ok(vehicles.collect())
 }
 
+/// The W of the strongest connector of each type that is in order: 0 if none is.
 fn strongest(stations: &[ChargingStation]) -> HashMap<ConnectorType, u32> {
     let mut strongest = HashMap::new();
-    for connector in stations.iter().flat_map(|station| &station.connectors) {
-        if let Some(plug) = connector.connector_type() {
+    for station in stations {
+        for connector in &station.connectors {
+            let Some(plug) = connector.connector_type() else {
+                continue;
+            };
             let most: &mut u32 = strongest.entry(plug).or_default();
-            *most = offered(connector).max(*most);
+            if station.is_reservable(&connector.id) {
+                *most = offered(connector).max(*most);
+            }
         }
     }
     strongest

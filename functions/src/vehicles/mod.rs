@@ -13,6 +13,7 @@ pub mod update_telemetry;
 use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
+use crate::reservations::replan::ReplanNeeds;
 use crate::sites::plan_again;
 use crate::stream::change::{Change, OnChange};
 use kernel::Id;
@@ -21,7 +22,7 @@ use kernel::origin::Tenant;
 use models::vehicle::Vehicle;
 
 impl OnChange for Vehicle {
-    /// The tokens of charge cards and the plan of its site depend on the vehicle.
+    /// The tokens of charge cards, the plan of its site and the plans of its reservations depend on the vehicle.
     async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
         if change.differs_in(|vehicle| {
             let Vehicle {
@@ -42,6 +43,18 @@ impl OnChange for Vehicle {
                 .filter_map(|one| one.object.site.as_ref());
             let sites = before.chain(&change.after.object.site);
             plan_again(app, &change.tenant, sites).await?;
+        }
+        if change.differs_in(|vehicle| {
+            let powers = (vehicle.max_ac_power, vehicle.max_dc_power);
+            let battery = (vehicle.battery_capacity, vehicle.charging_curve);
+            (vehicle.charging_standard, powers, battery)
+        }) {
+            let replan = ReplanNeeds {
+                tenant: change.tenant.clone(),
+                vehicle: change.after.object.id.clone(),
+                level: None,
+            };
+            replan.send(app).await?;
         }
         Ok(())
     }

@@ -121,6 +121,9 @@ pub struct ReservationInternal {
     /// The invoice that claimed the fee.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoice: Option<Id>,
+    /// The level of the battery that the plan of a need is based on, in hundredths of a percent; none if it was unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_level: Option<u16>,
 }
 
 /// The plug that need not be stored.
@@ -139,6 +142,7 @@ impl Default for ReservationInternal {
             fee_tax_percent: TaxPercent::default(),
             fleet: None,
             invoice: None,
+            planned_level: None,
         }
     }
 }

@@ -119,6 +119,10 @@ pub enum ReplanReason {
     Update,
     /// The connector was assigned: by then the best block was another one.
     Confirmation,
+    /// The vehicle reported a level that differs by more than 3 points from that of the plan.
+    Telemetry,
+    /// The battery or the powers of the vehicle were updated.
+    Vehicle,
 }
 
 impl Need {

@@ -22,6 +22,14 @@ use kernel::money::Money;
 use kernel::time::{SignedDuration, Timestamp};
 use kernel::window::Window;
 
+/// A level that differs by less from that of the plan is noise. In hundredths of a percent.
+const NOISE: u16 = 300;
+
+/// A level in hundredths of a percent.
+fn hundredths(level: f64) -> u16 {
+    (level * 100.0).round().clamp(0.0, 10_000.0) as u16
+}
+
 impl Stored<Reservation> {
     /// Whether an update changes what the block of a reservation by need is chosen for.
     pub fn is_planned_again_by(&self, change: &ReservationChange) -> bool {
@@ -89,17 +97,32 @@ impl Stored<Reservation> {
         check_size(&self.object).map_err(coded)
     }
 
-    /// Sets the block of a pending reservation by need. The first attempt to confirm is made half an hour before it.
-    pub fn plan(&mut self, plan: ChargingPlan, now: Timestamp) {
+    /// Whether a level in percent differs by more than 3 points from the one that the plan of a need is based on.
+    pub fn is_planned_for_another(&self, level: f64) -> bool {
+        let planned = self.internal.planned_level;
+        planned.is_none_or(|planned| hundredths(level).abs_diff(planned) > NOISE)
+    }
+
+    /// Sets the block of a pending reservation by need, found with a level of the battery in percent. The first attempt to confirm is
+    /// made half an hour before it.
+    pub fn plan(
+        &mut self,
+        plan: ChargingPlan,
+        because: ReplanReason,
+        level: Option<f64>,
+        now: Timestamp,
+    ) {
         let Some(need) = self.object.need.as_deref() else {
             return;
         };
         let block = plan.block().unwrap_or_else(|| need.sought(now));
         let before = self.object.charging_plan.take();
-        let plan = plan.following(before.as_deref(), ReplanReason::Update);
+        let plan = plan.following(before.as_deref(), because);
         if before.as_ref().is_some_and(|before| **before != plan) {
+            self.object.updated = now;
             self.record(EventType::ReservationReplanned);
         }
+        self.internal.planned_level = level.map(hundredths);
         self.set_plan(plan, before.as_deref());
         (self.object.ideal_start, self.object.ideal_end) = (block.from, block.until);
         let first = first_attempt(block.from, now);

@@ -67,7 +67,7 @@ pub struct PlanInputs {
     pub days: Vec<SiteDay>,
     /// The price of the stations where the site has no prices, in thousandths of a minor unit per kWh.
     pub tariff: Option<i64>,
-    /// W of the strongest connector of each type.
+    /// W of the strongest connector in order of each type; 0 if none is in order.
     pub offered: HashMap<ConnectorType, u32>,
     /// Reserved connectors: the time, and the W of the connector.
     pub reserved: Vec<(Window, u32)>,
@@ -81,7 +81,7 @@ pub enum ShortageReason {
     Time,
     /// The limits of the site, or what is reserved there.
     Limit,
-    /// The connectors of the site are too weak.
+    /// The connectors of the site are too weak, or out of order.
     Power,
 }
 

@@ -1,0 +1,97 @@
+//! `replan-needs`: plans the pending reservations by need of a vehicle again.
+//!
+//! The relay sends a message when the level or the battery of a vehicle has changed. A level that differs by at most three points from that of
+//! a plan changes nothing. What is about to be confirmed is left to the confirmation, which plans with the present state too.
+
+use kernel::error::ErrorClass;
+use kernel::origin::{Origin, Tenant};
+use kernel::time::{SignedDuration, days};
+use kernel::{Error, Id};
+use models::action::Action;
+use models::condition::Condition;
+use models::ports::JobSubject;
+use models::reservation::need::ReplanReason;
+use models::reservation::{Reservation, ReservationStatus};
+use models::stored::Stored;
+use serde::{Deserialize, Serialize};
+use table::keys::Partition;
+use table::list::PageRequest;
+
+use super::confirm::ConfirmReservation;
+use super::plan::plan_again;
+use crate::App;
+use crate::function::Function;
+use crate::job::Job;
+
+/// A reservation is made at most so long before its window.
+const OLDEST: SignedDuration = days(98);
+
+/// How many pending reservations of a vehicle are looked at: the newest.
+const MOST: usize = 100;
+
+/// Plans the needs of a vehicle again.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ReplanNeeds {
+    pub tenant: Tenant,
+    pub vehicle: Id,
+    /// The level in percent that the vehicle has reported; none if the vehicle itself has changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<f64>,
+}
+
+impl Job for ReplanNeeds {
+    const NAME: &'static str = "replan-needs";
+    const FUNCTION: Function = ConfirmReservation::FUNCTION;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.vehicle)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let (tenant, vehicle) = (&self.tenant, &self.vehicle);
+        let origin = Origin::background(tenant.clone(), app.now());
+        let page_request = PageRequest {
+            range: (Id::first_number(origin.now.plus(-OLDEST)), u128::MAX),
+            ..PageRequest::first(MOST)
+        };
+        let partition = Partition::Vehicle { tenant, vehicle };
+        let pending = Condition::equals("state.status", ReservationStatus::Pending);
+        let found = app
+            .store
+            .list::<Reservation>(partition, &page_request, vec![pending])
+            .await?;
+        for mut row in found.rows {
+            if self.concerns(&row) && !row.is_due(Action::ConfirmReservation, origin.now) {
+                self.replan(app, &origin, &mut row).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ReplanNeeds {
+    fn concerns(&self, row: &Stored<Reservation>) -> bool {
+        let differs = |level| row.is_planned_for_another(level);
+        row.object.need.is_some() && self.level.is_none_or(differs)
+    }
+
+    async fn replan(
+        &self,
+        app: &App,
+        origin: &Origin,
+        row: &mut Stored<Reservation>,
+    ) -> Result<(), Error> {
+        let because = match self.level {
+            Some(_) => ReplanReason::Telemetry,
+            None => ReplanReason::Vehicle,
+        };
+        match plan_again(app, &origin.tenant, row, because, origin.now).await {
+            // Its driver or vehicle was deleted: the attempt to confirm says so.
+            Err(Error::Client(error)) if error.class == ErrorClass::NotFound => return Ok(()),
+            planned => planned?,
+        }
+        let mut tx = app.store.begin(origin);
+        tx.save(row)?;
+        tx.commit_without_response().await
+    }
+}
