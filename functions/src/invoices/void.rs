@@ -10,7 +10,8 @@ use web::body::Nothing;
 use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("void-invoice", "/v1/invoices/{id}/void", Resource::Invoices)
-    .refusing(&[Code::InvoiceVoidInvalidState]);
+    .refusing(&[Code::InvoiceVoidInvalidState])
+    .rehearsable();
 
 pub async fn handle(
     context: RequestContext,

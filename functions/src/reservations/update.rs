@@ -57,7 +57,7 @@ pub async fn handle(
         };
         Box::pin(plan::plan(&app, tenant, &mut row, inputs, now)).await?;
     }
-    let response = context.respond(&row.object)?;
+    let response = context.changed(&row)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await
