@@ -142,6 +142,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(accounts::create),
         route!(accounts::list),
         route!(accounts::retrieve),
+        route!(accounts::retrieve_current),
         route!(accounts::topup),
         route!(accounts::update),
         route!(api_keys::create),

@@ -12,5 +12,5 @@ pub async fn handle<T: ById>(
     PathId(id): PathId,
 ) -> Result<Reply<T>, Error> {
     let stored = app.store.get::<T>(context.tenant(), &id).await?;
-    context.respond(&stored.object)
+    context.show(&stored)
 }

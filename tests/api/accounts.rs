@@ -211,3 +211,24 @@ async fn a_child_sees_neither_its_parent_nor_its_siblings() {
     }
     assert!(inside.get("/v1/accounts").await.ids().is_empty());
 }
+
+#[tokio::test]
+async fn a_key_finds_its_account_and_what_it_may_do() {
+    let app = TestApp::start().await;
+    let shown = app.alice.get("/v1/account").await.expect(200);
+    let path = format!("/v1/accounts/{}", shown.id());
+    let mut account = app.alice.get(&path).await.expect(200).body;
+    account["key"] = json!({"expires_at": null, "livemode": false, "scopes": ["*"]});
+    assert_eq!(shown.body, account);
+    let scopes = ["accounts:read", "fleets:write"];
+    let restricted = app.restricted(&app.alice, &scopes).await;
+    let shown = restricted.get("/v1/account").await.expect(200);
+    assert_eq!(shown.body["key"]["scopes"], json!(scopes));
+    let child = app.child_of(&app.alice).await;
+    let shown = child.get("/v1/account").await.expect(200);
+    assert_eq!(
+        Some(shown.id().as_str()),
+        child.account.as_ref().map(kernel::Id::as_str)
+    );
+    app.drain().await;
+}

@@ -312,6 +312,12 @@ codes! {
         let crew = app.crew(&app.alice).await;
         app.alice.get(&format!("/v1/vehicles/{}/telemetry", crew.vehicle)).await
     };
+    version_conflict VersionConflict async |app: &TestApp| {
+        let crew = app.crew(&app.alice).await;
+        let path = format!("/v1/fleets/{}", crew.fleet);
+        let body = Some(json!({"name": "Day shift"}).to_string());
+        app.alice.send("POST", &path, body, &[("if-match", "\"99\"")]).await
+    };
     webhook_endpoint_not_found WebhookEndpointNotFound async |app: &TestApp| {
         app.alice.get(&format!("/v1/webhook_endpoints/wh_{UNKNOWN}")).await
     };

@@ -305,3 +305,28 @@ async fn of_many_attaches_and_of_many_detaches_at_once_one_wins() {
         assert_eq!(listed.len(), drivers, "{verb}");
     }
 }
+
+#[tokio::test]
+async fn drivers_and_fleets_are_found_by_email() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = with(driver(), json!({"email": "Grace@fleet.example"}));
+    let grace = app.alice.post("/v1/drivers", body).await.expect(200).id();
+    let list = async |path: String| app.alice.get(&path).await.expect(200).ids();
+    let found = list("/v1/drivers?email=grace@FLEET.example".into()).await;
+    assert_eq!(found, [grace.as_str()]);
+    let in_fleet = format!("/v1/drivers?email=grace@fleet.example&fleet={}", crew.fleet);
+    assert_eq!(list(in_fleet.clone()).await, [""; 0]);
+    let attach = format!("/v1/drivers/{grace}/attach");
+    let fleet = json!({"fleet": crew.fleet});
+    app.alice.post(&attach, fleet).await.expect(200);
+    assert_eq!(list(in_fleet).await, [grace.as_str()]);
+    let path = format!("/v1/fleets/{}", crew.fleet);
+    let change = json!({"email": "depot@fleet.example"});
+    app.alice.post(&path, change).await.expect(200);
+    let found = list("/v1/fleets?email=Depot@fleet.example".into()).await;
+    assert_eq!(found, [crew.fleet.as_str()]);
+    let refused = app.alice.get("/v1/fleets?email=nobody").await;
+    refused.expect_error(400, None, Some("email"));
+    app.drain().await;
+}

@@ -197,3 +197,14 @@ async fn one_accounts_test_objects_are_in_no_list_of_its_live_mode() {
     );
     app.drain().await;
 }
+
+/// The ids of what is listed by its own id begin with the time of creation, so every such list has the filter.
+#[test]
+fn every_list_of_objects_is_filtered_by_their_creation() {
+    let lists = functions::endpoints().into_iter().map(|one| one.route);
+    let without = lists
+        .filter(|route| matches!(route.shows, table::shown::Shows::Page(_)))
+        .filter(|route| !(route.query)().contains(&"created[gte]"));
+    let names: Vec<_> = without.map(|route| route.name).collect();
+    assert_eq!(names, ["list-charging-stations", "list-event-deliveries"]);
+}

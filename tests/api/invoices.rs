@@ -787,10 +787,9 @@ fn origin(app: &TestApp, request: u128, key: Option<&str>) -> Origin {
         rights: Default::default(),
     });
     Origin {
-        tenant: app.alice.tenant(),
-        now: app.now(),
         request: Some(Id::from_number(Kind::Request, request)),
         idempotency,
+        ..Origin::background(app.alice.tenant(), app.now())
     }
 }
 

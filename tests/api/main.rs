@@ -34,6 +34,7 @@ mod operators;
 mod pages;
 mod payment_methods;
 mod policies;
+mod preconditions;
 mod recovery;
 mod reports;
 mod reservation_candidates;

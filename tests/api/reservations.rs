@@ -1048,3 +1048,35 @@ async fn confirming_asks_the_table_three_times_in_a_row_before_it_writes() {
     assert_eq!(in_a_row(&calls[..before]), 3, "{calls:#?}");
     app.drain().await;
 }
+
+#[tokio::test]
+async fn the_list_of_a_fleet_is_that_of_its_vehicles() {
+    let app = TestApp::start().await;
+    let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
+    let reserve = async |crew: &tests::Crew| {
+        let body = app.reservation(crew, 120);
+        app.alice
+            .post("/v1/reservations", body)
+            .await
+            .expect(200)
+            .id()
+    };
+    let (first, second) = (reserve(&one).await, reserve(&two).await);
+    let list = async |query: String| {
+        let path = format!("/v1/reservations?{query}");
+        app.alice.get(&path).await.expect(200).ids()
+    };
+    let of_one = format!("fleet={}", one.fleet);
+    assert_eq!(list(of_one.clone()).await, [first.as_str()]);
+    assert_eq!(list(format!("fleet={}", two.fleet)).await, [second]);
+    let by_driver = format!("{of_one}&driver={}", one.driver);
+    assert_eq!(list(by_driver).await, [first.as_str()]);
+    let of_other = format!("{of_one}&vehicle={}", two.vehicle);
+    assert_eq!(list(of_other).await, [""; 0]);
+    let cancel = format!("/v1/reservations/{first}/cancel");
+    app.alice.post(&cancel, json!({})).await.expect(200);
+    assert_eq!(list(format!("{of_one}&status=cancelled")).await, [first]);
+    let unknown = app.alice.get("/v1/reservations?fleet=flt_x").await;
+    unknown.expect_error(404, Some("fleet_not_found"), Some("fleet"));
+    app.drain().await;
+}

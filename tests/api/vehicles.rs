@@ -433,3 +433,65 @@ async fn a_deleted_vehicle_takes_its_telemetry_with_it() {
         .await;
     assert!(left.expect("an answer").is_none());
 }
+
+#[tokio::test]
+async fn vehicles_are_found_by_plate_and_by_vin() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let make = async |plate: &str, vin: &str| {
+        let change = json!({"registration_plate": plate, "vin": vin});
+        let body = with(vehicle(&crew.fleet), change);
+        app.alice.post("/v1/vehicles", body).await.expect(200).id()
+    };
+    let one = make("LK19 XYZ", "WVWZZZ1KZAW000042").await;
+    let two = make("lk19-xyz", "WVWZZZ1KZAW000043").await;
+    let list = async |query: &str| {
+        let path = format!("/v1/vehicles?{query}");
+        app.alice.get(&path).await.expect(200).ids()
+    };
+    let both = [two.clone(), one.clone()];
+    assert_eq!(list("registration_plate=LK19XYZ").await, both);
+    assert_eq!(list("registration_plate=LK19%20XY").await, [""; 0]);
+    assert_eq!(list("vin=wvwzzz1kzaw000042").await, [one.as_str()]);
+    let in_fleet = format!("registration_plate=LK19XYZ&fleet={}", crew.fleet);
+    assert_eq!(list(&in_fleet).await, both);
+    assert_eq!(list("vin=WVWZZZ1KZAW000042&status=inactive").await, [""; 0]);
+    let path = format!("/v1/vehicles/{one}");
+    let change = json!({"registration_plate": "NEW 1"});
+    app.alice.post(&path, change).await.expect(200);
+    assert_eq!(list("registration_plate=LK19XYZ").await, [two.as_str()]);
+    assert_eq!(list("registration_plate=new1").await, [one.as_str()]);
+    let refused = app
+        .alice
+        .get("/v1/vehicles?vin=A&registration_plate=B")
+        .await;
+    refused.expect_error(400, None, Some("vin"));
+    let other = app.other_account(kernel::Mode::Test).await;
+    let found = other.get("/v1/vehicles?registration_plate=LK19XYZ").await;
+    assert_eq!(found.expect(200).ids(), [""; 0]);
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_vin_that_is_none_is_accepted_with_a_warning() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    for (vin, is_unusual) in [
+        ("WVWZZZ1KZAW000001", false),
+        ("wvwzzz1kzaw000001", false),
+        ("WVWZZZ1KZAW00000", true),
+        ("WVWZZZ1KZAW00000O", true),
+        ("WVWZZZ1KZAW0000-1", true),
+    ] {
+        let body = with(vehicle(&crew.fleet), json!({"vin": vin}));
+        let made = app.alice.post("/v1/vehicles", body).await.expect(200);
+        let warning = json!([{"code": "vin_unusual", "param": "vin",
+            "message": "A vehicle identification number has 17 letters and digits, without I, O and Q."}]);
+        let warnings = is_unusual.then_some(&warning);
+        assert_eq!(made.body.get("warnings"), warnings, "{vin}");
+        let path = format!("/v1/vehicles/{}", made.id());
+        let shown = app.alice.get(&path).await.expect(200);
+        assert_eq!(shown.body.get("warnings"), None, "{vin}");
+    }
+    app.drain().await;
+}

@@ -52,6 +52,8 @@ async fn a_request_in_an_older_version_sends_and_gets_the_older_shape() {
         .await
         .expect(200);
     assert_eq!(made.header("service-version"), OLD);
+    assert_eq!(made.header("deprecation"), "@1772323200");
+    assert_eq!(made.header("sunset"), "Wed, 01 Mar 2028 00:00:00 GMT");
     assert_eq!(made.body["title"], "Day shift");
     assert_eq!(
         (made.body.get("name"), made.body.get("metric_system")),
@@ -61,6 +63,10 @@ async fn a_request_in_an_older_version_sends_and_gets_the_older_shape() {
     let path = format!("/v1/fleets/{}", made.id());
     let shown = alice.get(&path).await.expect(200);
     assert_eq!(shown.header("service-version"), NEW);
+    assert_eq!(
+        (shown.header("deprecation"), shown.header("sunset")),
+        ("", "")
+    );
     assert_eq!(
         (&shown.body["name"], shown.body.get("title")),
         (&json!("Day shift"), None)

@@ -6,11 +6,13 @@ import json
 import keyword
 import re
 import textwrap
+import tomllib
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = json.loads((ROOT / "../../api/openapi.json").read_text())
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SCHEMAS: dict[str, dict[str, Any]] = DOCUMENT["components"]["schemas"]
 OUT = ROOT / "src/fleet_charging/_generated"
 HEADER = '"""Written by scripts/generate.py from the OpenAPI document. Do not edit."""\n\nfrom __future__ import annotations\n\n'
@@ -23,6 +25,7 @@ STATUS_ERRORS = {
     403: "PermissionDeniedError",
     404: "NotFoundError",
     409: "ConflictError",
+    412: "PreconditionFailedError",
     429: "RateLimitError",
 }
 
@@ -388,6 +391,7 @@ REQUESTS = _requests - BOTH
 
 def main() -> None:
     version = f'API_VERSION = "{DOCUMENT["info"]["version"]}"\n"""The version of the interface that this client speaks."""\n'
+    version += f'CLIENT_VERSION = "{PROJECT["project"]["version"]}"\n"""The version of this client."""\n'
     OUT.mkdir(exist_ok=True)
     for name, text in (
         ("__init__", ""),

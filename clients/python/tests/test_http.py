@@ -239,3 +239,36 @@ def test_without_a_key_there_is_no_client(monkeypatch: pytest.MonkeyPatch) -> No
         FleetClient()
 
 
+def test_a_request_has_further_headers_a_version_and_a_dry_run_and_its_response_is_seen() -> None:
+    seen: list[tuple[int, str | None]] = []
+    service = Service(error(503), httpx.Response(200, headers={"etag": '"3"'}, json={"id": "flt_1"}))
+    client = service.client(headers={"x-trace": "1", "authorization": "Bearer other"})
+    client.fleets.delete(
+        "flt_1",
+        options={
+            "if_match": '"2"',
+            "dry_run": True,
+            "headers": {"x-more": "2"},
+            "on_response": lambda response: seen.append((response.status_code, response.headers.get("etag"))),
+        },
+    )
+    request = service.requests[0]
+    assert request.url == "http://fleet.example/v1/fleets/flt_1?dry_run=true"
+    names = ["x-trace", "x-more", "if-match", "authorization"]
+    assert [request.headers[name] for name in names] == ["1", "2", '"2"', "Bearer sk_test_1"]
+    assert request.headers["user-agent"].startswith("fleet-charging-python/0.")
+    assert seen == [(503, None), (200, '"3"')]
+
+
+def test_a_request_that_no_method_covers_has_the_headers_retries_and_errors_of_the_others() -> None:
+    service = Service(error(503), FLEET)
+    found = service.client().request("POST", "/v1/fleets", body={"name": "a"}, query={"x": [1, 2]})
+    assert found == {"id": "flt_1", "object": "fleet"}
+    assert len(service.requests) == 2
+    assert service.requests[1].url.query == b"x%5B%5D=1&x%5B%5D=2"
+
+    async def run() -> dict[str, Any]:
+        async with Service(FLEET).async_client() as client:
+            return await client.request("GET", "/v1/account")
+
+    assert asyncio.run(run()) == {"id": "flt_1", "object": "fleet"}

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 const root = new URL("../", import.meta.url);
 const document = JSON.parse(readFileSync(new URL("../../api/openapi.json", root), "utf8"));
 const schemas = document.components.schemas;
+const { version } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 
 const HEADER = "// Written by `npm run generate` from the OpenAPI document. Do not edit.\n\n";
 const camel = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
@@ -37,6 +38,7 @@ function expandable(name) {
 let models = `${HEADER}import type { Expanded } from "../expand.ts";\nimport type { components } from "./openapi.ts";\n\n`;
 models += 'type Schemas = components["schemas"];\n\n';
 models += `${comment("The version of the interface that this client speaks.")}export const API_VERSION = ${JSON.stringify(document.info.version)};\n\n`;
+models += `${comment("The version of this client.")}export const CLIENT_VERSION = ${JSON.stringify(version)};\n\n`;
 for (const [name, schema] of Object.entries(schemas)) {
   if (isHidden(name)) continue;
   if (schema.description) models += comment(schema.description);

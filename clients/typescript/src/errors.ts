@@ -149,6 +149,11 @@ export class ConflictError extends ApiError {
   override name = "ConflictError";
 }
 
+/** 412: the object was changed since the version that `ifMatch` names. */
+export class VersionConflictError extends ApiError {
+  override name = "VersionConflictError";
+}
+
 /** 429, after all retries. */
 export class RateLimitError extends ApiError {
   override name = "RateLimitError";
@@ -171,5 +176,6 @@ const KINDS: Record<number, typeof ApiError> = {
   403: PermissionError,
   404: NotFoundError,
   409: ConflictError,
+  412: VersionConflictError,
   429: RateLimitError,
 };

@@ -2,7 +2,7 @@
 
 import { type Clock, systemClock } from "./clock.ts";
 import { ApiError, ConnectionError, type ErrorBody, FleetError, TimeoutError } from "./errors.ts";
-import { API_VERSION } from "./generated/models.ts";
+import { API_VERSION, CLIENT_VERSION } from "./generated/models.ts";
 import { Page, type PageBody, PagePromise } from "./pages.ts";
 
 export interface ClientOptions {
@@ -16,6 +16,10 @@ export interface ClientOptions {
   timeout?: number;
   /** How often a request is repeated at most; 4 times unless given. */
   maxRetries?: number;
+  /** Headers of every request, besides those that the client sets. */
+  headers?: Readonly<Record<string, string>>;
+  /** Called with every response, also of attempts that are repeated: for logs, and for headers such as `etag`. */
+  onResponse?: (response: ResponseInfo) => void;
   /** Sends a request; the global `fetch` unless given. */
   fetch?: typeof fetch;
   /** The time; the system's unless given. */
@@ -31,6 +35,14 @@ export interface RequestOptions<Path extends string = never> {
   idempotencyKey?: string;
   /** The id of the child account that the request acts in. */
   account?: string;
+  /** The `etag` of the object as it was retrieved: an update or a deletion is refused with 412 if the object was changed since. */
+  ifMatch?: string;
+  /** Asks what a deletion, a cancellation, a void or a refund would do: nothing is changed. */
+  dryRun?: boolean;
+  /** Further headers. */
+  headers?: Readonly<Record<string, string>>;
+  /** Called with every response to this request. */
+  onResponse?: (response: ResponseInfo) => void;
   /** How long an attempt may take, in milliseconds. */
   timeout?: number;
   /** How often the request is repeated at most. */
@@ -39,10 +51,23 @@ export interface RequestOptions<Path extends string = never> {
   signal?: AbortSignal;
 }
 
+/** A response as it came. */
+export interface ResponseInfo {
+  readonly method: string;
+  readonly url: string;
+  readonly status: number;
+  readonly headers: Headers;
+  /** The body as text. */
+  readonly text: string;
+  /** How long the attempt took, in milliseconds. */
+  readonly milliseconds: number;
+}
+
 /** What a query parameter may be: a list is sent as `name[]`, a range as `name[gte]`. */
 type QueryValue = string | number | boolean | undefined | readonly (string | number)[] | { [name: string]: string | undefined };
 
-interface RequestParts {
+export interface RequestParts {
+  /** Lists are sent as `name[]`, ranges as `name[gte]`. */
   query?: object | undefined;
   body?: object | undefined;
   /** What comes before the paths of `expand` on the wire. */
@@ -75,6 +100,7 @@ export class Http {
   async request<T>(method: string, path: string, parts: RequestParts, options: RequestOptions<string> = {}): Promise<T> {
     const url = new URL(this.baseUrl + path);
     appendQuery(url.searchParams, parts.query);
+    if (options.dryRun) url.searchParams.set("dry_run", "true");
     for (const member of options.expand ?? []) url.searchParams.append("expand[]", (parts.expandPrefix ?? "") + member);
     return this.#send<T>(method, url, parts.body, options);
   }
@@ -95,17 +121,18 @@ export class Http {
   }
 
   async #send<T>(method: string, url: URL, body: object | undefined, options: RequestOptions<string>): Promise<T> {
-    const headers: Record<string, string> = {
-      Accept: "application/json",
-      Authorization: `Bearer ${this.#apiKey}`,
-      "Service-Version": API_VERSION,
-      "User-Agent": "fleet-charging-typescript",
-    };
+    const headers = new Headers(this.#options.headers);
+    for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value);
+    headers.set("Accept", "application/json");
+    headers.set("Authorization", `Bearer ${this.#apiKey}`);
+    headers.set("Service-Version", API_VERSION);
+    headers.set("User-Agent", `fleet-charging-typescript/${CLIENT_VERSION}`);
     const account = options.account ?? this.#options.account;
-    if (account !== undefined) headers["Service-Account"] = account;
-    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (account !== undefined) headers.set("Service-Account", account);
+    if (options.ifMatch !== undefined) headers.set("If-Match", options.ifMatch);
+    if (body !== undefined) headers.set("Content-Type", "application/json");
     // One key for all attempts, so that the request has its effect once.
-    if (method !== "GET") headers["Idempotency-Key"] = options.idempotencyKey ?? crypto.randomUUID();
+    if (method !== "GET") headers.set("Idempotency-Key", options.idempotencyKey ?? crypto.randomUUID());
     const request: RequestInit = { method, headers };
     if (body !== undefined) request.body = JSON.stringify(body);
     const retries = options.maxRetries ?? this.#options.maxRetries ?? 4;
@@ -126,6 +153,7 @@ export class Http {
     const send = this.#options.fetch ?? fetch;
     let response: Response;
     let text: string;
+    const began = performance.now();
     try {
       response = await send(url, { ...request, signal });
       text = await response.text();
@@ -134,6 +162,10 @@ export class Http {
       if (timeout.aborted) return { error: new TimeoutError(`No response within ${milliseconds} ms.`, { cause }) };
       return { error: new ConnectionError(`${request.method} ${url.pathname} failed: ${reason(cause)}`, { cause }) };
     }
+    const { status, headers } = response;
+    const info = { method: request.method!, url: url.href, status, headers, text, milliseconds: performance.now() - began };
+    this.#options.onResponse?.(info);
+    options.onResponse?.(info);
     const body = parsed(text);
     if (response.ok && body !== undefined) return { value: body as T };
     if (response.ok) return { error: new ConnectionError(`${request.method} ${url.pathname}: the response is not JSON.`) };

@@ -1,6 +1,6 @@
 /** The client of the Fleet Charging Service. */
 
-import { type ClientOptions, Http } from "./http.ts";
+import { type ClientOptions, Http, type RequestOptions, type RequestParts } from "./http.ts";
 import { Resources } from "./generated/resources.ts";
 import * as webhooks from "./webhooks.ts";
 
@@ -16,10 +16,21 @@ export class FleetClient extends Resources {
   /** The address of the service. */
   readonly baseUrl: string;
 
+  readonly #http: Http;
+
   constructor(options: ClientOptions = {}) {
     const http = new Http(options);
     super(http);
     this.baseUrl = http.baseUrl;
+    this.#http = http;
+  }
+
+  /**
+   * Sends a request that no method covers, with the same headers, retries and errors: `client.request("GET", "/v1/account")`.
+   * `method` is GET, POST or DELETE.
+   */
+  request<T = unknown>(method: string, path: string, parts: RequestParts = {}, options: RequestOptions<string> = {}): Promise<T> {
+    return this.#http.request<T>(method, path, parts, options);
   }
 }
 
@@ -27,7 +38,7 @@ export * from "./errors.ts";
 export * from "./generated/models.ts";
 export type { Clock } from "./clock.ts";
 export type { Expanded } from "./expand.ts";
-export type { ClientOptions, RequestOptions } from "./http.ts";
+export type { ClientOptions, RequestOptions, RequestParts, ResponseInfo } from "./http.ts";
 export { Page, PagePromise } from "./pages.ts";
 export type { HeadersLike, SignOptions, VerifyOptions } from "./webhooks.ts";
 export * from "./generated/resources.ts";

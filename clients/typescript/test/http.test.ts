@@ -177,3 +177,31 @@ test("a list goes on over all pages, and the key is not sent to another address"
 test("without a key there is no client", () => {
   assert.throws(() => new FleetClient({ apiKey: "" }), /FLEET_API_KEY/);
 });
+
+test("a request has further headers, a version and a dry run, and its response is seen", async () => {
+  const { client, requests } = service(error(503), () => Response.json({ id: "flt_1" }, { headers: { etag: '"3"' } }));
+  const seen: [string, number, string | null][] = [];
+  const headers = { "x-trace": "1", authorization: "Bearer other" };
+  await client.fleets.delete("flt_1", {
+    headers,
+    ifMatch: '"2"',
+    dryRun: true,
+    onResponse: ({ method, status, headers }) => seen.push([method, status, headers.get("etag")]),
+  });
+  const [request] = requests;
+  assert.equal(request!.url.href, "http://fleet.example/v1/fleets/flt_1?dry_run=true");
+  assert.equal(request!.headers.get("x-trace"), "1");
+  assert.equal(request!.headers.get("authorization"), "Bearer sk_test_1");
+  assert.equal(request!.headers.get("if-match"), '"2"');
+  assert.match(request!.headers.get("user-agent")!, /^fleet-charging-typescript\/\d+\.\d+\.\d+$/);
+  assert.deepEqual(seen, [["DELETE", 503, null], ["DELETE", 200, '"3"']]);
+});
+
+test("a request that no method covers has the headers, retries and errors of the others", async () => {
+  const { client, requests } = service(error(503), fleet);
+  const found = await client.request<{ id: string }>("POST", "/v1/fleets", { body: newFleet, query: { "x": [1, 2] } });
+  assert.equal(found.id, "flt_1");
+  assert.equal(requests.length, 2);
+  assert.equal(requests[1]!.url.search, "?x%5B%5D=1&x%5B%5D=2");
+  assert.deepEqual(JSON.parse(requests[1]!.body!), newFleet);
+});

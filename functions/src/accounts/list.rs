@@ -1,4 +1,4 @@
-//! `GET /v1/accounts`: lists the accounts the caller's account has made, newest first.
+//! `GET /v1/accounts`: lists the accounts the caller's account has made, newest first. Filter: `created[…]`.
 
 use crate::App;
 use axum::extract::State;
@@ -8,7 +8,7 @@ use models::account::Account;
 use models::api_key::Resource;
 use table::keys::Partition;
 use table::list::Page;
-use web::{ListQuery, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-accounts", "/v1/accounts", Resource::Accounts);
 
@@ -16,8 +16,9 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
 ) -> Result<Reply<Page<Account>>, Error> {
-    let page_request = query.page_request(context.tenant(), Kind::Account)?;
+    let page_request = created.narrow(query.page_request(context.tenant(), Kind::Account)?);
     let partition = Partition::Children {
         parent: &context.tenant().account,
     };

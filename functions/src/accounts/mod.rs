@@ -6,6 +6,7 @@ pub mod erase;
 pub mod export;
 pub mod list;
 pub mod retrieve;
+pub mod retrieve_current;
 pub mod set_status;
 pub mod topup;
 pub mod update;

@@ -16,5 +16,6 @@ pub async fn handle(
     PathId(id): PathId,
 ) -> Result<Reply<Account>, Error> {
     let row = app.store.account(context.tenant(), &id).await?;
-    context.respond(&row.seen_in(context.tenant().mode))
+    let reply = context.respond(&row.seen_in(context.tenant().mode))?;
+    Ok(reply.at_version(row.version))
 }

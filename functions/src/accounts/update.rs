@@ -37,7 +37,9 @@ pub async fn handle(
         .await?;
     }
     row.update(change, context.now())?;
-    let response = context.respond(&row.seen_in(tenant.mode))?;
+    let response = context
+        .respond(&row.seen_in(tenant.mode))?
+        .at_version(row.version + 1);
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

@@ -30,6 +30,8 @@ pub async fn handle(
         tx.check_key(&context.key, context.now())?;
     }
     let response = tx.commit(response).await?;
-    app.edge.keys.forget_key(&row.internal.hash);
+    if !context.origin.dry_run {
+        app.edge.keys.forget_key(&row.internal.hash);
+    }
     Ok(response)
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/api_keys`: lists the keys of the caller's account and mode, newest first, without their secrets.
+//! `GET /v1/api_keys`: lists the keys of the caller's account and mode, newest first, without their secrets. Filter: `created[…]`.
 
 use crate::App;
 use axum::extract::State;
@@ -7,7 +7,7 @@ use kernel::{Error, Kind};
 use models::api_key::{ApiKey, Resource};
 use table::keys::Partition;
 use table::list::Page;
-use web::{ListQuery, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-api-keys", "/v1/api_keys", Resource::ApiKeys);
 
@@ -15,8 +15,9 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
 ) -> Result<Reply<Page<ApiKey>>, Error> {
-    let page_request = query.page_request(context.tenant(), Kind::ApiKey)?;
+    let page_request = created.narrow(query.page_request(context.tenant(), Kind::ApiKey)?);
     let partition = Partition::Kind {
         tenant: context.tenant(),
         kind: Kind::ApiKey,

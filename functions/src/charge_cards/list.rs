@@ -1,4 +1,4 @@
-//! `GET /v1/charge_cards`: the charge cards, newest first. Filters: `driver`, `vehicle`, `status`.
+//! `GET /v1/charge_cards`: the charge cards, newest first. Filters: `driver`, `vehicle`, `status`, `created[…]`.
 
 use crate::App;
 use axum::extract::State;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-charge-cards",
@@ -36,10 +36,11 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<ChargeCard>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::ChargeCard);
-    let page_request = query.page_request(tenant, kind)?;
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
     if let Some(driver) = driver {
         app.store.get::<Driver>(tenant, driver).await?;

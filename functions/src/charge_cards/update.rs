@@ -40,7 +40,7 @@ pub async fn handle(
         true => None,
         false => holders::check(&app, context.tenant(), &card.object).await?,
     };
-    let response = context.respond(&card.object)?;
+    let response = context.changed(&card)?;
     let mut tx = app.store.begin(&context.origin);
     if let Some(driver) = driver.filter(|driver| !before.contains(&driver.id)) {
         let count = holders::count(&app, context.tenant(), &driver).await?;

@@ -45,6 +45,7 @@ pub async fn handle(
     }
     let response = context.deleted(&id)?;
     let mut tx = store.begin(origin);
+    tx.check_version(&row)?;
     let mut vehicles = store.get_all::<Vehicle>(context.tenant(), vehicles).await?;
     for vehicle in &mut vehicles {
         vehicle.object.forget_driver(&id, context.now());

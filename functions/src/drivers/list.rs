@@ -1,18 +1,19 @@
-//! `GET /v1/drivers`: lists the drivers, newest first. Filters: `fleet`, `status`.
+//! `GET /v1/drivers`: lists the drivers, newest first. Filters: `fleet`, `email`, `status`, `created[…]`.
 
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
+use kernel::fields::text::Email;
 use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::driver::Driver;
 use models::fleet::{Fleet, FleetStatus};
 use serde::Deserialize;
-use table::keys::Partition;
+use table::keys::{Lookup, Partition};
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-drivers", "/v1/drivers", Resource::Drivers);
 
@@ -21,6 +22,8 @@ pub const ROUTE: Route = Route::get("list-drivers", "/v1/drivers", Resource::Dri
 pub struct Filters {
     /// Id of a fleet: only drivers that are attached to it.
     fleet: Option<Id>,
+    /// Email address of a driver: only drivers with this address. Upper and lower case are the same.
+    email: Option<Email>,
     /// Only drivers of this status.
     status: Option<FleetStatus>,
 }
@@ -29,15 +32,25 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Driver>>, Error> {
     let tenant = context.tenant();
-    let page_request = query.page_request(tenant, Kind::Driver)?;
-    let Filters { fleet, status } = filters;
+    let page_request = created.narrow(query.page_request(tenant, Kind::Driver)?);
+    let Filters {
+        fleet,
+        email,
+        status,
+    } = filters;
     let found = match fleet {
         Some(fleet) => {
             app.store.get::<Fleet>(tenant, &fleet).await?;
-            let keep = |driver: &Driver| status.is_none_or(|status| driver.status == status);
+            let keep = |driver: &Driver| {
+                let is_same =
+                    |email: &Email| Lookup::Email.is_same(email.as_str(), driver.email.as_str());
+                email.as_ref().is_none_or(is_same)
+                    && status.is_none_or(|status| driver.status == status)
+            };
             app.store
                 .list_members(tenant, Members::OfFleet(&fleet), &page_request, keep)
                 .await?
@@ -45,9 +58,15 @@ pub async fn handle(
         }
         None => {
             let filter = Condition::given("status", status);
-            let partition = Partition::Kind {
-                tenant,
-                kind: Kind::Driver,
+            let kind = Kind::Driver;
+            let partition = match &email {
+                Some(email) => Partition::Lookup {
+                    tenant,
+                    kind,
+                    member: Lookup::Email,
+                    value: email.as_str(),
+                },
+                None => Partition::Kind { tenant, kind },
             };
             app.store
                 .list_objects::<Driver>(partition, &page_request, filter.into_iter().collect())

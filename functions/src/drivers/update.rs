@@ -34,7 +34,7 @@ pub async fn handle(
     references::driver_preferences(&app, context.tenant(), Some(&id), change.preferences.set())
         .await?;
     row.update(change, context.now())?;
-    let response = context.respond(&row.object)?;
+    let response = context.changed(&row)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

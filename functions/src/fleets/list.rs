@@ -1,23 +1,26 @@
-//! `GET /v1/fleets`: lists the fleets, newest first. Filter: `status`.
+//! `GET /v1/fleets`: lists the fleets, newest first. Filters: `email`, `status`, `created[…]`.
 
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
+use kernel::fields::text::Email;
 use kernel::{Error, Kind};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::fleet::{Fleet, FleetStatus};
 use serde::Deserialize;
-use table::keys::Partition;
+use table::keys::{Lookup, Partition};
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-fleets", "/v1/fleets", Resource::Fleets);
 
 /// The filters of the list.
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
+    /// Email address of a fleet: only fleets with this address. Upper and lower case are the same.
+    email: Option<Email>,
     /// Only fleets of this status.
     status: Option<FleetStatus>,
 }
@@ -26,13 +29,20 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Fleet>>, Error> {
-    let page_request = query.page_request(context.tenant(), Kind::Fleet)?;
+    let page_request = created.narrow(query.page_request(context.tenant(), Kind::Fleet)?);
     let filter = Condition::given("status", filters.status);
-    let partition = Partition::Kind {
-        tenant: context.tenant(),
-        kind: Kind::Fleet,
+    let (tenant, kind) = (context.tenant(), Kind::Fleet);
+    let partition = match &filters.email {
+        Some(email) => Partition::Lookup {
+            tenant,
+            kind,
+            member: Lookup::Email,
+            value: email.as_str(),
+        },
+        None => Partition::Kind { tenant, kind },
     };
     let found = app
         .store

@@ -42,7 +42,7 @@ pub async fn handle(
         .await?;
     }
     row.update(change, context.now())?;
-    let response = context.respond(&row.object)?;
+    let response = context.changed(&row)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

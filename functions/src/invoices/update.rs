@@ -19,7 +19,7 @@ pub async fn handle(
 ) -> Result<Reply<Invoice>, Error> {
     let mut row = app.store.load::<Invoice>(context.tenant(), &id).await?;
     row.update(change)?;
-    let response = context.respond(&row.object)?;
+    let response = context.changed(&row)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

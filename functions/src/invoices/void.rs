@@ -20,7 +20,8 @@ pub const ROUTE: Route = Route::post("void-invoice", "/v1/invoices/{id}/void", R
     .patient(Duration::from_secs(25))
     .timeout(29)
     .refusing(&[Code::InvoiceVoidInvalidState])
-    .writing(&[Rows::DocumentNumbers, Rows::Of(Kind::CreditNote)]);
+    .writing(&[Rows::DocumentNumbers, Rows::Of(Kind::CreditNote)])
+    .rehearsable();
 
 pub async fn handle(
     context: RequestContext,

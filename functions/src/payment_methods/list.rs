@@ -1,4 +1,4 @@
-//! `GET /v1/payment_methods`: lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner.
+//! `GET /v1/payment_methods`: lists the payment methods, newest first. Filters: `driver` or `fleet`, their owner, and `created[…]`.
 
 use crate::App;
 use axum::extract::State;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 use crate::references;
 
@@ -38,10 +38,11 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<PaymentMethod>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::PaymentMethod);
-    let page_request = query.page_request(tenant, kind)?;
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
     references::payment_method_scope(&app, tenant, driver, fleet).await?;
     let driver = Condition::given("driver", driver);

@@ -25,7 +25,7 @@ pub async fn handle(
         .load::<PaymentMethod>(context.tenant(), &id)
         .await?;
     row.object.update(change, context.now())?;
-    let response = context.respond(&row.object)?;
+    let response = context.changed(&row)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

@@ -1,4 +1,4 @@
-//! `GET /v1/policies`: lists the policies, newest first. Filter: `status`.
+//! `GET /v1/policies`: lists the policies, newest first. Filters: `status`, `created[…]`.
 
 use crate::App;
 use axum::extract::State;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-policies", "/v1/policies", Resource::Policies);
 
@@ -26,10 +26,11 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Policy>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Policy);
-    let page_request = query.page_request(tenant, kind)?;
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let filter = Condition::given("status", filters.status);
     let partition = Partition::Kind { tenant, kind };
     let found = app

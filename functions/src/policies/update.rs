@@ -18,7 +18,7 @@ pub async fn handle(
 ) -> Result<Reply<Policy>, Error> {
     let mut row = app.store.load::<Policy>(context.tenant(), &id).await?;
     row.update(change, context.now())?;
-    let response = context.respond(&row.object)?;
+    let response = context.changed(&row)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

@@ -1,4 +1,4 @@
-//! `GET /v1/reports`: lists the reports, newest first. Filter: `status`.
+//! `GET /v1/reports`: lists the reports, newest first. Filters: `status`, `created[…]`.
 
 use crate::App;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use table::keys::Partition;
 use table::list::Page;
 use utoipa::ToSchema;
 use web::deployment::Need;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 use super::link;
 
@@ -31,10 +31,11 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Report>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Report);
-    let page_request = query.page_request(tenant, kind)?;
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let filter = Condition::given("status", filters.status);
     let partition = Partition::Kind { tenant, kind };
     let filter = filter.into_iter().collect();

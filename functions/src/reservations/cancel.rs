@@ -20,7 +20,8 @@ pub const ROUTE: Route = Route::post(
     Code::ReservationCancelInvalidState,
     Code::ReservationInvalidState,
 ])
-.writing(&[Rows::Calendars, Rows::Of(Kind::Vehicle)]);
+.writing(&[Rows::Calendars, Rows::Of(Kind::Vehicle)])
+.rehearsable();
 
 pub async fn handle(
     context: RequestContext,

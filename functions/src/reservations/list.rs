@@ -1,4 +1,4 @@
-//! `GET /v1/reservations`: lists the reservations, newest first. Filters: `driver`, `vehicle`, `status`, `created[gte]`, `created[gt]`,
+//! `GET /v1/reservations`: lists the reservations, newest first. Filters: `driver`, `vehicle`, `fleet`, `status`, `created[gte]`, `created[gt]`,
 //! `created[lte]`, `created[lt]`. A reservation is made before its window and, unless it is updated, at most 98 days before it
 //! ends, so `created` bounds what a calendar has to read.
 
@@ -9,6 +9,7 @@ use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
 use models::condition::Condition;
 use models::driver::Driver;
+use models::fleet::Fleet;
 use models::reservation::{Reservation, ReservationStatus};
 use models::vehicle::Vehicle;
 use serde::Deserialize;
@@ -30,6 +31,8 @@ pub struct Filters {
     driver: Option<Id>,
     /// Id of a vehicle: only the reservations of this vehicle.
     vehicle: Option<Id>,
+    /// Id of a fleet: only reservations whose vehicle belonged to this fleet when they were made.
+    fleet: Option<Id>,
     /// Only reservations of this status.
     status: Option<ReservationStatus>,
 }
@@ -44,20 +47,34 @@ pub async fn handle(
     let (tenant, kind) = (context.tenant(), Kind::Reservation);
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, vehicle) = (filters.driver.as_ref(), filters.vehicle.as_ref());
+    let fleet = filters.fleet.as_ref();
     let mut filter = Vec::from_iter(Condition::given("state.status", filters.status));
+    if let Some(fleet) = fleet {
+        app.store.get::<Fleet>(tenant, fleet).await?;
+    }
     if let Some(driver) = driver {
         app.store.get::<Driver>(tenant, driver).await?;
     }
     if let Some(vehicle) = vehicle {
         app.store.get::<Vehicle>(tenant, vehicle).await?;
     }
-    let partition = match (vehicle, driver) {
-        (Some(vehicle), driver) => {
+    // A reservation shows no fleet, so the list of the fleet is read whatever else is asked for.
+    let partition = match (fleet, vehicle, driver) {
+        (Some(fleet), vehicle, driver) => {
+            filter.extend(Condition::given("vehicle", vehicle));
+            filter.extend(Condition::given("driver", driver));
+            Partition::Fleet {
+                tenant,
+                fleet,
+                kind,
+            }
+        }
+        (None, Some(vehicle), driver) => {
             filter.extend(Condition::given("driver", driver));
             Partition::Vehicle { tenant, vehicle }
         }
-        (None, Some(driver)) => Partition::Driver { tenant, driver },
-        (None, None) => Partition::Kind { tenant, kind },
+        (None, None, Some(driver)) => Partition::Driver { tenant, driver },
+        (None, None, None) => Partition::Kind { tenant, kind },
     };
     let found = app
         .store

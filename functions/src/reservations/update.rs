@@ -37,7 +37,7 @@ pub async fn handle(
     if is_planned_again {
         plan::plan_again(&app, tenant, &mut row, ReplanReason::Update, now).await?;
     }
-    let response = context.respond(&row.object)?;
+    let response = context.changed(&row)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

@@ -1,4 +1,4 @@
-//! `GET /v1/sites`: lists the sites, newest first.
+//! `GET /v1/sites`: lists the sites, newest first. Filter: `created[…]`.
 
 use crate::App;
 use axum::extract::State;
@@ -8,7 +8,7 @@ use models::api_key::Resource;
 use models::site::Site;
 use table::keys::Partition;
 use table::list::Page;
-use web::{ListQuery, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-sites", "/v1/sites", Resource::Sites);
 
@@ -16,9 +16,10 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
 ) -> Result<Reply<Page<Site>>, Error> {
     let (tenant, kind) = (context.tenant(), Kind::Site);
-    let page_request = query.page_request(tenant, kind)?;
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
     let partition = Partition::Kind { tenant, kind };
     let found = app
         .store

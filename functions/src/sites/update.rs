@@ -23,7 +23,7 @@ pub async fn handle(
     if site.object.stations != before {
         super::check_stations(&app, tenant, &site.object.stations, Some(&id)).await?;
     }
-    let response = context.respond(&site.object)?;
+    let response = context.changed(&site)?;
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut site)?;
     tx.commit(response).await

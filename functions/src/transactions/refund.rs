@@ -16,7 +16,8 @@ pub const ROUTE: Route = Route::post(
     "refund-transaction",
     "/v1/transactions/{id}/refund",
     Resource::Transactions,
-);
+)
+.rehearsable();
 
 pub async fn handle(
     context: RequestContext,

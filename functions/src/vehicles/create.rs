@@ -46,7 +46,7 @@ pub async fn handle(
         return Err(Store::no_such_owner(Kind::Driver).at("drivers"));
     }
     let names_drivers = !vehicle.drivers.is_empty();
-    let response = context.respond(&vehicle)?;
+    let response = context.respond(&vehicle.clone().warned())?;
     let (origin, store) = (&context.origin, &app.store);
     let mut tx = store.begin(origin);
     tx.count(&vehicle.fleet, Counter::Vehicles, 1, no_fleet())?;

@@ -35,6 +35,7 @@ pub async fn handle(
     references::not_charging(&app, origin, Kind::Vehicle, &id).await?;
     let response = context.deleted(&id)?;
     let mut tx = store.begin(origin);
+    tx.check_version(&row)?;
     let mut drivers = store
         .get_all::<Driver>(context.tenant(), &row.object.drivers)
         .await?;

@@ -1,8 +1,10 @@
-//! `GET /v1/vehicles`: lists the vehicles, newest first. Filters: `fleet`, `driver`, `site`, `status`.
+//! `GET /v1/vehicles`: lists the vehicles, newest first. Filters: `fleet`, `driver`, `site`, `registration_plate`, `vin`, `status`, `created[…]`.
 
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
+use kernel::fields::text::Text;
+use kernel::origin::Tenant;
 use kernel::{Error, Id, Kind};
 use models::api_key::Resource;
 use models::condition::Condition;
@@ -11,10 +13,10 @@ use models::fleet::Fleet;
 use models::site::Site;
 use models::vehicle::{Vehicle, VehicleStatus};
 use serde::Deserialize;
-use table::keys::Partition;
+use table::keys::{Lookup, Partition};
 use table::list::{Members, Page};
 use utoipa::ToSchema;
-use web::{ListQuery, Query, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get("list-vehicles", "/v1/vehicles", Resource::Vehicles);
 
@@ -27,56 +29,93 @@ pub struct Filters {
     driver: Option<Id>,
     /// Id of a site: only vehicles of this site.
     site: Option<Id>,
+    /// Registration plate: only vehicles with this plate. Upper and lower case are the same, and spaces and hyphens do not count.
+    registration_plate: Option<Text<64>>,
+    /// Vehicle identification number: only vehicles with this number. Upper and lower case are the same. Not together with
+    /// `registration_plate`.
+    vin: Option<Text<64>>,
     /// Only vehicles of this status.
     status: Option<VehicleStatus>,
+}
+
+impl Filters {
+    /// Whether a vehicle meets all of them but `driver`.
+    fn keep(&self, vehicle: &Vehicle) -> bool {
+        let is_same = |member: Lookup, wanted: Option<&Text<64>>, value: &Text<64>| {
+            wanted.is_none_or(|wanted| member.is_same(wanted.as_str(), value.as_str()))
+        };
+        let plate = self.registration_plate.as_ref();
+        is_same(Lookup::Plate, plate, &vehicle.registration_plate)
+            && is_same(Lookup::Vin, self.vin.as_ref(), &vehicle.vin)
+            && self
+                .fleet
+                .as_ref()
+                .is_none_or(|fleet| vehicle.fleet == *fleet)
+            && self
+                .site
+                .as_ref()
+                .is_none_or(|site| vehicle.site.as_ref() == Some(site))
+            && self.status.is_none_or(|status| vehicle.status == status)
+    }
+
+    /// The list with the fewest others, and the conditions that are left.
+    fn partition<'a>(&'a self, tenant: &'a Tenant) -> (Partition<'a>, Vec<Condition<'a>>) {
+        let kind = Kind::Vehicle;
+        let (fleet, site) = (self.fleet.as_ref(), self.site.as_ref());
+        let found_by = |member, value: &'a Text<64>| Partition::Lookup {
+            tenant,
+            kind,
+            member,
+            value: value.as_str(),
+        };
+        let mut filter = Vec::from_iter(Condition::given("status", self.status));
+        let partition = match (&self.vin, &self.registration_plate, site, fleet) {
+            (Some(vin), ..) => found_by(Lookup::Vin, vin),
+            (None, Some(plate), ..) => found_by(Lookup::Plate, plate),
+            (None, None, Some(site), _) => Partition::Site { tenant, site },
+            (None, None, None, Some(fleet)) => Partition::Fleet {
+                tenant,
+                fleet,
+                kind,
+            },
+            (None, None, None, None) => Partition::Kind { tenant, kind },
+        };
+        filter.extend(Condition::given("fleet", fleet));
+        filter.extend(Condition::given("site", site));
+        (partition, filter)
+    }
 }
 
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
     Query(filters): Query<Filters>,
 ) -> Result<Reply<Page<Vehicle>>, Error> {
+    if filters.vin.is_some() && filters.registration_plate.is_some() {
+        let message = "cannot be combined with registration_plate";
+        return Err(Error::invalid("vin", message));
+    }
     let tenant = context.tenant();
-    let page_request = query.page_request(tenant, Kind::Vehicle)?;
-    let (fleet, status) = (filters.fleet.as_ref(), filters.status);
-    if let Some(fleet) = fleet {
+    let page_request = created.narrow(query.page_request(tenant, Kind::Vehicle)?);
+    if let Some(fleet) = &filters.fleet {
         app.store.get::<Fleet>(tenant, fleet).await?;
     }
-    let site = filters.site.as_ref();
-    if let Some(site) = site {
+    if let Some(site) = &filters.site {
         app.store.get::<Site>(tenant, site).await?;
     }
     let found = match &filters.driver {
         Some(driver) => {
             let driver = app.store.get::<Driver>(tenant, driver).await?.object;
-            let keep = |vehicle: &Vehicle| {
-                fleet.is_none_or(|fleet| vehicle.fleet == *fleet)
-                    && site.is_none_or(|site| vehicle.site.as_ref() == Some(site))
-                    && status.is_none_or(|status| vehicle.status == status)
-            };
+            let members = Members::These(driver.vehicles);
             app.store
-                .list_members(tenant, Members::These(driver.vehicles), &page_request, keep)
+                .list_members(tenant, members, &page_request, |one| filters.keep(one))
                 .await?
                 .objects()
         }
         None => {
-            let mut filter = Vec::from_iter(Condition::given("status", status));
-            let partition = match (site, fleet) {
-                (Some(site), fleet) => {
-                    filter.extend(Condition::given(Kind::Fleet.name(), fleet));
-                    Partition::Site { tenant, site }
-                }
-                (None, Some(fleet)) => Partition::Fleet {
-                    tenant,
-                    fleet,
-                    kind: Kind::Vehicle,
-                },
-                (None, None) => Partition::Kind {
-                    tenant,
-                    kind: Kind::Vehicle,
-                },
-            };
+            let (partition, filter) = filters.partition(tenant);
             app.store
                 .list_objects::<Vehicle>(partition, &page_request, filter)
                 .await?

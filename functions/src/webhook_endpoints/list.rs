@@ -1,5 +1,5 @@
 //! `GET /v1/webhook_endpoints`: lists the webhook endpoints, newest first. A key without `webhook_endpoints:write` is shown masked
-//! secrets and headers.
+//! secrets and headers. Filter: `created[…]`.
 
 use crate::App;
 use axum::extract::State;
@@ -10,7 +10,7 @@ use models::webhook_endpoint::WebhookEndpoint;
 use table::keys::Partition;
 use table::list::Page;
 use web::deployment::Need;
-use web::{ListQuery, RequestContext, Route};
+use web::{Created, ListQuery, Query, RequestContext, Route};
 
 pub const ROUTE: Route = Route::get(
     "list-webhook-endpoints",
@@ -24,8 +24,9 @@ pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
     query: ListQuery,
+    Query(created): Query<Created>,
 ) -> Result<Reply<Page<WebhookEndpoint>>, Error> {
-    let page_request = query.page_request(context.tenant(), Kind::WebhookEndpoint)?;
+    let page_request = created.narrow(query.page_request(context.tenant(), Kind::WebhookEndpoint)?);
     let partition = Partition::Kind {
         tenant: context.tenant(),
         kind: Kind::WebhookEndpoint,

@@ -29,9 +29,11 @@ pub async fn handle(
     let since = context.now().plus(-health::PERIOD);
     let attempts = store.newest_attempts(tenant, &id, since, health::MOST_ATTEMPTS);
     let (row, attempts) = try_join!(store.get::<WebhookEndpoint>(tenant, &id), attempts)?;
+    let version = row.version;
     let endpoint = WebhookEndpoint {
         health: Some(EndpointHealth::of(&attempts)),
         ..row.object
     };
-    context.respond(&super::shown(&context, endpoint))
+    let reply = context.respond(&super::shown(&context, endpoint))?;
+    Ok(reply.at_version(version))
 }

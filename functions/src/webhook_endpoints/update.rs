@@ -37,7 +37,7 @@ pub async fn handle(
     references::fleets(&app, context.tenant(), fleets).await?;
     row.update(change, app.settings.targets, context.now())?;
     row.object.check_subscriptions(&context.key)?;
-    let response = context.respond(&row.object)?.confidential();
+    let response = context.changed(&row)?.confidential();
     let mut tx = app.store.begin(&context.origin);
     tx.save(&mut row)?;
     tx.commit(response).await

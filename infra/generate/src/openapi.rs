@@ -18,7 +18,7 @@ use models::event::EventType;
 use models::schema::Named;
 use serde_json::{Map, Value, json};
 use table::shown::Shows;
-use web::{Conditional, Route, expand};
+use web::{Conditional, DRY_RUN, Method, Route, expand};
 
 use self::names::{capital, pascal};
 use self::parts::{header, headers_of_every_response, is_warned, quoted, reference};
@@ -140,7 +140,7 @@ endpoint's whole secret; the headers of Standard Webhooks come along.";
 const WEBHOOKS: &str = "webhooks";
 
 fn tag(route: &Route) -> &'static str {
-    route.path.split('/').nth(2).expect("a resource")
+    route.resource()
 }
 
 /// The first paragraph of the documentation of the resource's folder.
@@ -171,6 +171,7 @@ fn summary(route: &Route) -> String {
     let object = object.replace("api", "API").replace('-', " ");
     let article = match (route.shows, object.chars().next()) {
         (Shows::Page(_) | Shows::Lines | Shows::Candidates | Shows::SitePlan, _) => "",
+        _ if route.path == names::CURRENT_ACCOUNT => "the ",
         (_, Some('a' | 'e' | 'i' | 'o' | 'A')) => "an ",
         _ => "a ",
     };
@@ -286,6 +287,12 @@ fn shown(route: &Route, components: &mut Components) -> Value {
     if !route.only_reads() {
         headers.extend([header("Idempotent-Replayed")]);
     }
+    if route.can_rehearse {
+        headers.extend([header("Service-Dry-Run")]);
+    }
+    if has_version(route) {
+        headers.extend([header("ETag")]);
+    }
     let name = examples::name(route);
     let example = json!({"$ref": format!("#/components/examples/{name}")});
     components
@@ -293,6 +300,16 @@ fn shown(route: &Route, components: &mut Components) -> Value {
         .insert(name, json!({"value": examples::response(route)}));
     json!({"description": said, "headers": headers,
         "content": {"application/json": {"schema": schema, "examples": {"sample": example}}}})
+}
+
+/// Whether the response has the version of the object that it shows: that of an object which can be updated or deleted with `If-Match`.
+fn has_version(route: &Route) -> bool {
+    let takes_it =
+        |one: &Endpoint| one.route.takes_if_match() && one.route.resource() == route.resource();
+    let is_object = matches!(route.shows, Shows::Object(kind) if route.scope.resource().map(|one| one.kind()) == Some(kind));
+    let is_shown = (route.method == Method::Get && route.path.split('/').count() <= 4)
+        || route.takes_if_match();
+    is_object && is_shown && functions::endpoints().iter().any(takes_it)
 }
 
 fn operation_parameters(endpoint: &Endpoint) -> Vec<Value> {
@@ -322,9 +339,15 @@ fn operation_parameters(endpoint: &Endpoint) -> Vec<Value> {
             "description": format!("Members to show as whole objects, up to 4 levels deep and 10 in all: {}, and members of those.", members.join(", ")),
             "schema": {"type": "array", "items": {"type": "string"}, "maxItems": 10}}));
     }
+    if route.can_rehearse {
+        list.push(json!({"$ref": "#/components/parameters/dry_run"}));
+    }
     let mut headers = vec!["Service-Version", "Service-Account"];
     if !route.only_reads() {
         headers.push("Idempotency-Key");
+    }
+    if route.takes_if_match() {
+        headers.push("If-Match");
     }
     list.extend(
         headers
@@ -375,6 +398,10 @@ fn parameters() -> Value {
     json!({
         "Idempotency-Key": {"name": "Idempotency-Key", "in": "header", "description": "Makes the request have its effect once: a repetition within 24 hours gets the first answer.",
             "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}},
+        "If-Match": {"name": "If-Match", "in": "header", "description": "The `ETag` of the object as it was retrieved. The request is refused with 412 `version_conflict` if the object was changed since.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 256}, "example": "\"3\""},
+        "dry_run": {"name": DRY_RUN, "in": "query", "description": "Whether the request only asks what it would do: the response is the one that it would have, and nothing is changed, charged or sent.",
+            "schema": {"type": "boolean", "default": false}},
         "Service-Account": {"name": "Service-Account", "in": "header", "description": "The child account to act in.", "schema": {"type": "string"}},
         "Service-Version": {"name": "Service-Version", "in": "header", "description": "The version of the request and its answer; the account's when left out.",
             "schema": {"type": "string", "enum": [version::CURRENT]}},
@@ -387,6 +414,8 @@ fn headers() -> Value {
     let text =
         |said: &str| json!({"description": said, "required": true, "schema": {"type": "string"}});
     json!({
+        "ETag": {"description": "The version of the object, for `If-Match`.", "schema": {"type": "string"}},
+        "Service-Dry-Run": {"description": "`true` if the request had `dry_run=true`, so that nothing was changed.", "schema": {"type": "string", "const": "true"}},
         "Idempotent-Replayed": {"description": "`true` on the answer of an earlier request.", "schema": {"type": "string", "const": "true"}},
         "RateLimit-Limit": integer("How many requests may come at once."),
         "RateLimit-Remaining": integer("How many of them are left."),

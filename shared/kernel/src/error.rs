@@ -57,6 +57,8 @@ pub enum ErrorClass {
     TimedOut,
     /// The request does not fit the present state.
     Conflict,
+    /// The object is not in the version that the request names.
+    PreconditionFailed,
     RateLimited,
     /// A fault of the service.
     Internal,
@@ -78,6 +80,9 @@ impl ErrorClass {
             Self::MethodNotAllowed => "Use one of the methods that the header Allow lists.",
             Self::Conflict => {
                 "Retrieve the object, and repeat the request only if its state allows it."
+            }
+            Self::PreconditionFailed => {
+                "Retrieve the object, make the change to what it is now, and send its ETag in If-Match."
             }
             Self::TimedOut | Self::RateLimited | Self::Internal | Self::Unavailable => {
                 "Wait as long as Retry-After says, and repeat the request with the same Idempotency-Key."
@@ -548,6 +553,8 @@ codes! {
     VehicleTelemetryNotFound "vehicle_telemetry_not_found" NotFound
         "The vehicle exists and has sent no reading yet."
         "Send a reading first, or read the vehicle's battery_capacity instead.",
+    VersionConflict "version_conflict" PreconditionFailed
+        "The object was changed since it was retrieved: If-Match does not have the ETag of its present version.",
     WebhookEndpointNotFound "webhook_endpoint_not_found" NotFound
         "No such webhook endpoint.",
     WebhookReplayNotFound "webhook_replay_not_found" NotFound

@@ -71,6 +71,17 @@ pub struct Origin {
     pub now: Timestamp,
     pub request: Option<Id>,
     pub idempotency: Option<Idempotency>,
+    /// What the object in the path of the request has to be for the request to change it.
+    pub precondition: Option<Precondition>,
+    /// Whether nothing is written: the request asks what it would do.
+    pub dry_run: bool,
+}
+
+/// The versions of an object that a request may change: its header `If-Match`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Precondition {
+    pub id: Id,
+    pub versions: Vec<u64>,
 }
 
 impl Origin {
@@ -81,6 +92,8 @@ impl Origin {
             now,
             request: None,
             idempotency: None,
+            precondition: None,
+            dry_run: false,
         }
     }
 }

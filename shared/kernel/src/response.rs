@@ -9,6 +9,8 @@ pub struct Response {
     pub body: Vec<u8>,
     /// The address that a redirect leads to.
     pub location: Option<String>,
+    /// The version of the object that it shows, for the header `ETag`.
+    pub version: Option<u64>,
     /// What is stored for repeated requests where that differs from the body: an API key's secret is shown only once.
     pub remembered: Option<Vec<u8>>,
     /// Whether it shows a secret, so that it is encrypted where it is stored.
@@ -24,6 +26,7 @@ impl Response {
             status: 200,
             body,
             location: None,
+            version: None,
             remembered: None,
             confidential: false,
             replayed: false,
@@ -59,6 +62,13 @@ impl<T> Reply<T> {
     #[must_use]
     pub fn confidential(self) -> Self {
         self.response.confidential().into()
+    }
+
+    /// The same response, which shows this version of an object.
+    #[must_use]
+    pub fn at_version(mut self, version: u64) -> Self {
+        self.response.version = Some(version);
+        self
     }
 
     /// The same response, which is stored as another one for repeated requests.

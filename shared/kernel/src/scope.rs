@@ -87,6 +87,11 @@ impl Rights {
         }
     }
 
+    /// The scopes of the key.
+    pub fn held(&self) -> &[Scope] {
+        &self.held
+    }
+
     pub fn covers(&self, scope: Scope) -> bool {
         self.held.iter().any(|held| held.covers(scope))
     }

@@ -4,6 +4,8 @@
 
 use serde_json::{Map, Value};
 
+use jiff::civil::Date;
+
 use crate::error::{Error, Result};
 
 /// The version everything inside has, and new accounts begin with.
@@ -11,6 +13,33 @@ pub const CURRENT: &str = "2026-03-01";
 
 /// The header of a request that asks for a version, and of a response that names the one used.
 pub const HEADER: &str = "service-version";
+
+/// How many years a version is served after it was replaced.
+const KEPT_YEARS: i16 = 2;
+
+/// The days of a version that was replaced, in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retirement {
+    /// The day on which another version replaced it.
+    replaced: Date,
+    /// The first day on which it may be refused.
+    sunset: Date,
+}
+
+impl Retirement {
+    /// The header `Deprecation` (RFC 9745): since when.
+    pub fn deprecation(&self) -> String {
+        let days = self.replaced - Date::constant(1970, 1, 1);
+        format!("@{}", i64::from(days.get_days()) * 86_400)
+    }
+
+    /// The header `Sunset` (RFC 8594): until when.
+    pub fn sunset(&self) -> String {
+        self.sunset
+            .strftime("%a, %d %b %Y 00:00:00 GMT")
+            .to_string()
+    }
+}
 
 /// What changed after an older version.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +76,16 @@ impl Versions {
         } else {
             Err(Error::invalid(param, "no such version"))
         }
+    }
+
+    /// When a version was replaced and how long it is served: none for the current one.
+    pub fn retirement(&self, version: &str) -> Option<Retirement> {
+        let place = self.0.iter().position(|change| change.older == version)?;
+        let next = self.0.get(place + 1).map_or(CURRENT, |next| next.older);
+        let replaced: Date = next.parse().ok()?;
+        let kept = jiff::Span::new().years(KEPT_YEARS);
+        let sunset = replaced.checked_add(kept).ok()?;
+        Some(Retirement { replaced, sunset })
     }
 
     /// The changes after a version, the newest first.
@@ -127,6 +166,20 @@ mod tests {
                 upgrade: |_, body| rename(body, "name", "label"),
             },
         ])
+    }
+
+    #[test]
+    fn a_version_is_served_for_two_years_after_it_was_replaced() {
+        let headers = |version| {
+            let retirement = versions().retirement(version)?;
+            Some((retirement.deprecation(), retirement.sunset()))
+        };
+        let both = |one: &str, other: &str| Some((one.to_owned(), other.to_owned()));
+        let first = both("@1735689600", "Fri, 01 Jan 2027 00:00:00 GMT");
+        assert_eq!(headers("2024-01-01"), first);
+        let second = both("@1772323200", "Wed, 01 Mar 2028 00:00:00 GMT");
+        assert_eq!(headers("2025-01-01"), second);
+        assert_eq!(headers(CURRENT), None);
     }
 
     #[test]

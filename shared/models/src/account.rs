@@ -17,6 +17,7 @@ use kernel::fields::text::{Description, Email, Name, Phone, Text};
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
 use kernel::origin::Mode;
+use kernel::scope::Scope;
 use kernel::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -36,6 +37,9 @@ pub struct Account {
     pub description: Option<Description>,
     /// Primary contact address of the account.
     pub email: Email,
+    /// Key of the request. Present in the response of `GET /v1/account` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<KeyRights>,
     pub metadata: Metadata,
     /// Stored and returned only: no response and no report contains distances or other figures that depend on it.
     pub metric_system: AccountMetricSystem,
@@ -65,6 +69,17 @@ impl Object for Account {
     fn id(&self) -> &Id {
         &self.id
     }
+}
+
+/// What the key of a request may do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct KeyRights {
+    /// Time from which the key is refused; null if it does not expire.
+    pub expires_at: Option<Timestamp>,
+    /// Whether the key works in live mode; otherwise in test mode.
+    pub livemode: bool,
+    /// `*` alone is full access.
+    pub scopes: Vec<Scope>,
 }
 
 /// How many accounts may lie above one another, the first included.
@@ -290,6 +305,7 @@ impl Account {
             default_currency,
             description: None,
             email: new.email,
+            key: None,
             metadata: Metadata::new(new.metadata)?,
             metric_system: new.metric_system.unwrap_or_default(),
             name: new.name,

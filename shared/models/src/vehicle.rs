@@ -60,6 +60,40 @@ pub struct Vehicle {
     pub updated: Timestamp,
     /// Vehicle identification number.
     pub vin: Text<64>,
+    /// What is probably a mistake in the body. Present in the response to the creation only, if there is something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 10)]
+    pub warnings: Vec<Warning>,
+}
+
+/// A member of a body that is accepted although it is probably a mistake.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Warning {
+    /// Kind of the mistake.
+    pub code: WarningCode,
+    /// What is unusual about the value.
+    #[schema(max_length = 256)]
+    pub message: String,
+    /// The member as a path.
+    #[schema(max_length = 64)]
+    pub param: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WarningCode {
+    /// The vehicle identification number is not one of ISO 3779.
+    VinUnusual,
+}
+
+/// How many characters a vehicle identification number has (ISO 3779).
+const VIN_LENGTH: usize = 17;
+
+/// Whether a text can be a vehicle identification number: 17 letters and digits, without I, O and Q (ISO 3779).
+fn is_vin(text: &str) -> bool {
+    let is_of_alphabet =
+        |c: u8| c.is_ascii_alphanumeric() && !b"IOQ".contains(&c.to_ascii_uppercase());
+    text.len() == VIN_LENGTH && text.bytes().all(is_of_alphabet)
 }
 
 impl Object for Vehicle {
@@ -376,6 +410,7 @@ impl Vehicle {
             telemetry: Id::new(Kind::VehicleTelemetry, now),
             updated: now,
             vin: new.vin,
+            warnings: Vec::new(),
         })?;
         Ok(Stored::new(vehicle).recording(EventType::VehicleCreated))
     }
@@ -384,6 +419,21 @@ impl Vehicle {
     pub fn forget_driver(&mut self, driver: &Id, now: Timestamp) {
         self.drivers.retain(|id| id != driver);
         self.updated = now;
+    }
+
+    /// The vehicle with what is probably a mistake in it.
+    #[must_use]
+    pub fn warned(mut self) -> Self {
+        if !is_vin(self.vin.as_str()) {
+            self.warnings.push(Warning {
+                code: WarningCode::VinUnusual,
+                message:
+                    "A vehicle identification number has 17 letters and digits, without I, O and Q."
+                        .into(),
+                param: "vin".into(),
+            });
+        }
+        self
     }
 
     pub fn is_active(&self) -> bool {

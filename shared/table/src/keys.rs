@@ -378,6 +378,46 @@ impl Key<'_> {
     }
 }
 
+/// A member by whose value objects are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    Email,
+    Plate,
+    Vin,
+}
+
+impl Lookup {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Email => "EMAIL",
+            Self::Plate => "PLATE",
+            Self::Vin => "VIN",
+        }
+    }
+
+    /// The index and its hash key. A vehicle has one entry in each index.
+    fn index(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Email | Self::Plate => ("network", "network_pk"),
+            Self::Vin => ("ids", "ids_pk"),
+        }
+    }
+
+    /// A value as it is compared: without regard to case, and a plate without what separates its parts.
+    fn normal(self, value: &str) -> String {
+        let lower = value.trim().to_lowercase();
+        match self {
+            Self::Email | Self::Vin => lower,
+            Self::Plate => lower.replace([' ', '-'], ""),
+        }
+    }
+
+    /// Whether two values are the same.
+    pub fn is_same(self, one: &str, other: &str) -> bool {
+        self.normal(one) == self.normal(other)
+    }
+}
+
 /// One partition of an index, or of the table, in the order of ids.
 #[derive(Debug, Clone, Copy)]
 pub enum Partition<'a> {
@@ -400,6 +440,13 @@ pub enum Partition<'a> {
         tenant: &'a Tenant,
         kind: Kind,
         number: &'a str,
+    },
+    /// The objects of a kind with a value of a member, however the value is written.
+    Lookup {
+        tenant: &'a Tenant,
+        kind: Kind,
+        member: Lookup,
+        value: &'a str,
     },
     /// The objects of a kind in a status.
     Status {
@@ -457,6 +504,12 @@ impl Partition<'_> {
                 let (index, attribute) = list_of(kind);
                 (index, attribute, of_tenant(tenant, kind.name()))
             }
+            // The other index has those whose fee is due.
+            Self::Fleet {
+                tenant,
+                fleet,
+                kind: kind @ Kind::Reservation,
+            } => ("network", "network_pk", of_fleet(tenant, fleet, kind)),
             Self::Fleet {
                 tenant,
                 fleet,
@@ -479,6 +532,16 @@ impl Partition<'_> {
             } => {
                 let number = format!("NUMBER#{}#{number}", kind.name());
                 ("network", "network_pk", of_tenant(tenant, &number))
+            }
+            Self::Lookup {
+                tenant,
+                kind,
+                member,
+                value,
+            } => {
+                let (index, attribute) = member.index();
+                let value = format!("{}#{}#{}", kind.name(), member.name(), member.normal(value));
+                (index, attribute, of_tenant(tenant, &value))
             }
             Self::Status {
                 tenant,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::deflate::{deflated, inflated};
 use super::item::{Item, n, number, s, string};
-use super::keys::{self, Key, Partition};
+use super::keys::{self, Key, Lookup, Partition};
 use super::layout::{self, Layout, new_item};
 use kernel::encryption::{Encrypted, EncryptionKeys};
 use kernel::error::{Error, Result};
@@ -573,8 +573,21 @@ macro_rules! records {
 }
 
 records! {
-    Driver {}
+    Driver {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a <Self as Object>::Internal) -> Vec<Partition<'a>> {
+            let (kind, member, value) = (Self::KIND, Lookup::Email, self.email.as_str());
+            let found_by = Partition::Lookup { tenant, kind, member, value };
+            vec![Partition::Kind { tenant, kind }, found_by]
+        }
+    }
+
     Fleet {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a <Self as Object>::Internal) -> Vec<Partition<'a>> {
+            let (kind, member, value) = (Self::KIND, Lookup::Email, self.email.as_str());
+            let found_by = Partition::Lookup { tenant, kind, member, value };
+            vec![Partition::Kind { tenant, kind }, found_by]
+        }
+
         /// Leaves out the billing details that are not given.
         fn compact(object: &mut AttributeValue) {
             without_absent(object, "billing_details");
@@ -659,7 +672,13 @@ records! {
             let kind = Self::KIND;
             let (list, fleet) = (Partition::Kind { tenant, kind }, &self.fleet);
             let site = self.site.iter().map(|site| Partition::Site { tenant, site });
-            let fixed = [list, Partition::Fleet { tenant, fleet, kind }];
+            let found_by = |member, value| Partition::Lookup { tenant, kind, member, value };
+            let fixed = [
+                list,
+                Partition::Fleet { tenant, fleet, kind },
+                found_by(Lookup::Plate, self.registration_plate.as_str()),
+                found_by(Lookup::Vin, self.vin.as_str()),
+            ];
             fixed.into_iter().chain(site).collect()
         }
     }
@@ -719,11 +738,13 @@ records! {
     }
 
     Reservation {
-        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a ReservationInternal) -> Vec<Partition<'a>> {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let fleet = internal.fleet.iter().map(|fleet| Partition::Fleet { tenant, fleet, kind });
             let (driver, vehicle) = (&self.driver, &self.vehicle);
             let method = self.payment_method.as_ref().filter(|_| self.status().is_open());
             let always = [
-                Partition::Kind { tenant, kind: Self::KIND },
+                Partition::Kind { tenant, kind },
                 Partition::Driver { tenant, driver },
                 Partition::Vehicle { tenant, vehicle },
             ];
@@ -736,7 +757,7 @@ records! {
                     month: since.utc_date().first_of_month(),
                 }),
             };
-            always.into_iter().chain(paid_with).chain(fee).collect()
+            always.into_iter().chain(fleet).chain(paid_with).chain(fee).collect()
         }
 
         fn is_open(&self) -> bool {
@@ -1032,18 +1053,18 @@ mod tests {
     use serde_json::json;
 
     fn origin() -> Origin {
+        let tenant = Tenant {
+            account: Id::from_number(Kind::Account, 1),
+            mode: Mode::Test,
+        };
         Origin {
-            tenant: Tenant {
-                account: Id::from_number(Kind::Account, 1),
-                mode: Mode::Test,
-            },
-            now: Timestamp::parse("2026-03-01T08:00:00Z").unwrap(),
             request: Some(Id::from_number(Kind::Request, 2)),
             idempotency: Some(Idempotency {
                 key: "k".into(),
                 fingerprint: "f".into(),
                 rights: Rights::default(),
             }),
+            ..Origin::background(tenant, Timestamp::parse("2026-03-01T08:00:00Z").unwrap())
         }
     }
 
@@ -1074,6 +1095,7 @@ mod tests {
         }
         object["total_energy_consumed_kwh"] = json!(0);
         let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
+            "network_pk": format!("{tenant}#fleet#EMAIL#a@b.example"), "network_sk": id,
             "schema": 1, "version": 1, "events": ["fleet.created"], "object": object, "internal": {},
             "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
         assert_eq!(item, want);

@@ -24,7 +24,7 @@ use super::idempotency::Claim;
 use super::row::{self, Record};
 use super::{Item, Store, client, n, number};
 use kernel::backoff::Backoff;
-use kernel::error::{Error, ErrorClass, Result};
+use kernel::error::{Code, Error, ErrorClass, Result};
 use kernel::id::Id;
 use kernel::origin::Origin;
 use kernel::response::Response;
@@ -110,11 +110,29 @@ impl<'a> UnitOfWork<'a> {
         Ok(())
     }
 
+    /// Checks that an object which the request is about to change has the version that the request names.
+    ///
+    /// # Errors
+    /// `version_conflict` if it has another one.
+    pub fn check_version<T: Record>(&self, row: &Stored<T>) -> Result<()> {
+        let precondition = self.origin.precondition.as_ref();
+        let is_met = precondition.is_none_or(|precondition| {
+            precondition.id != *row.object.id() || precondition.versions.contains(&row.version)
+        });
+        match is_met {
+            true => Ok(()),
+            false => Err(Code::VersionConflict
+                .because("The object was changed since the version that If-Match names.")
+                .at("If-Match")),
+        }
+    }
+
     /// Replaces an object that was read. The commit fails with `Contended` if the row was written in the meantime.
     ///
     /// # Errors
-    /// `Internal` if the object cannot be written as an item.
+    /// `version_conflict` if the request names another version; `Internal` if the object cannot be written as an item.
     pub fn save<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
+        self.check_version(row)?;
         let put = self
             .store
             .put(self.store.item_of(row, self.origin)?)
@@ -172,7 +190,10 @@ impl<'a> UnitOfWork<'a> {
         for row in rows {
             let size = Size::of(&row.object)?.bytes;
             if size > room {
-                let origin = Origin::background(self.origin.tenant.clone(), self.origin.now);
+                let origin = Origin {
+                    dry_run: self.origin.dry_run,
+                    ..Origin::background(self.origin.tenant.clone(), self.origin.now)
+                };
                 let mut earlier = self.store.begin(&origin);
                 earlier.writes = std::mem::take(&mut self.writes);
                 earlier.commit_without_response().await?;
@@ -190,6 +211,7 @@ impl<'a> UnitOfWork<'a> {
     /// # Errors
     /// `Internal` if the write cannot be built or an event cannot be written as an item.
     pub fn delete<T: Record>(&mut self, row: &Stored<T>) -> Result<()> {
+        self.check_version(row)?;
         let key = row.object.key(&self.origin.tenant, &row.internal);
         let delete = Delete::builder()
             .table_name(&self.store.table)
@@ -271,11 +293,15 @@ impl<'a> UnitOfWork<'a> {
         }
     }
 
-    /// Sends the writes: a single put by itself, for half the price, everything else as a transaction.
+    /// Sends the writes: a single put by itself, for half the price, everything else as a transaction. Nothing is sent for a request
+    /// that asks what it would do.
     pub(super) async fn write(
         &mut self,
         claim: Option<Claim<'_>>,
     ) -> Result<Option<CommitFailure>> {
+        if self.origin.dry_run {
+            return Ok(None);
+        }
         let claim = match (&self.origin.idempotency, claim) {
             (Some(idempotency), Some(claim)) => {
                 Some(self.store.claim(self.origin, idempotency, claim)?)

@@ -23,14 +23,14 @@ use super::expand::{self, Wanted};
 use super::query::QueryString;
 use super::rate_limit::{RateLimitStatus, RateLimiter};
 use super::request_context::RequestContext;
-use super::route::{PATIENCE, Route};
+use super::route::{DRY_RUN, PATIENCE, Route};
 use super::source::{Source, SourceLimiter};
 use crate::settings::Settings;
 use kernel::backoff::Backoff;
 use kernel::error::{Error, ErrorClass, Result};
 use kernel::function_scope;
 use kernel::id::{Id, Kind};
-use kernel::origin::{Idempotency, Origin, Tenant};
+use kernel::origin::{Idempotency, Origin, Precondition, Tenant};
 use kernel::scope::Rights;
 use kernel::targets::Targets;
 use kernel::time::Timestamp;
@@ -273,9 +273,16 @@ async fn handle(
         Err(error) => return errors::refused(error),
     };
     let (tenant, key) = (context.tenant().clone(), context.key.clone());
+    let dry_run = context.origin.dry_run;
     let response = run(&edge, context, query, parts, body, next).await;
     let mut response = show(&edge, &tenant, route, &key, response, &wanted, &version).await;
     response.extensions_mut().insert(Rendered(version));
+    if dry_run {
+        let name = HeaderName::from_static("service-dry-run");
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static("true"));
+    }
     response
 }
 
@@ -289,7 +296,8 @@ async fn prepare(
     version: &str,
 ) -> Result<(RequestContext, QueryString, Bytes, Wanted)> {
     let rights = authenticated.principal.key.rights.clone();
-    let idempotency = if route.only_reads() {
+    let dry_run = is_dry_run(parts)?;
+    let idempotency = if route.only_reads() || dry_run {
         None
     } else {
         idempotency(parts, &body, version, rights)?
@@ -299,6 +307,8 @@ async fn prepare(
         now: edge.now(),
         request: Some(authenticated.request),
         idempotency,
+        precondition: precondition(&route, parts)?,
+        dry_run,
     };
     let base_url = base_url(&edge.settings, &parts.headers);
     let key = authenticated.principal.key;
@@ -306,6 +316,9 @@ async fn prepare(
         let mut known = (route.query)();
         if expand::is_taken(&route) {
             known.push(expand::NAME);
+        }
+        if route.can_rehearse {
+            known.push(DRY_RUN);
         }
         let query = QueryString::parse(parts.uri.query().unwrap_or_default(), &known)?;
         let wanted = Wanted::read(&query, &route, &key.rights)?;
@@ -406,6 +419,51 @@ fn asked_version(edge: &Edge, headers: &HeaderMap, default: &str) -> Result<Stri
     Ok(asked.to_owned())
 }
 
+/// Whether the request only asks what it would do.
+fn is_dry_run(parts: &Parts) -> Result<bool> {
+    let query = parts.uri.query().unwrap_or_default().as_bytes();
+    let given = url::form_urlencoded::parse(query).find(|(name, _)| name == DRY_RUN);
+    match given.as_ref().map(|(_, value)| value.as_ref()) {
+        Some("true") => Ok(true),
+        None | Some("false") => Ok(false),
+        Some(_) => Err(Error::invalid(DRY_RUN, "must be true or false")),
+    }
+}
+
+/// The versions of the object in the path that the request may change: none if every version is. A weak tag, and one that is no version,
+/// are those of no object.
+fn precondition(route: &Route, parts: &Parts) -> Result<Option<Precondition>> {
+    let mut tags = parts.headers.get_all(header::IF_MATCH).iter().peekable();
+    if route.only_reads() || tags.peek().is_none() {
+        return Ok(None);
+    }
+    let refuse = |message: &'static str| Error::invalid("If-Match", message);
+    if !route.takes_if_match() {
+        return Err(refuse("is not taken by this operation"));
+    }
+    let malformed =
+        || refuse("must be the ETag of a response, or several with commas between them");
+    let mut versions = Vec::new();
+    for value in tags {
+        for tag in value.to_str().map_err(|_| malformed())?.split(',') {
+            let tag = tag.trim();
+            if tag == "*" {
+                return Ok(None);
+            }
+            let opaque = tag.strip_prefix("W/").unwrap_or(tag);
+            let opaque = opaque
+                .strip_prefix('"')
+                .and_then(|rest| rest.strip_suffix('"'));
+            let opaque = opaque.filter(|opaque| !opaque.contains('"'));
+            let version: Option<u64> = opaque.ok_or_else(malformed)?.parse().ok();
+            versions.extend(version.filter(|_| !tag.starts_with('W')));
+        }
+    }
+    let id = parts.uri.path().rsplit('/').next().unwrap_or_default();
+    let id = Id::from(id);
+    Ok(Some(Precondition { id, versions }))
+}
+
 fn idempotency(
     parts: &Parts,
     body: &[u8],
@@ -493,7 +551,8 @@ async fn settle(edge: &Edge, origin: &Origin, base_url: &str, response: Response
                 .await
                 .map(|answer| answer.replayed.then_some(answer))
         }
-        ErrorClass::Invalid | ErrorClass::Forbidden => {
+        // A version conflict is not stored: the client repeats the request with another version.
+        ErrorClass::Invalid | ErrorClass::Forbidden | ErrorClass::PreconditionFailed => {
             let recalled = edge.store.recall(origin, idempotency);
             function_scope::within(function_scope::EVERY_CHANGE, recalled).await
         }
@@ -555,6 +614,10 @@ fn finish(
         }
     };
     set("service-request-id", request.to_string());
+    if let Some(retirement) = edge.settings.versions.retirement(&rendered) {
+        set("deprecation", retirement.deprecation());
+        set("sunset", retirement.sunset());
+    }
     set(version::HEADER, rendered);
     set("ratelimit-limit", rate_limit.limit.to_string());
     set("ratelimit-remaining", rate_limit.remaining.to_string());

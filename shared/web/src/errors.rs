@@ -32,6 +32,7 @@ pub fn status(class: ErrorClass) -> u16 {
         ErrorClass::MethodNotAllowed => 405,
         ErrorClass::TimedOut => 408,
         ErrorClass::Conflict => 409,
+        ErrorClass::PreconditionFailed => 412,
         ErrorClass::RateLimited => 429,
         ErrorClass::Internal => 500,
         ErrorClass::Unavailable => 503,
@@ -78,6 +79,10 @@ pub fn shown(response: Response) -> HttpResponse {
             (status, content_type, response.body).into_response()
         }
     };
+    let version = response.version.map(|version| format!("\"{version}\""));
+    if let Some(Ok(tag)) = version.map(HeaderValue::try_from) {
+        shown.headers_mut().insert(header::ETAG, tag);
+    }
     if response.replayed {
         shown
             .headers_mut()
@@ -144,6 +149,7 @@ pub fn answer(error: &Error, request: &Id, base_url: &str) -> Response {
         status,
         location: None,
         body: Value::Object(body).to_string().into_bytes(),
+        version: None,
         remembered: None,
         confidential: false,
         replayed: false,

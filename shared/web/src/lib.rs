@@ -22,4 +22,4 @@ pub use body::Body;
 pub use list::ListQuery;
 pub use query::{Created, Finalized, Query};
 pub use request_context::{PathId, RequestContext};
-pub use route::{Conditional, Method, Route};
+pub use route::{Conditional, DRY_RUN, Method, Route};

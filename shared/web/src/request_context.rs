@@ -13,7 +13,7 @@ use kernel::origin::{Origin, Tenant};
 use kernel::response::{Deleted, Reply, Response};
 use kernel::time::Timestamp;
 use models::api_key::{ActingKey, Resource, Scope};
-use models::stored::Object;
+use models::stored::{Object, Stored};
 
 /// An authenticated and authorized request.
 #[derive(Debug, Clone)]
@@ -60,6 +60,22 @@ impl RequestContext {
         serde_json::to_vec(object)
             .map(|body| Response::ok(body).into())
             .map_err(Error::internal)
+    }
+
+    /// The response that shows an object as it was read, with its version.
+    ///
+    /// # Errors
+    /// The object has no JSON.
+    pub fn show<T: Object>(&self, row: &Stored<T>) -> Result<Reply<T>> {
+        Ok(self.respond(&row.object)?.at_version(row.version))
+    }
+
+    /// The response that shows an object as its one write in this request leaves it, with the version that it has then.
+    ///
+    /// # Errors
+    /// The object has no JSON.
+    pub fn changed<T: Object>(&self, row: &Stored<T>) -> Result<Reply<T>> {
+        Ok(self.respond(&row.object)?.at_version(row.version + 1))
     }
 
     /// The response of a request that is refused but has an effect, such as a declined payment and its transaction: both are

@@ -55,7 +55,12 @@ pub struct Route {
     pub deployment: Deployment,
     /// Whether a request charges a payment method.
     pub charges: bool,
+    /// Whether a request may ask what it would do, with [`DRY_RUN`] in the query.
+    pub can_rehearse: bool,
 }
+
+/// The query name by which a request asks what it would do.
+pub const DRY_RUN: &str = "dry_run";
 
 /// A scope that a key needs for some requests to a route. The handler checks it; this is what the interface's document says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +99,7 @@ impl Route {
             patience: PATIENCE,
             deployment: Deployment::of_request(),
             charges: false,
+            can_rehearse: matches!(method, Method::Delete),
         }
     }
 
@@ -164,6 +170,13 @@ impl Route {
         self
     }
 
+    /// The same for a route whose requests may ask what they would do. All of its writes are those of a unit of work.
+    #[must_use]
+    pub const fn rehearsable(mut self) -> Self {
+        self.can_rehearse = true;
+        self
+    }
+
     /// The same with permission to write these rows, besides those of the kind that it shows.
     #[must_use]
     pub const fn writing(mut self, rows: &'static [Rows]) -> Self {
@@ -212,6 +225,17 @@ impl Route {
 
     /// The resource in its path: `fleets`.
     pub fn resource(&self) -> &'static str {
-        self.path.split('/').nth(2).unwrap_or_default()
+        match self.path.split('/').nth(2).unwrap_or_default() {
+            "account" => Resource::Accounts.as_str(),
+            resource => resource,
+        }
+    }
+
+    /// Whether a request may name the version of the object in its path that it changes: updates and deletions of what has versions
+    /// that clients see.
+    pub fn takes_if_match(&self) -> bool {
+        let is_of_object =
+            self.path.split('/').nth(3) == Some("{id}") && self.path.ends_with("/{id}");
+        is_of_object && !self.only_reads() && self.resource() != Resource::ApiKeys.as_str()
     }
 }

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import httpx
 
 from . import webhooks
 from ._clock import Clock
 from ._generated.resources import AsyncResources, SyncResources
-from ._http import AsyncHttp, SyncHttp
+from ._http import AsyncHttp, RequestOptions, SyncHttp
 
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20)
 
@@ -36,15 +36,30 @@ class FleetClient(SyncResources):
         transport: httpx.BaseTransport | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] | None = None,
+        headers: Mapping[str, str] | None = None,
+        on_response: Callable[[httpx.Response], None] | None = None,
     ) -> None:
         """`api_key` and `base_url` are those of the environment variables `FLEET_API_KEY` and `FLEET_API_URL` unless given.
         `account` is the child account to act in, `timeout` how long an attempt may wait for the service, in seconds.
-        `transport`, `clock` and `random` are for tests.
+        `headers` are sent with every request, and `on_response` is called with every response, also of attempts that are repeated:
+        for logs, and for headers such as `etag`. `transport`, `clock` and `random` are for tests.
         """
         client = httpx.Client(transport=transport, limits=_LIMITS)
-        self._http = SyncHttp(client, api_key, base_url, account, timeout, max_retries, clock, random)
+        self._http = SyncHttp(client, api_key, base_url, account, timeout, max_retries, clock, random, headers, on_response)
         self.base_url = self._http.base_url
         super().__init__(self._http)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+        options: RequestOptions | None = None,
+    ) -> dict[str, Any]:
+        """Sends a request that no method covers, with the same headers, retries and errors, and returns its JSON."""
+        return self._http.raw(method, path, body, query, options)
 
     def close(self) -> None:
         """Closes the connections."""
@@ -75,12 +90,26 @@ class AsyncFleetClient(AsyncResources):
         transport: httpx.AsyncBaseTransport | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] | None = None,
+        headers: Mapping[str, str] | None = None,
+        on_response: Callable[[httpx.Response], None] | None = None,
     ) -> None:
         """As `FleetClient`."""
         client = httpx.AsyncClient(transport=transport, limits=_LIMITS)
-        self._http = AsyncHttp(client, api_key, base_url, account, timeout, max_retries, clock, random)
+        self._http = AsyncHttp(client, api_key, base_url, account, timeout, max_retries, clock, random, headers, on_response)
         self.base_url = self._http.base_url
         super().__init__(self._http)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+        options: RequestOptions | None = None,
+    ) -> dict[str, Any]:
+        """As `FleetClient.request`."""
+        return await self._http.raw(method, path, body, query, options)
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -27,6 +27,7 @@ __all__ = [
     "NotFoundError",
     "PaymentError",
     "PermissionDeniedError",
+    "PreconditionFailedError",
     "RateLimitError",
     "RequestTimeoutError",
     "ServerError",
@@ -130,6 +131,10 @@ class ConflictError(ApiError):
     """409: the request conflicts with the current state."""
 
 
+class PreconditionFailedError(ApiError):
+    """412: the object was changed since the version that `if_match` names."""
+
+
 class RateLimitError(ApiError):
     """429, after all retries."""
 
@@ -149,6 +154,7 @@ _BY_STATUS: dict[int, type[ApiError]] = {
     403: PermissionDeniedError,
     404: NotFoundError,
     409: ConflictError,
+    412: PreconditionFailedError,
     429: RateLimitError,
 }
 

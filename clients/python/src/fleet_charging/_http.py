@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 import httpx
 
 from ._clock import Clock
-from ._generated.version import API_VERSION
+from ._generated.version import API_VERSION, CLIENT_VERSION
 from ._objects import wrap
 from ._pages import AsyncPage, AsyncPageRequest, Page
 from ._errors import ApiError, ConnectionFailedError, FleetError, RequestTimeoutError, error_of
@@ -35,6 +35,14 @@ class RequestOptions(TypedDict, total=False):
     """Makes the request have its effect once, however often it is sent with this key. A random one unless given."""
     account: str
     """The id of the child account that the request acts in."""
+    if_match: str
+    """The `etag` of the object as it was retrieved: an update or a deletion is refused with 412 if the object was changed since."""
+    dry_run: bool
+    """Asks what a deletion, a cancellation, a void or a refund would do: nothing is changed."""
+    headers: Mapping[str, str]
+    """Further headers."""
+    on_response: Callable[[httpx.Response], None]
+    """Called with every response to this request."""
     timeout: float
     """How long an attempt may wait for the service, in seconds."""
     max_retries: int
@@ -47,10 +55,11 @@ class _Call:
 
     method: str
     url: httpx.URL
-    headers: dict[str, str]
+    headers: httpx.Headers
     content: bytes | None
     timeout: float
     max_retries: int
+    listeners: tuple[Callable[[httpx.Response], None], ...]
 
 
 class _Settings:
@@ -65,6 +74,8 @@ class _Settings:
         max_retries: int,
         clock: Clock | None,
         random_number: Callable[[], float] | None,
+        headers: Mapping[str, str] | None,
+        on_response: Callable[[httpx.Response], None] | None,
     ) -> None:
         key = api_key or os.environ.get("FLEET_API_KEY")
         if not key:
@@ -76,6 +87,8 @@ class _Settings:
         self.max_retries = max_retries
         self.clock = clock or Clock()
         self.random = random_number or random.random
+        self.headers = dict(headers or {})
+        self.on_response = on_response
 
     def call(
         self,
@@ -88,6 +101,8 @@ class _Settings:
     ) -> _Call:
         parameters: list[tuple[str, _Parameter]] = [*_query(query or {})]
         parameters += [("expand[]", member) for member in expand]
+        if (options or {}).get("dry_run"):
+            parameters.append(("dry_run", "true"))
         url = httpx.URL(self.base_url + path)
         if parameters:
             url = url.copy_merge_params(httpx.QueryParams(parameters))
@@ -101,15 +116,18 @@ class _Settings:
         return self._call("GET", target, None, options or {})
 
     def _call(self, method: str, url: httpx.URL, body: Mapping[str, Any] | None, options: RequestOptions) -> _Call:
-        headers = {
-            "Accept": "application/json",
-            "Authorization": f"Bearer {self._key}",
-            "Service-Version": API_VERSION,
-            "User-Agent": "fleet-charging-python",
-        }
+        headers = httpx.Headers(self.headers)
+        headers.update(options.get("headers", {}))
+        headers["Accept"] = "application/json"
+        headers["Authorization"] = f"Bearer {self._key}"
+        headers["Service-Version"] = API_VERSION
+        headers["User-Agent"] = f"fleet-charging-python/{CLIENT_VERSION}"
         account = options.get("account", self.account)
         if account is not None:
             headers["Service-Account"] = account
+        if_match = options.get("if_match")
+        if if_match is not None:
+            headers["If-Match"] = if_match
         if body is not None:
             headers["Content-Type"] = "application/json"
         if method != "GET":
@@ -118,7 +136,8 @@ class _Settings:
         members = None if body is None else {_member(name): value for name, value in body.items()}
         content = None if members is None else json.dumps(members, default=_json).encode()
         timeout = options.get("timeout", self.timeout)
-        return _Call(method, url, headers, content, timeout, options.get("max_retries", self.max_retries))
+        listeners = tuple(one for one in (self.on_response, options.get("on_response")) if one is not None)
+        return _Call(method, url, headers, content, timeout, options.get("max_retries", self.max_retries), listeners)
 
     def wait(self, error: FleetError, attempt: int) -> float | None:
         """How long to wait before the next attempt, in seconds; None when another one would not help."""
@@ -185,6 +204,8 @@ def _query(query: Mapping[str, Any]) -> list[tuple[str, _Parameter]]:
 
 def _outcome(call: _Call, response: httpx.Response) -> dict[str, Any] | FleetError:
     """The body of a response, or the error that it stands for."""
+    for listener in call.listeners:
+        listener(response)
     try:
         body = response.json()
     except ValueError:
@@ -243,6 +264,17 @@ class SyncHttp(_Settings):
 
         members = [f"data.{member}" for member in expand]
         return Page(name, self._send(self.call("GET", path, None, query, members, options)), load)
+
+    def raw(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        query: Mapping[str, Any] | None,
+        options: RequestOptions | None,
+    ) -> dict[str, Any]:
+        """Sends a request and returns the JSON of its response."""
+        return self._send(self.call(method, path, body, query, (), options))
 
     def _send(self, call: _Call) -> dict[str, Any]:
         attempt = 0
@@ -306,6 +338,17 @@ class AsyncHttp(_Settings):
             return AsyncPage(name, await self._send(self.call("GET", path, None, query, members, options)), load)
 
         return AsyncPageRequest(first)
+
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        query: Mapping[str, Any] | None,
+        options: RequestOptions | None,
+    ) -> dict[str, Any]:
+        """Sends a request and returns the JSON of its response."""
+        return await self._send(self.call(method, path, body, query, (), options))
 
     async def _send(self, call: _Call) -> dict[str, Any]:
         attempt = 0

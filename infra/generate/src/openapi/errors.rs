@@ -36,6 +36,7 @@ pub fn refusals(endpoint: &Endpoint) -> BTreeMap<u16, Codes> {
     codes.extend(spec.body.and_then(|body| body.invalid));
     codes.extend(expand::is_taken(route).then_some(Code::UnsupportedExpandValue));
     codes.extend(route.refuses);
+    codes.extend(route.takes_if_match().then_some(Code::VersionConflict));
     let named = |name: &&str| Kind::ALL.iter().find(|kind| kind.name() == *name);
     codes.extend(
         (route.query)()
@@ -97,6 +98,10 @@ fn meaning(status: u16) -> (&'static str, &'static str) {
             "The body of the request did not arrive completely in time.",
         ),
         409 => ("Conflict", "The request conflicts with the current state."),
+        412 => (
+            "VersionConflict",
+            "The object was changed since the version that the request names.",
+        ),
         429 => ("RateLimit", "Requests are sent too quickly."),
         500 => ("Internal", "An unexpected fault of the service."),
         503 => (

@@ -37,10 +37,16 @@ pub fn operation_id(route: &Route) -> String {
     first.to_lowercase() + rest
 }
 
+/// The path of the account of the request's key.
+pub const CURRENT_ACCOUNT: &str = "/v1/account";
+
 /// What a client calls the operation within its resource: `client.reservations.create`, `client.vehicles.retrieve_telemetry`.
 pub fn method(route: &Route) -> String {
     let (verb, _) = verb_and_object(route);
     let segments: Vec<&str> = route.path.split('/').skip(3).collect();
+    if route.path == CURRENT_ACCOUNT {
+        return format!("{verb}_current");
+    }
     match (&segments[..], route.method) {
         ([] | ["{id}"], _) => verb.replace('-', "_"),
         ([.., last], Method::Get) if matches!(route.shows, Shows::Page(_) | Shows::Lines) => {

@@ -13,7 +13,9 @@ use super::{events, names, parts};
 
 /// Members of responses that are left out when there is nothing to say; every other member is always there.
 const SOMETIMES: &[(&str, &str)] = &[
+    ("Account", "key"),
     ("ApiKey", "secret"),
+    ("Vehicle", "warnings"),
     ("EventData", "previous_attributes"),
     ("ChargingStation", "distance_meters"),
     ("Availability", "exceptional_closings"),

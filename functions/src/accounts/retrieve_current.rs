@@ -1,0 +1,30 @@
+//! `GET /v1/account`: shows the account that the request acts in, and what its key may do.
+
+use crate::App;
+use axum::extract::State;
+use kernel::Error;
+use kernel::Reply;
+use models::account::{Account, KeyRights};
+use models::api_key::Resource;
+use web::{RequestContext, Route};
+
+pub const ROUTE: Route = Route::get(
+    "retrieve-current-account",
+    "/v1/account",
+    Resource::Accounts,
+);
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+) -> Result<Reply<Account>, Error> {
+    let tenant = context.tenant();
+    let row = app.store.account(tenant, &tenant.account).await?;
+    let mut account = row.seen_in(tenant.mode);
+    account.key = Some(KeyRights {
+        expires_at: context.key.expires_at,
+        livemode: tenant.mode.is_live(),
+        scopes: context.key.rights.held().to_vec(),
+    });
+    Ok(context.respond(&account)?.at_version(row.version))
+}

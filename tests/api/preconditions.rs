@@ -1,0 +1,120 @@
+//! `If-Match`, and requests that ask what they would do.
+
+use serde_json::json;
+use tests::samples::Sample;
+use tests::{Receiver, TestApp, fleet};
+use web::{Method, Route};
+
+fn routes(which: fn(&Route) -> bool) -> impl Iterator<Item = Route> {
+    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    routes.filter(move |route| which(route))
+}
+
+/// A request with another version, the present one and none: only the first is refused, and it changes nothing.
+#[tokio::test]
+async fn every_update_and_deletion_heeds_if_match() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    for route in routes(Route::takes_if_match) {
+        let name = route.name;
+        let sample = Sample::prepare(&app, &receiver, &route).await;
+        let path = sample.event["rawPath"].as_str().expect("a path").to_owned();
+        let body = sample.event["body"].as_str().map(str::to_owned);
+        let before = app.alice.get(&path).await.expect(200);
+        let tag = before.header("etag").to_owned();
+        assert!(tag.len() > 2 && tag.starts_with('"'), "{name}: {tag}");
+        let send = async |tag: &str| {
+            let headers = [("if-match", tag), ("idempotency-key", name)];
+            let method = route.method.as_str();
+            app.alice.send(method, &path, body.clone(), &headers).await
+        };
+        for other in ["\"999999\"", &format!("W/{tag}"), "\"x\""] {
+            let refused = send(other).await;
+            refused.expect_error(412, Some("version_conflict"), Some("If-Match"));
+        }
+        let after = app.alice.get(&path).await.expect(200);
+        assert_eq!(after.header("etag"), tag, "{name}");
+        let done = send(&format!("\"999999\", {tag}")).await.expect(200);
+        let shown = app.alice.get(&path).await;
+        match route.method {
+            Method::Delete => assert_eq!(shown.status, 404, "{name}"),
+            _ => assert_eq!(done.header("etag"), shown.header("etag"), "{name}"),
+        }
+        // The first response is repeated although the version is another one by now.
+        let repeated = send(&tag).await.expect(200);
+        assert_eq!(repeated.header("idempotent-replayed"), "true", "{name}");
+        assert_eq!(repeated.body, done.body, "{name}");
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn if_match_is_refused_where_it_has_no_meaning() {
+    let app = TestApp::start().await;
+    let send = async |path: &str, body: serde_json::Value, tag: &str| {
+        let headers = [("if-match", tag)];
+        let body = Some(body.to_string());
+        app.alice.send("POST", path, body, &headers).await
+    };
+    let refused = send("/v1/fleets", fleet(), "\"1\"").await;
+    refused.expect_error(400, None, Some("If-Match"));
+    let made = app.alice.post("/v1/fleets", fleet()).await.id();
+    let path = format!("/v1/fleets/{made}");
+    for malformed in ["1", "\"1", "", "\"1\" \"2\""] {
+        let refused = send(&path, json!({"name": "Day"}), malformed).await;
+        refused.expect_error(400, None, Some("If-Match"));
+    }
+    send(&path, json!({"name": "Day"}), "*").await.expect(200);
+    app.drain().await;
+}
+
+/// What a dry run shows is what the request then does, and until then nothing has changed.
+#[tokio::test]
+async fn a_dry_run_says_what_would_happen_and_writes_nothing() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    for route in routes(|route| route.can_rehearse) {
+        let name = route.name;
+        let sample = Sample::prepare(&app, &receiver, &route).await;
+        let path = sample.event["rawPath"].as_str().expect("a path").to_owned();
+        let body = sample.event["body"].as_str().map(str::to_owned);
+        app.drain().await;
+        let count = async || app.alice.walk("/v1/events?limit=100").await.len();
+        let (events, method) = (count().await, route.method.as_str());
+        let headers = [("idempotency-key", name)];
+        let send = async |query: &str| {
+            let path = format!("{path}{query}");
+            app.alice.send(method, &path, body.clone(), &headers).await
+        };
+        let rehearsed = send("?dry_run=true").await.expect(200);
+        assert_eq!(rehearsed.header("service-dry-run"), "true", "{name}");
+        app.drain().await;
+        assert_eq!(count().await, events, "{name}");
+        // Neither the state nor a stored response stands in the way of the request itself.
+        let done = send("?dry_run=false").await.expect(200);
+        assert_eq!(done.header("service-dry-run"), "", "{name}");
+        assert_eq!(done.header("idempotent-replayed"), "", "{name}");
+        for member in ["object", "status", "amount", "deleted"] {
+            assert_eq!(
+                rehearsed.body[member], done.body[member],
+                "{name}: {member}"
+            );
+        }
+    }
+    app.drain().await;
+}
+
+#[tokio::test]
+async fn a_dry_run_is_refused_as_the_request_would_be() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let path = format!("/v1/fleets/{}?dry_run=true", crew.fleet);
+    let refused = app.alice.delete(&path).await;
+    refused.expect_error(409, None, Some("fleet"));
+    let path = format!("/v1/fleets/{}?dry_run=perhaps", crew.fleet);
+    let refused = app.alice.delete(&path).await;
+    refused.expect_error(400, None, Some("dry_run"));
+    let made = app.alice.post("/v1/fleets?dry_run=true", fleet()).await;
+    made.expect_error(400, None, Some("dry_run"));
+    app.drain().await;
+}
