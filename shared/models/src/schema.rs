@@ -1,10 +1,13 @@
 //! How the types of the resources with rules of their own look in the interface's document.
 
 use utoipa::__dev::ComposeSchema;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{
+    ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::analytics::Day;
 use super::charge_card::{CardUid, VisualNumber};
 use super::charging_station::Plug;
 use super::event::EventType;
@@ -35,6 +38,7 @@ fn number(least: f64, most: f64) -> ObjectBuilder {
 }
 
 schemas! {
+    (Day) "Day", string().format(Some(SchemaFormat::KnownFormat(KnownFormat::Date))).max_length(Some(10));
     (CardUid) "CardUid", string().pattern(Some("^[!-~]{1,36}$")).description(Some("As the reader of a charging station reads it, for example the hexadecimal UID of an RFID card. Not case-sensitive."));
     (VisualNumber) "VisualNumber", string().pattern(Some("^[0-9A-Za-z][0-9A-Za-z ./-]{0,63}$")).description(Some("The number that is printed on the card."));
     (ConnectorTypes) "ConnectorTypes", ArrayBuilder::new().items(Ref::from_schema_name("ConnectorType")).min_items(Some(1)).max_items(Some(MOST_CONNECTOR_TYPES)).unique_items(true);

@@ -4,6 +4,7 @@ use super::list::Page;
 use super::row::Record;
 use kernel::id::Kind;
 use kernel::response::{Deleted, FileOf};
+use models::analytics::Analytics;
 use models::charging::candidates::ReservationCandidates;
 use models::charging::policies::Allowed;
 use models::invoice::LineItem;
@@ -20,6 +21,8 @@ pub enum Shows {
     Candidates,
     /// The plan of a site.
     SitePlan,
+    /// Sums by interval.
+    Analytics,
     Deleted(Kind),
     /// A redirect to a file about an object.
     File(Kind),
@@ -32,6 +35,7 @@ impl Shows {
             Self::Lines => Kind::Invoice,
             Self::Candidates => Kind::Reservation,
             Self::SitePlan => Kind::Site,
+            Self::Analytics => Kind::Analytics,
         }
     }
 }
@@ -67,6 +71,10 @@ impl<T: Record> Shown for FileOf<T> {
 
 impl Shown for SitePlan {
     const SHOWS: Shows = Shows::SitePlan;
+}
+
+impl Shown for Analytics {
+    const SHOWS: Shows = Shows::Analytics;
 }
 
 impl<T: Record> Shown for Deleted<T> {

@@ -149,7 +149,12 @@ pub fn reachable(route: &Route) -> BTreeSet<Kind> {
 pub fn is_taken(route: &Route) -> bool {
     let whole = !matches!(
         route.shows,
-        Shows::Deleted(_) | Shows::File(_) | Shows::Lines | Shows::Candidates | Shows::SitePlan
+        Shows::Deleted(_)
+            | Shows::File(_)
+            | Shows::Lines
+            | Shows::Candidates
+            | Shows::SitePlan
+            | Shows::Analytics
     );
     whole && members(route.shows.kind()).next().is_some()
 }
@@ -177,7 +182,8 @@ impl Wanted {
                 | Shows::File(_)
                 | Shows::Lines
                 | Shows::Candidates
-                | Shows::SitePlan => Some(path),
+                | Shows::SitePlan
+                | Shows::Analytics => Some(path),
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;

@@ -81,6 +81,7 @@ pub fn name(route: &Route) -> String {
         Shows::Lines => "page_of_line_items".to_owned(),
         Shows::Candidates => CANDIDATES.to_owned(),
         Shows::SitePlan => PLAN.to_owned(),
+        Shows::Analytics => Kind::Analytics.name().to_owned(),
         Shows::Deleted(kind) => format!("deleted_{}", kind.name()),
         Shows::File(_) => unreachable!("a redirect shows nothing"),
     }
@@ -106,6 +107,7 @@ pub fn response(route: &Route) -> Value {
         Shows::Candidates => example(CANDIDATES),
         Shows::File(_) => unreachable!("a redirect shows nothing"),
         Shows::SitePlan => example(PLAN),
+        Shows::Analytics => example(Kind::Analytics.name()),
         Shows::Deleted(kind) => {
             json!({"id": object(kind)["id"], "object": kind.name(), "deleted": true})
         }
