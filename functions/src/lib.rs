@@ -1,6 +1,7 @@
 //! One file per route or trigger. [`endpoints`] is the table of routes; [`router`] serves them all, [`router_of`] one.
 
 pub mod accounts;
+pub mod analytics;
 pub mod api_keys;
 pub mod app;
 pub mod aws;
@@ -145,6 +146,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(accounts::retrieve_current),
         route!(accounts::topup),
         route!(accounts::update),
+        route!(analytics::retrieve),
         route!(api_keys::create),
         route!(api_keys::delete),
         route!(api_keys::list),

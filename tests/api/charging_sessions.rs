@@ -381,6 +381,7 @@ async fn the_fleets_totals_grow_once_per_session_and_exactly() {
             .await
             .expect("nothing is left to do");
     }
+    app.drain().await;
     let path = format!("/v1/fleets/{}", crew.fleet);
     let fleet = app.alice.get(&path).await.expect(200).body;
     assert_eq!(
@@ -703,6 +704,7 @@ async fn sessions_on_all_connectors_of_a_station_start_and_stop_at_once() {
         answer.expect(200);
     }
     assert_eq!(available().await, 8);
+    app.drain().await;
     let fleet = app
         .alice
         .get(&format!("/v1/fleets/{}", one.fleet))
@@ -710,7 +712,6 @@ async fn sessions_on_all_connectors_of_a_station_start_and_stop_at_once() {
         .expect(200)
         .body;
     assert_eq!(fleet["total_sessions"], 8);
-    app.drain().await;
 }
 
 #[tokio::test]

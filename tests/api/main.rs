@@ -1,6 +1,7 @@
 //! Black-box tests, over HTTP, against the running service. One file per resource, as the routes.
 
 mod accounts;
+mod analytics;
 mod api_keys;
 mod books;
 mod capacity;

@@ -194,9 +194,17 @@ fn shows(answer: &Value, kind: Kind) -> bool {
     }
 }
 
+/// Where a route shows what is of an object. Sums have no id: their object is the fleet.
+fn place(route: &Route, id: &str) -> String {
+    match route.shows {
+        Shows::Analytics => format!("{}?fleet={id}&metric=energy", route.path),
+        _ => route.path.replace("{id}", id),
+    }
+}
+
 /// The requests that read at a route: as it is, and with each path that expands to objects of a kind.
 fn reads(route: &Route, id: &str, kind: Kind) -> Vec<String> {
-    let path = route.path.replace("{id}", id);
+    let path = place(route, id);
     let prefix = match route.shows {
         Shows::Page(_) => "data.",
         _ => "",
@@ -232,6 +240,7 @@ async fn without_a_read_scope_no_operation_shows_an_object_of_that_kind() {
         "webhook_endpoints",
         endpoints.last().expect("an endpoint").clone(),
     );
+    objects.insert("analytics", objects["fleets"].clone());
     let events = app.alice.walk("/v1/events?limit=100").await;
     let readers: Vec<Route> = functions::endpoints()
         .iter()
@@ -276,7 +285,7 @@ async fn without_a_read_scope_no_operation_shows_an_object_of_that_kind() {
             .filter(|route| route.scope == Scope::Read(*resource));
         let mut shown = false;
         for route in own {
-            let path = route.path.replace("{id}", &objects[resource.as_str()]);
+            let path = place(route, &objects[resource.as_str()]);
             let answer = app.alice.get(&path).await;
             shown |= shows(&answer.body, resource.kind());
         }

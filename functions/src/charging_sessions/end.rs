@@ -1,9 +1,8 @@
-//! What the end of a simulated session brings with it, however it ends.
+//! What the end of a simulated session brings with it, however it ends. What the fleet has charged in all is added up by the relay.
 
 use kernel::origin::Origin;
-use models::charging_session::{ChargingSession, SessionStatus};
+use models::charging_session::ChargingSession;
 use models::charging_station::{ChargingStation, ConnectorStatus};
-use models::fleet::Fleet;
 use models::reservation::{Reservation, ReservationStatus};
 use table::UnitOfWork;
 
@@ -12,8 +11,8 @@ use kernel::Error;
 use models::stored::Stored;
 use table::calendars::CalendarHold;
 
-/// Ends a session: the EVSE is free again, a reservation it fulfilled is completed, and the fleet's totals grow. A
-/// session of a station that nothing operates fails, and counts for no total.
+/// Ends a session: the EVSE is free again, and a reservation it fulfilled is completed. A session of a station that nothing operates
+/// fails.
 pub async fn end<'a>(
     app: &'a App,
     origin: &'a Origin,
@@ -22,11 +21,9 @@ pub async fn end<'a>(
     let (store, tenant) = (&app.store, &origin.tenant);
     let held = CalendarHold::of_session(&row);
     row.end(row.operation(tenant.mode), origin.now)?;
-    let completed = row.object.status() == SessionStatus::Completed;
     let session = &row.object;
-    let (station, fleet, reservation) = tokio::try_join!(
+    let (station, reservation) = tokio::try_join!(
         store.find::<ChargingStation>(tenant, &session.charging_station),
-        store.find::<Fleet>(tenant, &session.fleet),
         fulfilled(app, origin, &row),
     )?;
     let mut tx = store.begin(origin);
@@ -48,9 +45,6 @@ pub async fn end<'a>(
             let free = ConnectorStatus::Available;
             tx.set_evse_status(&station, &connector.evse, free)?;
         }
-    }
-    if fleet.is_some() && completed {
-        tx.add_session(&session.fleet, session.energy())?;
     }
     tx.save(&mut row)?;
     Ok((row.object, tx))

@@ -275,8 +275,8 @@ async fn update(
     Err(Error::Contended)
 }
 
-/// The writes of a session that was changed, and what follows from the change: its time in the calendars, the reservation that it fulfils,
-/// and the totals of its fleet. `before` is the session as it was; one that is not in the table is created.
+/// The writes of a session that was changed, and what follows from the change: its time in the calendars, and the reservation that
+/// it fulfils. `before` is the session as it was; one that is not in the table is created.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -310,19 +310,6 @@ pub async fn change<'a>(
     }
     if is == Active && was != Some(Active) {
         fulfil(app, &mut tx, row).await?;
-    }
-    match (was, is) {
-        (Some(Completed), Completed) => {
-            let more = row.object.energy() - before.object.energy();
-            if more != 0 {
-                tx.correct_energy(&row.object.fleet, more)?;
-            }
-        }
-        (_, Completed) => tx.add_session(&row.object.fleet, row.object.energy())?,
-        (Some(Completed), _) => {
-            tx.take_session_back(&row.object.fleet, before.object.energy())?;
-        }
-        _ => {}
     }
     match before.version {
         0 => tx.create(row)?,

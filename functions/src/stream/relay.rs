@@ -13,6 +13,7 @@ use web::deployment::{Deployment, Need};
 
 use super::changes;
 pub use super::record::{StreamRecord, filters};
+use crate::analytics::count::count;
 use crate::function::{Function, Trigger};
 
 /// The name of the function.
@@ -31,6 +32,10 @@ pub async fn handle_batch(
     batch: &[(StreamRecord, Span)],
     until: Instant,
 ) -> Option<usize> {
+    let changes = batch.iter().map(|(change, _)| change);
+    let counted = timeout_at(until, function_scope::within(NAME, count(app, changes))).await;
+    // Without time left nothing is relayed.
+    let uncounted = counted.map_or(Some(0), |failed| failed.into_iter().next());
     let mut places: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (place, (change, _)) in batch.iter().enumerate() {
         places.entry(change.key()).or_default().push(place);
@@ -38,7 +43,7 @@ pub async fn handle_batch(
     let failed = stream::iter(places.into_values()).map(async |places| {
         for place in places {
             let (change, span) = &batch[place];
-            let relayed = timeout_at(until, handle(app, change).instrument(span.clone()));
+            let relayed = timeout_at(until, relay(app, change).instrument(span.clone()));
             let out_of_time = |_| Err(Error::unavailable("the function has no time left"));
             if let Err(error) = relayed.await.unwrap_or_else(out_of_time) {
                 span.in_scope(|| tracing::error!(%error, "a change was not relayed"));
@@ -48,7 +53,19 @@ pub async fn handle_batch(
         None
     });
     let failed: Vec<_> = failed.buffer_unordered(ABREAST).collect().await;
-    failed.into_iter().flatten().min()
+    failed.into_iter().flatten().chain(uncounted).min()
+}
+
+/// Counts and relays one change of the table.
+///
+/// # Errors
+/// The change has to be relayed again: the table or a queue cannot be reached.
+pub async fn handle(app: &App, change: &StreamRecord) -> Result<(), Error> {
+    let counting = count(app, std::iter::once(change));
+    if !function_scope::within(NAME, counting).await.is_empty() {
+        return Err(Error::unavailable("the change was not counted"));
+    }
+    relay(app, change).await
 }
 
 /// Relays a change of the table. One that the event source mapping does not let through is not worked on anywhere else, either, so that a
@@ -56,7 +73,7 @@ pub async fn handle_batch(
 ///
 /// # Errors
 /// The change has to be relayed again: the table or a queue cannot be reached.
-pub async fn handle(app: &App, change: &StreamRecord) -> Result<(), Error> {
+async fn relay(app: &App, change: &StreamRecord) -> Result<(), Error> {
     if !change.is_relayed() {
         return Ok(());
     }
@@ -71,6 +88,7 @@ pub const FUNCTION: Function = Function {
     deployment: Deployment::in_background()
         .writing(&[
             Rows::Of(Kind::Event),
+            Rows::Of(Kind::Fleet),
             Rows::Of(Kind::Invoice),
             Rows::Of(Kind::Reservation),
             Rows::Of(Kind::WebhookEndpoint),

@@ -170,7 +170,10 @@ fn summary(route: &Route) -> String {
     let (verb, object) = names::verb_and_object(route);
     let object = object.replace("api", "API").replace('-', " ");
     let article = match (route.shows, object.chars().next()) {
-        (Shows::Page(_) | Shows::Lines | Shows::Candidates | Shows::SitePlan, _) => "",
+        (
+            Shows::Page(_) | Shows::Lines | Shows::Candidates | Shows::SitePlan | Shows::Analytics,
+            _,
+        ) => "",
         _ if route.path == names::CURRENT_ACCOUNT => "the ",
         (_, Some('a' | 'e' | 'i' | 'o' | 'A')) => "an ",
         _ => "a ",
@@ -278,6 +281,7 @@ fn shown(route: &Route, components: &mut Components) -> Value {
         Shows::File(_) => unreachable!("a redirect shows nothing"),
         Shows::SitePlan => ("The plan.".to_owned(), components.site_plan()),
         Shows::Feed => ("The next events.".to_owned(), components.feed()),
+        Shows::Analytics => ("The sums.".to_owned(), components.analytics()),
         Shows::Deleted(_) => (
             "The object was deleted.".to_owned(),
             components.deleted(kind),

@@ -36,6 +36,7 @@ macro_rules! kinds {
 kinds! {
     Account "account" "acct_",
     Adjustment "adjustment" "adj_",
+    Analytics "analytics" "ana_",
     ApiKey "api_key" "key_",
     ChargeCard "charge_card" "ccd_",
     ChargingSession "charging_session" "cs_",
@@ -103,6 +104,7 @@ macro_rules! resources {
 
 resources! {
     Accounts "accounts" Account,
+    Analytics "analytics" Analytics,
     ApiKeys "api_keys" ApiKey,
     ChargeCards "charge_cards" ChargeCard,
     ChargingSessions "charging_sessions" ChargingSession,

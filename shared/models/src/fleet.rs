@@ -56,9 +56,9 @@ pub struct Fleet {
     pub timezone: ZoneName,
     /// Number of drivers that are attached to the fleet.
     pub total_drivers: u64,
-    /// kWh
+    /// kWh of completed sessions. A session counts within seconds after it has ended.
     pub total_energy_consumed_kwh: f64,
-    /// Number of charging sessions that have been completed.
+    /// Number of charging sessions that have been completed. A session counts within seconds after it has ended.
     pub total_sessions: u64,
     /// Number of vehicles of the fleet.
     pub total_vehicles: u64,

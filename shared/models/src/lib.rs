@@ -3,6 +3,7 @@
 pub mod account;
 pub mod action;
 pub mod adjustment;
+pub mod analytics;
 pub mod api_key;
 pub mod body;
 pub mod charge_card;

@@ -2,11 +2,12 @@
 
 use utoipa::__dev::ComposeSchema;
 use utoipa::openapi::schema::{
-    AdditionalProperties, ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type,
+    AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
 };
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::analytics::Day;
 use super::charge_card::{CardUid, VisualNumber};
 use super::charging_station::Plug;
 use super::event::EventType;
@@ -38,6 +39,7 @@ fn number(least: f64, most: f64) -> ObjectBuilder {
 }
 
 schemas! {
+    (Day) "Day", string().format(Some(SchemaFormat::KnownFormat(KnownFormat::Date))).max_length(Some(10));
     (CardUid) "CardUid", string().pattern(Some("^[!-~]{1,36}$")).description(Some("As the reader of a charging station reads it, for example the hexadecimal UID of an RFID card. Not case-sensitive."));
     (VisualNumber) "VisualNumber", string().pattern(Some("^[0-9A-Za-z][0-9A-Za-z ./-]{0,63}$")).description(Some("The number that is printed on the card."));
     (ConnectorTypes) "ConnectorTypes", ArrayBuilder::new().items(Ref::from_schema_name("ConnectorType")).min_items(Some(1)).max_items(Some(MOST_CONNECTOR_TYPES)).unique_items(true);

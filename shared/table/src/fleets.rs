@@ -71,31 +71,11 @@ impl UnitOfWork<'_> {
         Ok(())
     }
 
-    /// Adds a session that has ended to what a fleet has charged in all. The table adds decimal numbers exactly.
+    /// Adds sessions and Wh to what a fleet has charged in all; both may be below zero. The table adds decimal numbers exactly.
     ///
     /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn add_session(&mut self, fleet: &Id, energy: i64) -> Result<()> {
-        self.add_to_totals(fleet, 1, energy)
-    }
-
-    /// Takes back a session that a fleet was added: the network says that it is not one.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn take_session_back(&mut self, fleet: &Id, energy: i64) -> Result<()> {
-        self.add_to_totals(fleet, -1, -energy)
-    }
-
-    /// Corrects a fleet's total energy by so many Wh, which may be less than zero.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn correct_energy(&mut self, fleet: &Id, energy: i64) -> Result<()> {
-        self.add_to_totals(fleet, 0, energy)
-    }
-
-    fn add_to_totals(&mut self, fleet: &Id, sessions: i64, energy: i64) -> Result<()> {
+    /// `Internal` if the write cannot be built. The commit fails with 404 if the fleet was deleted.
+    pub(super) fn add_to_totals(&mut self, fleet: &Id, sessions: i64, energy: i64) -> Result<()> {
         let update = Update::builder()
             .table_name(&self.store.table)
             .set_key(Some(key_item(Key::Object {
@@ -115,7 +95,7 @@ impl UnitOfWork<'_> {
             .expression_attribute_values(":sessions", n(sessions));
         self.push(
             Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
+            Error::not_found(Kind::Fleet),
         );
         Ok(())
     }

@@ -27,6 +27,8 @@
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | last number of the documents of a kind in a year | `<acct>#<mode>#NUMBERS` | `<kind>#<year>` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
+//! | sums of a fleet in a day | `<acct>#<mode>#<flt>#SUMS` | `DAY#<yyyy-mm-dd>` | |
+//! | sums of a vehicle by the day in a month | the same | `VEHICLE#<yyyy-mm>#<veh>` | |
 //! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
@@ -129,6 +131,19 @@ pub enum Key<'a> {
         tenant: &'a Tenant,
         fleet: &'a Id,
         driver: &'a Id,
+    },
+    /// The sums of a fleet in a day.
+    FleetDay {
+        tenant: &'a Tenant,
+        fleet: &'a Id,
+        day: Date,
+    },
+    /// The sums of a vehicle of a fleet in a month. The date is a day of it.
+    VehicleMonth {
+        tenant: &'a Tenant,
+        fleet: &'a Id,
+        month: Date,
+        vehicle: &'a Id,
     },
     /// That a charge card belongs to a driver or a vehicle.
     CardOf {
@@ -244,6 +259,8 @@ const CARD: &str = "CARD";
 const COMMAND: &str = "COMMAND";
 /// The sort key of a payment method that was deleted.
 const DELETED: &str = "DELETED";
+/// What the sort keys of the sums of a fleet in a day begin with.
+pub const DAY_OF_FLEET: &str = "DAY#";
 
 impl Key<'_> {
     /// The values of `pk` and `sk`.
@@ -305,6 +322,19 @@ impl Key<'_> {
                 fleet,
                 driver,
             } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
+            Self::FleetDay { tenant, fleet, day } => (
+                sums_partition(tenant, fleet),
+                format!("{DAY_OF_FLEET}{day}"),
+            ),
+            Self::VehicleMonth {
+                tenant,
+                fleet,
+                month,
+                vehicle,
+            } => (
+                sums_partition(tenant, fleet),
+                format!("{}{vehicle}", vehicles_in(month)),
+            ),
             Self::CardOf {
                 tenant,
                 holder,
@@ -708,6 +738,23 @@ fn moment(at: Timestamp) -> String {
 /// One of the partitions of the table with the deliveries to an endpoint.
 pub fn deliveries_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> String {
     numbered(&of_tenant(tenant, endpoint.as_str()), number)
+}
+
+/// The partition of the table with the sums of a fleet.
+pub fn sums_partition(tenant: &Tenant, fleet: &Id) -> String {
+    of_tenant(tenant, &format!("{fleet}#SUMS"))
+}
+
+/// What the sort keys of the sums of vehicles in a month begin with.
+pub fn vehicles_in(month: Date) -> String {
+    format!("VEHICLE#{}#", month.strftime("%Y-%m"))
+}
+
+/// The vehicle and the month of the sort key of the sums of a vehicle.
+pub fn parse_vehicle_month(sk: &str) -> Option<(Id, Date)> {
+    let (month, vehicle) = sk.strip_prefix("VEHICLE#")?.split_once('#')?;
+    let vehicle = Some(Id::from(vehicle)).filter(|id| id.is(Kind::Vehicle))?;
+    Some((vehicle, format!("{month}-01").parse().ok()?))
 }
 
 /// The partition of the table with the deliveries that are held for an endpoint.

@@ -31,6 +31,7 @@ pub mod secrets;
 pub mod sessions;
 pub mod shown;
 pub mod stations;
+pub mod sums;
 pub mod sweep;
 pub mod unit_of_work;
 pub mod wallets;

@@ -4,6 +4,7 @@ use super::list::Page;
 use super::row::Record;
 use kernel::id::Kind;
 use kernel::response::{Deleted, FileOf};
+use models::analytics::Analytics;
 use models::charging::candidates::ReservationCandidates;
 use models::charging::policies::Allowed;
 use models::invoice::LineItem;
@@ -23,6 +24,8 @@ pub enum Shows {
     SitePlan,
     /// The next events of a polling endpoint.
     Feed,
+    /// Sums by interval.
+    Analytics,
     Deleted(Kind),
     /// A redirect to a file about an object.
     File(Kind),
@@ -36,6 +39,7 @@ impl Shows {
             Self::Candidates => Kind::Reservation,
             Self::SitePlan => Kind::Site,
             Self::Feed => Kind::Event,
+            Self::Analytics => Kind::Analytics,
         }
     }
 }
@@ -75,6 +79,10 @@ impl Shown for SitePlan {
 
 impl Shown for EventFeed {
     const SHOWS: Shows = Shows::Feed;
+}
+
+impl Shown for Analytics {
+    const SHOWS: Shows = Shows::Analytics;
 }
 
 impl<T: Record> Shown for Deleted<T> {

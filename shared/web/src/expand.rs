@@ -156,6 +156,7 @@ pub fn is_taken(route: &Route) -> bool {
             | Shows::Candidates
             | Shows::SitePlan
             | Shows::Feed
+            | Shows::Analytics
     );
     whole && members(route.shows.kind()).next().is_some()
 }
@@ -184,7 +185,8 @@ impl Wanted {
                 | Shows::Lines
                 | Shows::Candidates
                 | Shows::SitePlan
-                | Shows::Feed => Some(path),
+                | Shows::Feed
+                | Shows::Analytics => Some(path),
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;

@@ -151,6 +151,15 @@ impl Components {
         self.write("EventFeed", feed)
     }
 
+    /// Sums by interval.
+    pub fn analytics(&mut self) -> Value {
+        let (name, schemas) = named::<models::analytics::Analytics>();
+        self.add_all(schemas);
+        self.responses.insert(name.clone());
+        self.kinds.insert(name.clone(), Kind::Analytics);
+        reference(&name)
+    }
+
     fn page_of(&mut self, name: &str) -> Value {
         let page = json!({"type": "object", "description": "One page of a list.",
             "required": ["data", "next_page_url", "previous_page_url"], "properties": {

@@ -46,8 +46,8 @@ const STACKS: &[Groups] = &[
     },
     Groups {
         name: "fleets",
-        about: "fleets and policies",
-        groups: &["Fleets", "Policies"],
+        about: "fleets, policies and analytics",
+        groups: &["Fleets", "Policies", "Analytics"],
     },
     Groups {
         name: "drivers",
