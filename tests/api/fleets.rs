@@ -12,7 +12,7 @@ async fn a_new_fleet_has_every_field_of_the_specification() {
         "address": {"city": "London", "country": "GB", "line1": "1 Bow Road", "line2": "", "postal_code": "E3 4LH", "state": ""},
         "created": now, "description": "", "email": "ops@fleet.example", "metadata": {}, "phone": null, "policy_ids": [],
         "metric_system": "international_system", "name": "Night shift",
-        "billing_details": {"billing_address": null, "buyer_reference": null, "electronic_address": null, "legal_name": null,
+        "billing_details": {"billing_address": null, "buyer_reference": null, "electronic_address": null, "language": null, "legal_name": null,
             "registration_number": null, "vat_id": null},
         "preferences": {"billing_cycle": "monthly", "default_currency": "usd", "default_payment_method": null,
             "notifications": true, "report_frequency": "weekly"},

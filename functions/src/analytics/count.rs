@@ -42,14 +42,13 @@ pub async fn count<'a>(
     app: &App,
     batch: impl Iterator<Item = &'a StreamRecord>,
 ) -> BTreeSet<usize> {
-    let mut fleets: BTreeMap<(String, Id), Vec<Addition>> = BTreeMap::new();
+    let mut fleets: BTreeMap<(Id, &str, Id), Vec<Addition>> = BTreeMap::new();
     for (place, change) in batch.enumerate() {
         // A change that cannot be read is put aside where it is relayed.
         if let Ok(Some(addition)) = addition(place, change) {
-            let tenant = &addition.tenant;
-            let tenant = format!("{}#{}", tenant.account, tenant.mode);
-            let of_fleet = fleets.entry((tenant, addition.fleet.clone()));
-            of_fleet.or_default().push(addition);
+            let Tenant { account, mode } = &addition.tenant;
+            let fleet = (account.clone(), mode.as_str(), addition.fleet.clone());
+            fleets.entry(fleet).or_default().push(addition);
         }
     }
     let counted = stream::iter(fleets.into_values()).map(|additions| async move {
