@@ -99,6 +99,18 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
         "one consistent read: its balance is money",
     ),
     (
+        "retrieve-current-account",
+        "one consistent read: its balance is money",
+    ),
+    (
+        "list-credit-notes",
+        "the invoice or fleet of the filter is read, to tell an unknown one",
+    ),
+    (
+        "retrieve-vehicle-departures",
+        "the vehicle is read, to tell an unknown one from one without departures",
+    ),
+    (
         "list-charging-sessions",
         "the driver or fleet of the filter is read, to tell an unknown one",
     ),

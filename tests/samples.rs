@@ -465,6 +465,19 @@ pub async fn one_of_each(app: &TestApp, client: &Client) -> BTreeMap<&'static st
     objects
 }
 
+/// The lists of objects that lie below no other object.
+pub fn lists() -> impl Iterator<Item = Route> {
+    let routes = functions::endpoints().into_iter().map(|one| one.route);
+    routes.filter(|route| matches!(route.shows, Shows::Page(_)) && !route.path.contains("{id}"))
+}
+
+/// The path of a route to one of these objects.
+pub fn path_to(route: &Route, objects: &BTreeMap<&'static str, String>) -> String {
+    let resource = route.path.split('/').nth(2).expect("a resource");
+    let id = objects.get(resource).map_or("", String::as_str);
+    route.path.replace("{id}", id)
+}
+
 /// An answer without what moves by itself: the values of an active session, when a station is free, the link to a report, and
 /// the id of a request.
 pub fn steady(mut shown: Value) -> Value {
@@ -480,6 +493,8 @@ pub fn steady(mut shown: Value) -> Value {
         Some("charging_station") => &["availability"],
         Some("report") => &["url"],
         Some("error") => &["request"],
+        // The plan of a site is made anew for each request.
+        None => &["planned_at"],
         _ => &[],
     };
     if let Some(members) = shown.as_object_mut() {

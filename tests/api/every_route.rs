@@ -6,7 +6,7 @@ use kernel::Code;
 use kernel::origin::Mode;
 use models::api_key::Resource;
 use serde_json::json;
-use tests::samples::{Sample, one_of_each};
+use tests::samples::{Sample, lists, one_of_each};
 use tests::{Client, Receiver, TestApp, fleet};
 use web::{Method, Route};
 
@@ -177,15 +177,11 @@ async fn one_accounts_test_objects_are_in_no_list_of_its_live_mode() {
     let objects = one_of_each(&app, &app.alice).await;
     let live = live_key(&app, &app.alice).await;
     let own_fleet = live.post("/v1/fleets", fleet()).await.id();
-    for route in functions::endpoints().iter().map(|one| one.route) {
-        let resource = route.resource();
-        let is_list = matches!(route.shows, table::shown::Shows::Page(_));
-        // An account is one in both modes.
-        if is_list && resource != "accounts" && !route.path.contains("{id}") {
-            let id = objects.get(resource).expect(resource);
-            let listed = live.walk(route.path).await;
-            assert!(!listed.contains(id), "{} shows {id}", route.name);
-        }
+    // An account is one in both modes.
+    for route in lists().filter(|route| route.resource() != "accounts") {
+        let id = &objects[route.resource()];
+        let listed = live.walk(route.path).await;
+        assert!(!listed.contains(id), "{} shows {id}", route.name);
     }
     let attach = format!("/v1/drivers/{}/attach", objects["drivers"]);
     let across = json!({"fleet": own_fleet});

@@ -4,7 +4,7 @@
 fn every_route_has_a_file_of_its_own_and_a_test_of_its_resource() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     for endpoint in functions::endpoints() {
-        let resource = endpoint.route.path.split('/').nth(2).expect("a resource");
+        let resource = endpoint.route.resource();
         let verb = endpoint.route.name.split('-').next().expect("a verb");
         let folder = format!("{root}/functions/src/{resource}");
         let files = std::fs::read_dir(&folder).expect("the folder of the resource");

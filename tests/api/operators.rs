@@ -17,9 +17,8 @@ use serde_json::{Value, json};
 use table::networks::operators;
 use tests::golden::all_rows;
 use tests::platform::Connected;
-use tests::samples::one_of_each;
+use tests::samples::{lists, one_of_each};
 use tests::{Client, Receiver, TestApp, fleet};
-use web::Method;
 
 /// How long an account must have been closed before it is erased, in seconds.
 const CLOSED_FOR: u32 = 300;
@@ -41,12 +40,8 @@ async fn files_with(app: &TestApp, texts: &BTreeSet<String>) -> Vec<String> {
 /// The ids of everything that the lists of a client show.
 async fn listed(client: &Client) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
-    for endpoint in functions::endpoints() {
-        let route = endpoint.route;
-        let is_list = route.method == Method::Get && !route.path.contains("{id}");
-        if is_list && route.resource() != "charging_stations" {
-            ids.extend(client.walk(&format!("{}?limit=100", route.path)).await);
-        }
+    for route in lists().filter(|route| route.resource() != "charging_stations") {
+        ids.extend(client.walk(&format!("{}?limit=100", route.path)).await);
     }
     ids
 }

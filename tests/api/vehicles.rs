@@ -19,7 +19,7 @@ async fn a_new_vehicle_has_every_field_of_the_specification() {
         "charging_standard": "Type2", "created": now, "drivers": [crew.driver], "fleet": crew.fleet,
         "information": {"make": "Example", "model": "", "year": ""}, "max_ac_power": 22080, "max_dc_power": null,
         "metadata": {}, "policy_ids": [],
-        "registration_plate": "AB12 CDE", "status": "active", "telemetry": made.body["telemetry"], "updated": now,
+        "registration_plate": "AB12 CDE", "site": null, "status": "active", "telemetry": made.body["telemetry"], "updated": now,
         "vin": "WVWZZZ1KZAW000001"});
     assert_eq!(made.body, want);
     assert!(

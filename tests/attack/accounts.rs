@@ -4,9 +4,8 @@ use kernel::origin::Mode;
 use kernel::{Error, Id};
 use serde_json::{Value, json};
 use tests::recorder::Recorder;
-use tests::samples::one_of_each;
+use tests::samples::{lists, one_of_each, path_to};
 use tests::{Client, TestApp, fleet};
-use web::Method;
 use web::settings::Quotas;
 
 fn account_of(client: &Client) -> Id {
@@ -20,10 +19,7 @@ fn new_account() -> Value {
 /// What every list of a client shows, key uses aside.
 async fn everything(client: &Client) -> Vec<Vec<String>> {
     let mut shown = Vec::new();
-    let endpoints = functions::endpoints();
-    let routes = endpoints.iter().map(|endpoint| endpoint.route);
-    for route in routes.filter(|route| route.method == Method::Get && !route.path.contains("{id}"))
-    {
+    for route in lists() {
         shown.push(client.walk(&format!("{}?limit=100", route.path)).await);
     }
     shown
@@ -41,8 +37,7 @@ async fn the_keys_of_a_suspended_account_and_of_those_below_it_read_and_do_nothi
         .await;
     for endpoint in functions::endpoints() {
         let route = endpoint.route;
-        let resource = route.path.split('/').nth(2).expect("a resource");
-        let path = route.path.replace("{id}", &objects[resource]);
+        let path = path_to(&route, &objects);
         for client in [&app.alice, &child, &grandchild] {
             let answer = client.send(route.method.as_str(), &path, None, &[]).await;
             if route.only_reads() {

@@ -9,7 +9,8 @@ use functions::request_spec::BodyType;
 use kernel::Kind;
 use kernel::origin::Mode;
 use serde_json::{Value, json};
-use tests::samples::{Sample, one_of_each, steady};
+use table::shown::Shows;
+use tests::samples::{Sample, lists, one_of_each, steady};
 use tests::{Client, Receiver, TestApp, fleet};
 use web::{Method, Route};
 
@@ -32,7 +33,7 @@ async fn snapshot(owner: &Client, objects: &Objects) -> BTreeMap<String, Value> 
             let path = route.path.replace("{id}", &objects[resource(route)]);
             let shown = steady(owner.get(&path).await.body);
             seen.insert(path, shown);
-        } else if resource(route) != "charging_stations" {
+        } else if matches!(route.shows, Shows::Page(_)) && resource(route) != "charging_stations" {
             let listed = owner.walk(&format!("{}?limit=100", route.path)).await;
             seen.insert(route.path.to_owned(), json!(listed));
         }
@@ -143,12 +144,10 @@ async fn an_object_of_the_other_mode_is_404_in_every_path_and_stays_as_it_is() {
     let before = snapshot(&app.alice, &objects).await;
     // An account is one in both modes.
     attack_by_path(&live, "its own live mode", &objects, &["accounts"]).await;
-    for route in routes().iter().filter(|route| route.method == Method::Get) {
-        if !route.path.contains("{id}") && resource(route) != "accounts" {
-            let listed = live.walk(route.path).await;
-            let id = &objects[resource(route)];
-            assert!(!listed.contains(id), "{} shows {id}", route.name);
-        }
+    for route in lists().filter(|route| resource(route) != "accounts") {
+        let listed = live.walk(route.path).await;
+        let id = &objects[resource(&route)];
+        assert!(!listed.contains(id), "{} shows {id}", route.name);
     }
     app.drain().await;
     assert_unchanged(&app.alice, &objects, &before).await;
@@ -269,6 +268,10 @@ fn bodies(endpoint: &Endpoint) -> Vec<String> {
         .as_ref()
         .map(ids_of)
         .unwrap_or_default()
+        .into_iter()
+        // A line has its id within its invoice.
+        .filter(|member| !member.ends_with("/line_item"))
+        .collect()
 }
 
 #[test]
@@ -378,7 +381,10 @@ async fn only_the_own_account_and_its_children_can_be_acted_in() {
         for (m, other) in all.iter().enumerate() {
             let account = other.account.clone().expect("an account").to_string();
             let acting = [("service-account", account.as_str())];
-            for route in routes().iter().filter(|route| !route.path.contains("{id}")) {
+            // Sums need a fleet.
+            let above =
+                |route: &&Route| !route.path.contains("{id}") && resource(route) != "analytics";
+            for route in routes().iter().filter(above) {
                 if route.method != Method::Get && allowed.contains(&(n, m)) {
                     continue;
                 }

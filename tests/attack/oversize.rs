@@ -121,7 +121,15 @@ async fn the_largest_object_of_every_kind_is_made_changed_and_delivered() {
             .expect(200);
         let changed = app.alice.post(&path, largest(kind, '😁')).await.expect(200);
         app.drain().await;
-        assert_eq!(app.alice.get(&path).await.body, changed.body, "{kind}");
+        let shown = async || {
+            let mut shown = app.alice.get(&path).await.body;
+            if shown["health"].is_object() {
+                // Only a retrieved endpoint shows it.
+                shown["health"] = Value::Null;
+            }
+            shown
+        };
+        assert_eq!(shown().await, changed.body, "{kind}");
         if is_event_sent {
             let received = receiver.received();
             for (name, shown) in [("created", &made.body), ("updated", &changed.body)] {
@@ -149,7 +157,7 @@ async fn the_largest_object_of_every_kind_is_made_changed_and_delivered() {
         let refused = app.alice.post(&path, too_much.clone()).await;
         assert_eq!(refused.error(), want, "{kind}");
         assert!(refused.text.contains("150 KiB"), "{kind}: {}", refused.text);
-        assert_eq!(app.alice.get(&path).await.body, before.body, "{kind}");
+        assert_eq!(shown().await, before.body, "{kind}");
         let all = app.alice.walk(list).await;
         // Without its large rules: a body has at most 256 KiB.
         let body = match kind {
