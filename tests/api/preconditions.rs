@@ -7,7 +7,7 @@ use web::{Method, Route};
 
 fn routes(which: fn(&Route) -> bool) -> impl Iterator<Item = Route> {
     let routes = functions::endpoints().into_iter().map(|one| one.route);
-    routes.filter(move |route| which(route))
+    routes.filter(which)
 }
 
 /// A request with another version, the present one and none: only the first is refused, and it changes nothing.

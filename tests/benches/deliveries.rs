@@ -26,7 +26,7 @@ use functions::{App, jobs};
 use futures::future::join_all;
 use kernel::origin::{Origin, Tenant};
 use kernel::{Id, Kind, Mode};
-use models::event::{Cause, Event, EventInternal, EventType};
+use models::event::{Cause, Event, EventInternal, EventType, Occurrence};
 use models::stored::Stored;
 use serde_json::json;
 use tests::stage::setting;
@@ -107,7 +107,12 @@ async fn event(app: &App, to: &Endpoint) -> DeliverWebhook {
     let origin = Origin::background(to.tenant.clone(), app.clock.now());
     let subject = Id::new(Kind::Fleet, origin.now);
     let (kind, cause) = (EventType::FleetCreated, Cause::of(&origin));
-    let event = Event::of(kind, &to.tenant, (&subject, 1), fleet(), None, &cause);
+    let first = Occurrence {
+        subject: &subject,
+        version: 1,
+        sequence: 1,
+    };
+    let event = Event::of(kind, &to.tenant, first, fleet(), None, &cause);
     let id = event.id.clone();
     let internal = EventInternal::planned(vec![to.id.clone()]);
     let mut event = Stored::with_internal(event, internal);

@@ -210,7 +210,9 @@ impl Played {
         let failed = CERTAIN_FAULTS.iter().all(|one| faults.contains_key(one));
         // A few seeds have some kind of credit note, many have all.
         let kinds = ["manual", "refund", "void"];
-        let mut kinds = kinds.into_iter().map(|kind| credit_notes.contains_key(kind));
+        let mut kinds = kinds
+            .into_iter()
+            .map(|kind| credit_notes.contains_key(kind));
         let credited_enough = match setting("MONEY_SEEDS", 3) {
             0..20 => !credit_notes.is_empty(),
             _ => kinds.all(|was_made| was_made),

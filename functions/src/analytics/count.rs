@@ -129,13 +129,13 @@ fn addition(place: usize, change: &StreamRecord) -> Result<Option<Addition>> {
     let (before, after) = match id.kind() {
         Some(Kind::ChargingSession) => {
             let share = |stored: &Stored<ChargingSession>| of_session(&stored.object);
-            let (before, after, stored) = shares(change.old.as_ref(), after, share)?;
+            let ([before, after], stored) = shares(change.old.as_ref(), after, share)?;
             let of = (stored.object.fleet, stored.object.vehicle, stored.version);
             (before, (after, Some(of)))
         }
         Some(Kind::Reservation) => {
             let share = |stored: &Stored<Reservation>| of_reservation(&stored.object);
-            let (before, after, stored) = shares(change.old.as_ref(), after, share)?;
+            let ([before, after], stored) = shares(change.old.as_ref(), after, share)?;
             let (vehicle, version) = (stored.object.vehicle, stored.version);
             let fleet = stored.internal.fleet;
             (
@@ -168,8 +168,8 @@ fn shares<T: Record>(
     before: Option<&Item>,
     after: &Item,
     share: impl Fn(&Stored<T>) -> Option<Share>,
-) -> Result<(Option<Share>, Option<Share>, Stored<T>), Error> {
+) -> Result<([Option<Share>; 2], Stored<T>), Error> {
     let before: Option<Stored<T>> = before.cloned().map(decode).transpose()?;
     let after: Stored<T> = decode(after.clone())?;
-    Ok((before.as_ref().and_then(&share), share(&after), after))
+    Ok(([before.as_ref().and_then(&share), share(&after)], after))
 }
