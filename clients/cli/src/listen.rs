@@ -80,7 +80,11 @@ pub async fn run(context: &Context, matches: &ArgMatches) -> Result<(), Failure>
     loop {
         let rest = count.map_or(PAGE, |count| count.saturating_sub(forwarded).min(PAGE));
         let page = feed.next(context, rest).await?;
-        let again: Vec<&Value> = page["redelivered"].as_array().into_iter().flatten().collect();
+        let again: Vec<&Value> = page["redelivered"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .collect();
         for event in page["data"].as_array().into_iter().flatten() {
             let is_again = again.contains(&&event["id"]);
             let delivery = receiver.deliver(event, is_again).await;
@@ -182,7 +186,8 @@ impl Feed {
 
     /// Makes an endpoint.
     async fn make(&mut self, context: &Context, events: Vec<String>) -> Result<(), Failure> {
-        let new = json!({"type": "polling", "enabled_events": events, "application": "fleet listen"});
+        let new =
+            json!({"type": "polling", "enabled_events": events, "application": "fleet listen"});
         let request = Request::post("/v1/webhook_endpoints", new);
         let made = context.client.send(&request).await?.body;
         self.place = Place {
@@ -230,7 +235,9 @@ impl Feed {
                 Failure::Refused(refusal) if refusal.status < 429 => return Err(failure),
                 _ => {
                     if !std::mem::replace(&mut self.is_lost, true) {
-                        context.note(&format!("{failure}\n  It is tried again; nothing is missed."));
+                        context.note(&format!(
+                            "{failure}\n  It is tried again; nothing is missed."
+                        ));
                     }
                     tokio::time::sleep(PAUSE).await;
                 }

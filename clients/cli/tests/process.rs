@@ -724,7 +724,8 @@ fn the_readme_lists_the_exit_codes_as_the_tool_does() {
 
 #[test]
 fn listen_goes_on_where_it_was_and_shows_redeliveries() {
-    let event = json!({"id": "evt_1", "type": "fleet.created", "created": "2026-03-02T08:00:00.000Z"});
+    let event =
+        json!({"id": "evt_1", "type": "fleet.created", "created": "2026-03-02T08:00:00.000Z"});
     let page = |data: Value, cursor: &str, again: Value| {
         ok(json!({"data": data, "cursor": cursor, "has_more": false, "redelivered": again}))
     };
@@ -743,7 +744,15 @@ fn listen_goes_on_where_it_was_and_shows_redeliveries() {
     let receiver = Server::start(vec![ok(json!({})), ok(json!({}))]);
     let tool = Tool::new();
     let listen = |more: &[&str]| {
-        let words = ["listen", "--forward-to", &receiver.url, "--count", "1", "--max-retries", "0"];
+        let words = [
+            "listen",
+            "--forward-to",
+            &receiver.url,
+            "--count",
+            "1",
+            "--max-retries",
+            "0",
+        ];
         tool.run(&service, &[&words[..], more].concat())
     };
     let first = listen(&[]);
@@ -767,7 +776,14 @@ fn listen_goes_on_where_it_was_and_shows_redeliveries() {
         ]
     );
     let deliveries = receiver.seen();
-    let marks: Vec<_> = deliveries.iter().map(|one| one.header("webhook-redelivery")).collect();
+    let marks: Vec<_> = deliveries
+        .iter()
+        .map(|one| one.header("webhook-redelivery"))
+        .collect();
     assert_eq!(marks, [None, Some("true")]);
-    assert!(deliveries.iter().all(|one| one.header("webhook-id") == Some("evt_1")));
+    assert!(
+        deliveries
+            .iter()
+            .all(|one| one.header("webhook-id") == Some("evt_1"))
+    );
 }

@@ -174,14 +174,22 @@ def response_class(name: str, schema: dict[str, Any]) -> str:
 
 def request_class(name: str, schema: dict[str, Any]) -> str:
     lines = [f"class {request_name(name)}(TypedDict):\n", doc(schema.get("description"))]
+    entries: list[str] = []
+    is_class = True
     required = set(schema.get("required", []))
     for member, value in schema["properties"].items():
         argument = identifier(member)
-        # The client renames the members of a body itself, not those of objects within it.
-        assert argument == member or (argument and name in bodies()), f"{name} has a member that no argument can be called: {member}"
         kind = type_of(value, request=True)
-        lines.append(f"    {argument}: {kind if member in required else f'NotRequired[{kind}]'}\n")
+        kind = kind if member in required else f"NotRequired[{kind}]"
+        entries.append(f"    {json.dumps(member)}: {json.dumps(kind)},\n")
+        # The client renames the members of a body itself, not those of objects within it.
+        is_class = is_class and (argument == member or (argument is not None and name in bodies()))
+        lines.append(f"    {argument}: {kind}\n")
         lines.append(doc(value.get("description")))
+    if not is_class:
+        # A member such as `from` cannot be written in a class.
+        title = request_name(name)
+        return "".join([f'{title} = TypedDict("{title}", {{\n', *entries, "})\n\n\n"])
     return "".join(lines) + "\n\n"
 
 
