@@ -394,7 +394,8 @@ class Api:
             answer = refused
         text = answer.read()
         is_json = answer.headers.get("Content-Type", "").startswith("application/json")
-        return answer.status, json.loads(text) if is_json else text, answer.headers
+        # A redirect has no body.
+        return answer.status, json.loads(text) if is_json and text else text, answer.headers
 
     def get(self, path):
         return self.expect(200, "GET", path)

@@ -255,6 +255,7 @@ impl Days {
 
 /// Sums of a fleet by interval.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = AnalyticsSums)]
 pub struct Analytics {
     pub object: Kind,
     /// Id of the fleet.
