@@ -675,7 +675,8 @@ class Samples:
         def invoice():
             id = api.post("/v1/invoices", {"period_start": moment(-60), "period_end": moment(1)})["id"]
             if route in (
-                "pay-invoice", "void-invoice", "retrieve-invoice-document", "create-credit-note", "retrieve-credit-note-document"
+                "pay-invoice", "void-invoice", "retrieve-invoice-document", "create-credit-note", "retrieve-credit-note",
+                "retrieve-credit-note-document",
             ):
                 api.post(f"/v1/charging_sessions/{own('cs')}/stop", {})
                 api.expect(200, "DELETE", f"/v1/invoices/{id}")
