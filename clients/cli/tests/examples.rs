@@ -77,6 +77,13 @@ fn ids() -> BTreeMap<String, String> {
         "fleet charge-cards create --uid 04A1B2C3D4E5F7 --driver {driver} --get id"
     )));
     add(station);
+    let invoice = done("fleet invoices list --limit 1 --get id");
+    add(done(&format!(
+        "fleet credit-notes create --invoice {invoice} --amount 1 --get id"
+    )));
+    add(done(
+        "fleet sites create --name Depot --time-zone UTC --get id",
+    ));
     ids.insert(CONNECTOR.into(), connector);
     ids
 }
