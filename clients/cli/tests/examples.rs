@@ -150,7 +150,6 @@ fn every_example_is_accepted_by_the_service() {
         }
         if words.iter().any(|word| word == "retrieve-document") {
             // The response is a redirect to a file, which the tool does not follow yet.
-            succeeded += 1;
             continue;
         }
         words.push("--json".into());
@@ -161,12 +160,15 @@ fn every_example_is_accepted_by_the_service() {
             succeeded += 1;
             continue;
         }
-        // The state of the objects can forbid an action, and they may lack what is asked for; the request itself has to be right.
+        // The state of the objects can forbid an action; the request itself has to be right.
         assert_eq!(output.status.code(), Some(3), "{shown}: {errors}");
         let refusal: Value =
             serde_json::from_str(&errors).unwrap_or_else(|_| panic!("{shown}: {errors}"));
+        // A session without a CDR has no signed values.
+        let lacks_values =
+            words.iter().any(|word| word.contains("signed")) && refusal["status"] == 404;
         assert!(
-            matches!(refusal["status"].as_u64(), Some(402 | 404 | 409)),
+            matches!(refusal["status"].as_u64(), Some(402 | 409)) || lacks_values,
             "{shown}: {refusal}"
         );
     }
