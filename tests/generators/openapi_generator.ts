@@ -49,7 +49,7 @@ async function flow(): Promise<void> {
     reservationCreateParams: {
       driver: driver.id,
       vehicle: vehicle.id,
-      connector_type: ["Type2"],
+      connector_type: new Set(["Type2"]),
       ideal_start: new Date(start),
       ideal_end: new Date(start + 3_600_000),
       location: { latitude: 51.507, longitude: -0.128, radius: 5000 },
