@@ -5,8 +5,11 @@ import type { paths } from './openapi';
 
 type Body<Operation> = Operation extends { responses: { 200: { content: { 'application/json': infer Content } } } } ? Content : never;
 
+export type Analytics = Body<paths['/v1/analytics']['get']>;
+export type Account = Body<paths['/v1/account']['get']>;
 export type ChargingStation = Body<paths['/v1/charging_stations/{id}']['get']>;
 export type ChargingSession = Body<paths['/v1/charging_sessions/{id}']['get']>;
+export type CreditNote = Body<paths['/v1/credit_notes/{id}']['get']>;
 export type Driver = Body<paths['/v1/drivers/{id}']['get']>;
 export type Event = Body<paths['/v1/events/{id}']['get']>;
 export type Fleet = Body<paths['/v1/fleets/{id}']['get']>;

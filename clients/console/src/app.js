@@ -24,11 +24,13 @@ const CLOCK_EVERY = 15_000;
  */
 const PAGES = {
   map: () => import('./pages/map.js'),
+  analytics: () => import('./pages/analytics.js'),
   calendar: () => import('./pages/calendar.js'),
   reserve: () => import('./pages/reserve.js'),
   reservations: () => import('./pages/reservations.js'),
   sessions: () => import('./pages/sessions.js'),
   invoices: () => import('./pages/invoices.js'),
+  credit_notes: () => import('./pages/credit-notes.js'),
   reports: () => import('./pages/reports.js'),
   fleets: () => import('./pages/collections.js'),
   drivers: () => import('./pages/collections.js'),
@@ -42,8 +44,8 @@ const PAGES = {
 
 /** @type {[string, [string, string][]][]} */
 const NAVIGATION = [
-  ['Operate', [['/', 'Overview'], ['/map', 'Map'], ['/calendar', 'Calendar'], ['/sites', 'Sites'], ['/reserve', 'Reserve'], ['/reservations', 'Reservations'], ['/sessions', 'Sessions']]],
-  ['Bill', [['/invoices', 'Invoices'], ['/reports', 'Reports'], ['/payment_methods', 'Payment methods']]],
+  ['Operate', [['/', 'Overview'], ['/map', 'Map'], ['/calendar', 'Calendar'], ['/sites', 'Sites'], ['/reserve', 'Reserve'], ['/reservations', 'Reservations'], ['/sessions', 'Sessions'], ['/analytics', 'Analytics']]],
+  ['Bill', [['/invoices', 'Invoices'], ['/credit_notes', 'Credit notes'], ['/reports', 'Reports'], ['/payment_methods', 'Payment methods']]],
   ['Manage', [['/fleets', 'Fleets'], ['/drivers', 'Drivers'], ['/vehicles', 'Vehicles'], ['/charge_cards', 'Charge cards'], ['/policies', 'Policies']]],
   ['Develop', [['/developers/events', 'Events'], ['/developers/endpoints', 'Endpoints'], ['/developers/keys', 'API keys'],
     ['/developers/requests', 'Request log'], ['/developers/clock', 'Test clock']]],

@@ -28,6 +28,12 @@ const PARTS = formatter({ year: 'numeric', month: 'numeric', day: 'numeric', hou
 const RELATIVE = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: 'auto' });
 const NUMBER = new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: 1 });
 
+/** Days and months of a calendar, which are the same everywhere. */
+const CALENDAR = {
+  day: new Intl.DateTimeFormat(LANGUAGE, { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' }),
+  month: new Intl.DateTimeFormat(LANGUAGE, { month: 'short', year: 'numeric', timeZone: 'UTC' }),
+};
+
 /** @typedef {string | number} Moment an RFC 3339 timestamp, or milliseconds since 1970 */
 
 /** @param {Moment} at */
@@ -41,6 +47,13 @@ export const exactMoment = (at) => EXACT().format(date(at));
 export const day = (at) => DAY().format(date(at));
 /** @param {Moment} at */
 export const clockTime = (at) => CLOCK().format(date(at));
+
+/**
+ * A day or a month of a calendar: "Mon 30 Nov", "Nov 2026".
+ * @param {number} at its beginning by UTC, in milliseconds
+ * @param {'day' | 'month'} interval
+ */
+export const calendarDate = (at, interval) => CALENDAR[interval].format(at);
 
 /** A moment with its day of the week: "Mon 30 Nov, 23:30". @param {Moment} at */
 export const dayMoment = (at) => `${day(at)}, ${clockTime(at)}`;
@@ -115,6 +128,8 @@ function currencyFormat(currency) {
  */
 export const minorUnits = (value, currency) => Math.round(value * 10 ** (currencyFormat(currency)?.resolvedOptions().maximumFractionDigits ?? 2));
 
+/** A share between 0 and 1: "94 %". @param {number} share */
+export const percent = (share) => `${NUMBER.format(100 * share)} %`;
 /** @param {number} value */
 export const number = (value) => NUMBER.format(value);
 /** @param {number} wattHours */

@@ -9,10 +9,11 @@ const HOUR = 3_600_000;
  */
 export async function makeDepot(runner, power = 20_000) {
   const { api } = runner;
+  const began = await runner.now();
   const address = { line1: 'Depot Road 1', city: 'London', postal_code: 'E3 4LH', country: 'GB' };
   const fleet = await api('POST', '/v1/fleets', { name: 'Depot fleet', email: 'depot@fleet.example', address });
   const site = await api('POST', '/v1/sites', { name: 'Depot East', time_zone: 'Europe/London', currency: 'gbp', limits: [{ type: 'capacity', power_w: power }] });
-  const quarter = Math.ceil(Date.now() / 900_000) * 900_000;
+  const quarter = Math.ceil(began / 900_000) * 900_000;
   const at = (hours) => new Date(quarter + hours * HOUR).toISOString();
   await api('POST', `/v1/sites/${site.id}/prices`, { prices: [{ from: at(-1), price_per_kwh: 32 }, { from: at(4), price_per_kwh: 9, until: at(20) }] });
   const vehicles = [];

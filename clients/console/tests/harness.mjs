@@ -31,11 +31,16 @@ export async function startRunner(options = ['--memory', '--port', '0']) {
     assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(result)}`);
     return result;
   };
+  /** The time of the service in milliseconds, which the demo fleet moves ahead. */
+  const now = async () => {
+    const response = await fetch(`${url}/_local/clock`, { headers: { Authorization: `Bearer ${token}` } });
+    return Date.parse((await response.json()).now);
+  };
   const stop = async () => {
     child.kill();
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   };
-  return { url, address: `${url}/?token=${token}`, key, api, stop };
+  return { url, address: `${url}/?token=${token}`, key, api, now, stop };
 }
 
 /** The tabs that were opened. @type {any[]} */

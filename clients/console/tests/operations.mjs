@@ -124,6 +124,58 @@ try {
     await page.getByRole('link', { name: number, exact: true }).waitFor();
   });
 
+  await step('a paid invoice is credited, with what that will do, and the credit note has documents', async () => {
+    const [invoice] = (await runner.api('GET', `/v1/invoices?fleet=${fleet.id}&limit=1`)).data;
+    await visit(`/invoices/${invoice.id}`);
+    await page.getByRole('button', { name: 'Credit', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    const effects = dialog.getByRole('region', { name: 'What will happen' });
+    await effects.getByText('Enter an amount.').waitFor();
+    await dialog.getByLabel('Amount with tax (GBP)').fill('99999');
+    assert.ok(await dialog.getByRole('button', { name: 'Credit', exact: true }).isDisabled());
+    await dialog.getByLabel('Amount with tax (GBP)').fill('1');
+    await effects.getByText('£1.00 is refunded.').waitFor();
+    await dialog.getByLabel('Reason (optional)').fill('The bay was blocked');
+    await checkAccessibility(page, 'a credit');
+    await dialog.getByRole('button', { name: 'Credit £1.00' }).click();
+    await page.getByRole('heading', { name: /^Credit note .*CN2\d{3}-\d+$/ }).waitFor();
+    const note = await runner.api('GET', `/v1/credit_notes/${page.url().split('/').pop()}`);
+    assert.deepEqual([note.amount, note.totals.refunded, note.reason], [100, 100, 'The bay was blocked']);
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as PDF' }).click()]);
+    assert.equal(file.suggestedFilename(), `${note.number}.pdf`);
+    await checkAccessibility(page, 'a credit note');
+    await visit('/credit_notes');
+    await page.getByRole('link', { name: note.number, exact: true }).waitFor();
+    await visit(`/invoices/${invoice.id}`);
+    await page.getByRole('table', { name: 'Credit notes of the invoice' }).getByText('The bay was blocked').waitFor();
+  });
+
+  await step('analytics show what the API adds up, by pointer, by keyboard and as CSV', async () => {
+    const sums = async (metric, more = '') => (await runner.api('GET', `/v1/analytics?fleet=${fleet.id}&metric=${metric}${more}`)).series;
+    const [[energy], [cost]] = [await sums('energy'), await sums('cost')];
+    assert.ok(energy.total > 0 && cost.total > 0);
+    await visit(`/analytics?fleet=${fleet.id}`);
+    const figures = page.locator('.figures');
+    await figures.getByText(`£${(cost.total / 100).toFixed(2)}`, { exact: true }).waitFor();
+    await figures.getByText(`${Number((energy.total / 1000).toFixed(1))} kWh`, { exact: true }).waitFor();
+    // The last day but one is today: `until` is tomorrow.
+    const plot = page.getByRole('slider', { name: 'Cost by day' });
+    await plot.focus();
+    await page.keyboard.press('End');
+    const day = energy.values.findLastIndex((value) => value > 0);
+    for (let at = energy.values.length - 1; at > day; at -= 1) await page.keyboard.press('ArrowLeft');
+    assert.match((await plot.getAttribute('aria-valuetext')) ?? '', new RegExp(`Cost £${(cost.values[day] / 100).toFixed(2)}$`));
+    await checkAccessibility(page, 'analytics');
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).last().click()]);
+    const lines = (await readFile(await file.path(), 'utf8')).trim().split('\r\n');
+    assert.deepEqual(lines[1].split(','), [vehicle.id, plate, String(energy.total / 1000), String(cost.total / 100), 'gbp']);
+    await page.getByText('Compare the cost of fleets').click();
+    await page.getByRole('slider', { name: 'Cost by fleet' }).waitFor();
+    await page.getByLabel('Range', { exact: true }).selectOption('year');
+    await page.getByRole('slider', { name: 'Energy by month' }).waitFor();
+    assert.match(page.url(), /range=year/);
+  });
+
   await step('a price that is not plausible is disputed', async () => {
     const [session] = (await runner.api('GET', '/v1/charging_sessions?limit=1')).data;
     const review = { network: 999_999, ours: 484, reason: 'price', opened: session.created, disputed: null, note: null };
@@ -186,6 +238,28 @@ try {
     const replay = await runner.api('GET', `/v1/webhook_endpoints/${endpoint.id}/replay`);
     assert.equal(replay.only_failed, false);
     await checkAccessibility(page, 'an endpoint after a replay');
+  });
+
+  await step('an endpoint shows its health by the hour, and one of polling what a program would read', async () => {
+    const { health } = await runner.api('GET', `/v1/webhook_endpoints/${endpoint.id}`);
+    await visit(`/developers/endpoints/${endpoint.id}`);
+    await page.getByText(`100 % of ${health.attempts} attempts acknowledged`).waitFor();
+    await page.getByText('Attempts and latency by the hour').click();
+    await page.getByRole('slider', { name: 'Latency' }).waitFor();
+    await checkAccessibility(page, 'the health of an endpoint');
+    const polling = await runner.api('POST', '/v1/webhook_endpoints', { type: 'polling', enabled_events: ['fleet.updated'], fleets: [fleet.id], payload: 'thin' });
+    await runner.api('POST', `/v1/fleets/${fleet.id}`, { description: 'Twice' });
+    await visit(`/developers/endpoints/${polling.id}`);
+    await page.getByRole('link', { name: 'Morning fleet' }).waitFor();
+    await page.getByText('the id of the object only').waitFor();
+    const shown = page.getByRole('table', { name: 'Events of the endpoint' });
+    for (let tries = 0; tries < 60 && !(await shown.isVisible()); tries += 1) {
+      await page.getByRole('button', { name: 'Look' }).click();
+      await page.waitForTimeout(1000);
+    }
+    await shown.getByRole('link', { name: 'fleet.updated' }).first().waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Rotate the secret' }).count(), 0);
+    await checkAccessibility(page, 'a polling endpoint');
   });
 
   await step('no page has a fault', async () => assert.deepEqual(faults, []));

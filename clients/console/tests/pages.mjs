@@ -37,11 +37,13 @@ try {
     ['fleets', 'drivers', 'vehicles', 'policies', 'payment_methods', 'reservations', 'charging_sessions', 'invoices', 'reports', 'events', 'webhook_endpoints', 'charging_stations', 'charge_cards']
       .map(async (kind) => [kind, await first(`/v1/${kind}?limit=1`)]),
   ));
+  const credit = await runner.api('POST', '/v1/credit_notes', { invoice: ids.invoices, amount: 100, reason: 'The connector was slow' });
+  const polling = await runner.api('POST', '/v1/webhook_endpoints', { type: 'polling', enabled_events: ['*'] });
   const paths = [
     '/', '/map', `/map?station=${ids.charging_stations}`, '/calendar', '/calendar?by=station', '/sites', `/sites/${site.id}?vehicle=${vehicles[3].id}`, '/sites?new=1', `/vehicles/${vehicles[0].id}`, `/calendar?vehicle=${ids.vehicles}`, `/reserve?vehicle=${ids.vehicles}&at=51.507,-0.128`, `/reserve?by=need&vehicle=${ids.vehicles}&at=51.507,-0.128`, '/reservations', `/reservations/${ids.reservations}`, '/sessions', `/sessions/${ids.charging_sessions}`,
-    '/sessions?start=any', '/invoices', `/invoices/${ids.invoices}`, '/invoices?new=1', '/reports', `/reports/${ids.reports}`, '/reports?new=1', '/payment_methods', `/payment_methods/${ids.payment_methods}`,
+    '/sessions?start=any', '/analytics', '/analytics?range=year', '/invoices', `/invoices/${ids.invoices}`, '/invoices?new=1', '/credit_notes', `/credit_notes/${credit.id}`, '/reports', `/reports/${ids.reports}`, '/reports?new=1', '/payment_methods', `/payment_methods/${ids.payment_methods}`,
     '/fleets', `/fleets/${ids.fleets}`, '/fleets?new=1', '/drivers', `/drivers/${ids.drivers}`, '/drivers?new=1', '/vehicles', `/vehicles/${ids.vehicles}`, '/vehicles?new=1', '/policies', `/policies/${ids.policies}`, '/policies?new=1', '/charge_cards', `/charge_cards/${ids.charge_cards}`, '/charge_cards?new=1',
-    '/developers/events', `/developers/events/${ids.events}`, '/developers/endpoints', `/developers/endpoints/${ids.webhook_endpoints}`, '/developers/endpoints?new=1', '/developers/keys', '/developers/keys?new=1', '/developers/requests', '/developers/clock',
+    '/developers/events', `/developers/events/${ids.events}`, '/developers/endpoints', `/developers/endpoints/${ids.webhook_endpoints}`, `/developers/endpoints/${polling.id}`, '/developers/endpoints?new=1', '/developers/keys', '/developers/keys?new=1', '/developers/requests', '/developers/clock',
   ];
   const name = (path) => path.replace(/[?=]/g, '-').replace(/_[0-9a-f]{32}/, '').replace(/^\//, '').replaceAll('/', '-') || 'overview';
   const visit = async (tab, path) => {

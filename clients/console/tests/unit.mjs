@@ -2,8 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { largest, moments, slotAt, stacked, ticks } from '../src/charts/data.js';
+import { largest, moments, slotAt, slotMarks, stacked, ticks } from '../src/charts/data.js';
 import { fromField, inOrder, toField, unitOf } from '../src/forms/fields.js';
+import { attendanceOf, dateIn, outcomesOf, rangeOf, rankOf, slotsOf, vehicleRange } from '../src/pages/analytics/logic.js';
+import { previewOf } from '../src/pages/credit-notes/logic.js';
+import { hoursOf } from '../src/pages/developers/logic.js';
 import { departureOf, faultOf, formOf, loadOf, pricesOf, sumsOf } from '../src/pages/sites/logic.js';
 import { csvOf, csvOfObjects, fileName } from '../src/ui/csv.js';
 import { DAY, GRACE, changeOf, days, nextDay, nightStart, standingOf, weeks } from '../src/pages/morning.js';
@@ -140,4 +143,48 @@ test('sessions are added up by the day on which they began', () => {
   const midnight = Date.parse('2026-12-01T00:00:00Z');
   const sums = days([session(midnight - 1, 5), session(midnight, 100), session(midnight + DAY - 1, 200), session(midnight + DAY, 400)], [midnight, midnight + DAY, midnight + 2 * DAY]);
   assert.deepEqual(sums.map(({ energy, spend }) => [energy, spend.gbp]), [[300, 20], [400, 10]]);
+});
+
+test('a range of analytics ends today in the time zone of the fleet', () => {
+  assert.equal(dateIn(Date.parse('2026-11-30T23:30:00Z'), 'Europe/Berlin'), '2026-12-01');
+  assert.deepEqual(rangeOf('7', '2026-12-01'), { from: '2026-11-25', until: '2026-12-02', interval: 'day' });
+  assert.deepEqual(rangeOf('nonsense', '2026-12-01'), rangeOf('30', '2026-12-01'));
+  assert.deepEqual(rangeOf('year', '2026-03-15'), { from: '2025-04-01', until: '2026-03-16', interval: 'month' });
+  assert.deepEqual(vehicleRange(rangeOf('year', '2026-12-01')), { from: '2026-11-01', until: '2026-12-02', interval: 'day' });
+  assert.deepEqual(vehicleRange(rangeOf('7', '2026-12-01')), rangeOf('7', '2026-12-01'));
+  assert.deepEqual(slotsOf({ intervals: ['2026-11-01', '2026-12-01'], until: '2026-12-02' }).map(({ from, until }) => (until - from) / DAY), [30, 1]);
+});
+
+test('reservations are kept or missed, whatever was cancelled', () => {
+  const series = [['completed', [2, 1]], ['expired', [0, 1]], ['cancelled', [5, 0]]].map(([outcome, values]) => ({ outcome, values, total: values[0] + values[1] }));
+  assert.deepEqual(attendanceOf({ series }), { share: 0.75, missed: 1 });
+  assert.equal(attendanceOf({ series: series.slice(2) }), null);
+  assert.deepEqual(outcomesOf({ series }).map(({ name }) => name), ['Charged', 'No-show', 'Cancelled']);
+});
+
+test('vehicles are ordered by cost or energy, those that were free among them', () => {
+  const energies = [['a', 5], ['b', 9], ['c', 20]].map(([vehicle, total]) => ({ vehicle, total }));
+  const costs = [['a', 70], ['b', 30]].map(([vehicle, total]) => ({ vehicle, total, currency: 'gbp' }));
+  assert.deepEqual(rankOf(energies, costs, 'cost').map(({ vehicle, cost, energy }) => [vehicle, cost, energy]), [['a', 70, 5], ['b', 30, 9], ['c', 0, 20]]);
+  assert.deepEqual(rankOf(energies, costs, 'energy').map(({ vehicle }) => vehicle), ['c', 'b', 'a']);
+});
+
+test('a credit is taken off what is due, and the rest is refunded', () => {
+  const totals = { gross: 1000, due: 300 };
+  assert.deepEqual(previewOf({ status: 'open', totals }, 0, 200), { most: 1000, taken: 200, refunded: 0, paid: false });
+  assert.deepEqual(previewOf({ status: 'open', totals }, 100, 500), { most: 900, taken: 300, refunded: 200, paid: true });
+  assert.deepEqual(previewOf({ status: 'draft', totals: { gross: 300, due: 300 } }, 0, 300), { most: 300, taken: 300, refunded: 0, paid: false });
+});
+
+test('attempts are counted by the hour, and hours without any have no latency', () => {
+  const attempt = (minutes, latency, status = 'succeeded') => ({ created: iso(AT + minutes * 60_000), latency, status });
+  const hours = hoursOf([attempt(1, 10), attempt(2, 30), attempt(3, null, 'failed'), attempt(-61, 7), attempt(-600, 1)], AT + 10 * 60_000, 3);
+  assert.deepEqual(hours.slots.map(({ from }) => (from - AT) / HOUR), [-2, -1, 0]);
+  assert.deepEqual([hours.succeeded, hours.failed, hours.median, hours.slow], [[1, 0, 2], [0, 0, 1], [7, null, 10], [7, null, 30]]);
+});
+
+test('the axis names as many slots as have room', () => {
+  const slots = Array.from({ length: 30 }, (_, index) => ({ from: index, until: index + 1 }));
+  assert.deepEqual(slotMarks(slots, 4).map(({ from }) => from), [3, 11, 19, 27]);
+  assert.deepEqual(slotMarks(slots.slice(0, 2), 4).map(({ from }) => from), [0, 1]);
 });

@@ -1,10 +1,10 @@
 // A chart over time: stacked areas and lines by slots, the numbers of a slot by pointer and keyboard, and all of them as a table and as CSV.
 
 import { html, useEffect, useRef, useState } from '../ui/html.js';
-import { clockTime, day, dayStart, number, timeWindow } from '../format.js';
+import { calendarDate, clockTime, day, dayStart, number, timeWindow } from '../format.js';
 import { csvOf, download, fileName } from '../ui/csv.js';
 import { Table } from '../ui/list.js';
-import { moments, slotAt, stacked, ticks } from './data.js';
+import { moments, slotAt, slotMarks, stacked, ticks } from './data.js';
 
 /** Sizes in pixels. */
 const HEIGHT = 220;
@@ -18,12 +18,14 @@ const PAGE = 8;
 /**
  * @typedef {import('./data.js').Slot} Slot
  * @typedef {import('./data.js').Series} Series
- * @typedef {{ title: string, unit: string, slots: Slot[], areas?: Series[], lines?: Series[], format: (value: number) => string, window?: (slot: Slot) => string }} Props
- *   `unit`: of the values, as in "kW". `format`: a value with its unit. `window`: the name of a slot.
+ * @typedef {{ title: string, unit: string, slots: Slot[], areas?: Series[], lines?: Series[], format: (value: number) => string, window?: (slot: Slot) => string, calendar?: 'day' | 'month' }} Props
+ *   `unit`: of the values, as in "kW". `format`: a value with its unit. `window`: the name of a slot. `calendar`: the slots are days or months of a
+ *   calendar, from midnight to midnight of UTC, whatever time zone was chosen.
  */
 
 /** @param {Props} props */
-export function Chart({ title, unit, slots, areas = [], lines = [], format, window: windowOf = ({ from, until }) => timeWindow(from, until) }) {
+export function Chart({ title, unit, slots, areas = [], lines = [], format, calendar, window: given }) {
+  const windowOf = given ?? (calendar ? (/** @type {Slot} */ { from }) => calendarDate(from, calendar) : (/** @type {Slot} */ { from, until }) => timeWindow(from, until));
   const [chosen, setChosen] = useState(/** @type {number | null} */ (null));
   const [open, setOpen] = useState(false);
   const slot = chosen === null ? null : Math.min(chosen, slots.length - 1);
@@ -31,13 +33,13 @@ export function Chart({ title, unit, slots, areas = [], lines = [], format, wind
   const text = (/** @type {number} */ index) => `${windowOf(slots[index])}: ${all.map(({ name, values }) => `${name} ${shown(values[index], format)}`).join(', ')}`;
   const rows = slots.map((_, index) => ({ id: String(index), index }));
   const columns = [
-    { label: 'Time', cell: (/** @type {{ index: number }} */ { index }) => windowOf(slots[index]) },
+    { label: calendar === 'month' ? 'Month' : calendar ? 'Day' : 'Time', cell: (/** @type {{ index: number }} */ { index }) => windowOf(slots[index]) },
     ...all.map((series) => ({ label: series.name, number: true, cell: (/** @type {{ index: number }} */ { index }) => shown(series.values[index], format) })),
   ];
   const save = () => download(fileName(title), csvOf(['from', 'until', ...all.map(({ name }) => `${name} (${unit})`)],
-    slots.map(({ from, until }, index) => [new Date(from).toISOString(), new Date(until).toISOString(), ...all.map(({ values }) => values[index])])));
+    slots.map(({ from, until }, index) => [stamp(from, calendar), stamp(until, calendar), ...all.map(({ values }) => values[index])])));
   return html`<figure class="chart"><figcaption>${title} <small>${unit}</small></figcaption>
-    <${Plot} label=${title} slots=${slots} areas=${areas} lines=${lines} slot=${slot} text=${text} onSlot=${setChosen} />
+    <${Plot} label=${title} slots=${slots} areas=${areas} lines=${lines} slot=${slot} text=${text} onSlot=${setChosen} calendar=${calendar} />
     <p class="chart-window">${slot === null ? 'Point at the chart, or move through it with the arrow keys, for its numbers.' : windowOf(slots[slot])}</p>
     <ul class="chart-legend">${all.map((series) => html`<li key=${series.name}><span class=${`key ${lines.includes(series) ? 'line' : ''}`} style=${{ backgroundColor: series.colour }}></span>${series.name}
       ${slot === null ? null : html` <strong>${shown(series.values[slot], format)}</strong>`}</li>`)}</ul>
@@ -46,11 +48,14 @@ export function Chart({ title, unit, slots, areas = [], lines = [], format, wind
   </figure>`;
 }
 
+/** A moment of a file; the date alone of a calendar. @param {number} at @param {Props['calendar']} calendar */
+const stamp = (at, calendar) => new Date(at).toISOString().slice(0, calendar ? 10 : undefined);
+
 /** @param {number | null | undefined} value @param {(value: number) => string} format */
 const shown = (value, format) => (value === null || value === undefined ? '–' : format(value));
 
-/** @param {{ label: string, slots: Slot[], areas: Series[], lines: Series[], slot: number | null, text: (slot: number) => string, onSlot: (slot: number | null) => void }} props */
-function Plot({ label, slots, areas, lines, slot, text, onSlot }) {
+/** @param {{ label: string, slots: Slot[], areas: Series[], lines: Series[], slot: number | null, text: (slot: number) => string, onSlot: (slot: number | null) => void, calendar?: 'day' | 'month' }} props */
+function Plot({ label, slots, areas, lines, slot, text, onSlot, calendar }) {
   const frame = useRef(/** @type {HTMLElement | null} */ (null));
   const [width, setWidth] = useState(640);
   useEffect(() => {
@@ -80,7 +85,8 @@ function Plot({ label, slots, areas, lines, slot, text, onSlot }) {
       aria-valuetext=${slot === null ? 'Move through it with the arrow keys' : text(slot)} onKeyDown=${onKey} onPointerMove=${onPoint} onPointerDown=${onPoint} onPointerLeave=${() => onSlot(null)}>
     <svg width=${width} height=${HEIGHT} viewBox=${`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
       ${marks.map((mark) => html`<line key=${`l${mark}`} class="grid" x1=${MARGIN.left} x2=${right} y1=${y(mark)} y2=${y(mark)} /><text key=${mark} x=${MARGIN.left - 6} y=${y(mark) + 4} text-anchor="end">${number(mark)}</text>`)}
-      ${moments(begin, end, (right - MARGIN.left) / TICK, dayStart(begin)).filter((at) => x(at) <= right - TICK / 4).map((at) => {
+      ${calendar ? slotMarks(slots, (right - MARGIN.left) / TICK).map(({ from, until }) => html`<text key=${from} x=${(x(from) + x(until)) / 2} y=${bottom + 17} text-anchor="middle">${calendarDate(from, calendar)}</text>`) : null}
+      ${calendar ? null : moments(begin, end, (right - MARGIN.left) / TICK, dayStart(begin)).filter((at) => x(at) <= right - TICK / 4).map((at) => {
         const midnight = dayStart(at) === at;
         return html`<g key=${at}><line class=${midnight ? 'grid day' : 'grid'} x1=${x(at)} x2=${x(at)} y1=${MARGIN.top} y2=${bottom + 4} />
           <text x=${x(at)} y=${bottom + 17} text-anchor="middle">${midnight ? day(at) : clockTime(at)}</text></g>`;

@@ -77,3 +77,13 @@ export function slotAt(slots, at) {
   const found = slots.findIndex(({ until }) => at < until);
   return found < 0 ? slots.length - 1 : found;
 }
+
+/**
+ * The slots that are named on the axis: as many as have room, at equal distances.
+ * @param {Slot[]} slots
+ * @param {number} room how many at most
+ */
+export function slotMarks(slots, room) {
+  const step = Math.max(1, Math.ceil(slots.length / Math.max(1, room)));
+  return slots.filter((_, index) => index % step === Math.floor((Math.min(step, slots.length) - 1) / 2));
+}

@@ -5,12 +5,15 @@ import { address, request } from '../api/client.js';
 import { readPages, useAction, useList, useResource } from '../api/resource.js';
 import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { ListView, Table } from '../ui/list.js';
+import { ListView, PageButtons, Table } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
 import { Picker } from '../forms/picker.js';
 import { Documents } from './invoices/documents.js';
+import { Parties, Totals } from './invoices/parts.js';
 import { Payments } from './invoices/payments.js';
+import { COLUMNS as CREDIT_COLUMNS } from './credit-notes.js';
+import { CreditDialog } from './credit-notes/dialog.js';
 import { day, dayStart, duration, energy, money, title, words } from '../format.js';
 import { now } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
@@ -89,18 +92,21 @@ function Invoice({ id }) {
         <${ConfirmButton} danger label="Delete the draft" question="The draft is deleted; its sessions can be billed again." onConfirm=${deleteDraft} />` : null}
       ${status === 'open' ? html`<button type="button" class="primary" onClick=${() => setDialog('pay')}>Pay</button>` : null}
       ${['draft', 'open'].includes(status) ? html`<button type="button" onClick=${() => setDialog('edit')}>Edit</button>` : null}
+      ${['draft', 'open', 'paid', 'uncollectible'].includes(status) ? html`<button type="button" onClick=${() => setDialog('credit')}>Credit</button>` : null}
       <button type="button" disabled=${print.busy} onClick=${() => print.run()}>${print.busy ? 'Reading all lines…' : 'Print'}</button>
       ${['open', 'uncollectible'].includes(status) ? html`<${ConfirmButton} danger label="Void" question="The invoice is void for good; its sessions can be billed again." onConfirm=${() => voiding.run()} />` : null}
     </${PageHead}>
     <${ResourceError} resource=${resource} />
     ${[finalize.error, voiding.error, remove.error, print.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
     ${dialog === 'pay' ? html`<${PayDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
+    ${dialog === 'credit' ? html`<${CreditDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
     ${dialog === 'edit' ? html`<${Dialog} title="Edit the invoice" onClose=${() => setDialog('')}><${SchemaForm} path="/v1/invoices/{id}" original=${invoice} submit="Save"
       send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setDialog('')} /></${Dialog}>` : null}
     <div class="figures"><p><span>Due</span><strong>${money(invoice.amount_due, invoice.currency)}</strong></p><p><span>Paid</span><strong>${money(invoice.amount_paid ?? 0, invoice.currency)}</strong></p>
       ${invoice.totals.refunded ? html`<p><span>Refunded</span><strong>${money(invoice.totals.refunded, invoice.currency)}</strong></p>` : null}</div>
-    <div class="columns"><${Parties} invoice=${invoice} /><${Totals} totals=${invoice.totals} currency=${invoice.currency} /></div>
-    ${invoice.number ? html`<${Documents} invoice=${invoice} /><${Payments} of=${{ invoice: invoice.id }} />` : null}
+    <div class="columns"><${Parties} of=${invoice} /><${Totals} totals=${invoice.totals} currency=${invoice.currency} sums=${sumsOf(invoice.totals)} /></div>
+    ${invoice.number ? html`<${Documents} of=${invoice} /><${Payments} of=${{ invoice: invoice.id }} />` : null}
+    <${Credits} invoice=${invoice.id} />
     <section class="card"><h2>Details</h2><${Facts} of=${[
       ['Number', invoice.number ?? 'given when the invoice is finalized'],
       ['Fleet', invoice.fleet ? html`<${Ref} to=${invoice.fleet} />` : 'All fleets'], ['Description', invoice.description], ['Due date', html`<${Time} at=${invoice.due_date} />`],
@@ -110,35 +116,17 @@ function Invoice({ id }) {
     ${printed ? html`<${Table} caption="All lines of the invoice" columns=${columns} rows=${printed} />` : html`<${ListView} list=${lines} caption="Lines of the invoice" columns=${columns} empty=${html`<${Empty} title="The invoice has no lines"><p>No session that ended in the period is still to be billed.</p></${Empty}>`} />`}`;
 }
 
-/** Seller and buyer as they were when the invoice was finalized. @param {{ invoice: import('../../types').Invoice }} props */
-function Parties({ invoice: { seller, buyer } }) {
-  if (!seller || !buyer) return html`<section class="card"><h2>Parties</h2><p class="hint">Seller and buyer are copied onto the invoice when it is finalized.</p></section>`;
-  return html`<section class="card"><h2>Parties</h2><${Party} title="Seller" party=${seller} more=${[['IBAN', seller.iban], ['BIC', seller.bic]]} />
-    <${Party} title="Buyer" party=${buyer} more=${[['Reference', buyer.buyer_reference]]} /></section>`;
+/** What became of the sum of an invoice. @param {import('../../types').Invoice['totals']} totals @returns {[string, number][]} */
+function sumsOf({ paid, credited, refunded, due }) {
+  const sums = /** @type {[string, number][]} */ ([['Paid', paid], ['Credited', credited], ['Refunded', refunded]]);
+  return [...sums.filter(([, value]) => value !== 0), ['Due', due]];
 }
 
-/** One of the two. @param {{ title: string, party: any, more: [string, string | null][] }} props */
-function Party({ title: text, party, more }) {
-  const { address: place, electronic_address: electronic } = party;
-  const lines = place ? [place.line1, place.line2, [place.postal_code, place.city].filter(Boolean).join(' '), place.state, place.country] : [];
-  return html`<h3>${text}</h3><${Facts} of=${[
-    ['Name', party.legal_name], ['Address', lines.filter(Boolean).join(', ') || null], ['Email', party.email],
-    ...[['VAT id', party.vat_id], ['Registration', party.registration_number], ['Electronic address', electronic && `${electronic.scheme} ${electronic.value}`], ...more].filter(([, value]) => value)]} />`;
-}
-
-/** What a tax category of EN 16931 means. @type {Record<string, string>} */
-const CATEGORIES = { S: 'standard rate', Z: 'zero rate', E: 'exempt' };
-
-/** Net and tax by rate, and what became of the sum. @param {{ totals: import('../../types').Invoice['totals'], currency: string }} props */
-function Totals({ totals, currency }) {
-  const amount = (/** @type {number} */ value) => html`<td class="number">${money(value, currency)}</td>`;
-  const sums = /** @type {[string, number, boolean][]} */ ([['Paid', totals.paid, totals.paid !== 0], ['Credited', totals.credited, totals.credited !== 0], ['Refunded', totals.refunded, totals.refunded !== 0], ['Due', totals.due, true]]);
-  return html`<section class="card"><h2>Totals</h2><table class="plain-table"><caption class="hidden">Totals by tax rate</caption>
-    <thead><tr><th scope="col">Rate</th><th scope="col" class="number">Net</th><th scope="col" class="number">Tax</th><th scope="col" class="number">Gross</th></tr></thead>
-    <tbody>${totals.by_rate.map((one) => html`<tr key=${`${one.country} ${one.tax_percent} ${one.category}`}>
-        <th scope="row">${[`${one.tax_percent} %`, one.country, CATEGORIES[one.category] ?? one.category].filter(Boolean).join(', ')}</th>${amount(one.net)}${amount(one.tax)}${amount(one.net + one.tax)}</tr>`)}
-      <tr><th scope="row">Sum</th>${amount(totals.net)}${amount(totals.tax)}${amount(totals.gross)}</tr>
-      ${sums.filter(([, , shown]) => shown).map(([label, value]) => html`<tr key=${label}><th scope="row">${label}</th><td></td><td></td>${amount(value)}</tr>`)}</tbody></table></section>`;
+/** The credit notes of an invoice, if there are any. @param {{ invoice: string }} props */
+function Credits({ invoice }) {
+  const list = useList(address('/v1/credit_notes', { invoice, limit: 25 }), { every: 10_000 });
+  if (!list.data?.length && !list.previous) return html`<${ResourceError} resource=${list} />`;
+  return html`<section class="card"><h2>Credit notes</h2><${ResourceError} resource=${list} /><${Table} caption="Credit notes of the invoice" columns=${CREDIT_COLUMNS} rows=${list.data ?? []} /><${PageButtons} list=${list} caption="credit notes" /></section>`;
 }
 
 /** @param {{ invoice: any, onClose: () => void }} props */

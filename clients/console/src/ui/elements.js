@@ -39,7 +39,7 @@ export async function copy(text, what) {
 }
 
 export const CopyButton = (/** @type {{ text: string, what: string, children?: any }} */ { text, what, children }) =>
-  html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${`Copy ${what}`}>${children ?? 'Copy'}</button>`;
+  html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${children ? `${children}: ${what}` : `Copy ${what}`}>${children ?? 'Copy'}</button>`;
 
 /** Two sheets, the sign for copying. */
 const CopyMark = () => html`<svg width="13" height="13" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">

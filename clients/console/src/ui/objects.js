@@ -7,7 +7,7 @@ import { link } from '../router.js';
 /** The page of an object, by the prefix of its id. @type {Record<string, string>} */
 const PAGES = {
   flt: '/fleets', drv: '/drivers', veh: '/vehicles', site: '/sites', ccd: '/charge_cards', pol: '/policies', pm: '/payment_methods', res: '/reservations', cs: '/sessions',
-  inv: '/invoices', rpt: '/reports', chst: '/map', evt: '/developers/events', wh: '/developers/endpoints',
+  inv: '/invoices', crn: '/credit_notes', rpt: '/reports', chst: '/map', evt: '/developers/events', wh: '/developers/endpoints',
 };
 
 /** @typedef {string | { id: string } | null | undefined} Reference */

@@ -58,9 +58,9 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
       ['Event', html`<a href=${link(`/developers/events/${delivery.event}`)}><code>${delivery.event_type}</code></a>`], ['Sent', html`<${Time} at=${delivery.created} />`], ['To', endpoint ? html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>` : html`<${Id} id=${delivery.webhook_endpoint} />, which does not exist any more`],
       ['Answer', delivery.response_status === null ? 'none' : `status ${delivery.response_status} after ${delivery.latency} ms`],
       ['Next attempt', delivery.next_attempt ? html`<${Time} at=${delivery.next_attempt} /> (<${Time} at=${delivery.next_attempt} ago />)` : delivery.status === 'failed' ? 'none: the last one' : null]]} />
-    <details><summary>Request</summary>${endpoint ? html`<p class="hint"><code>POST ${endpoint.url}</code></p>` : null}<${Headers} of=${delivery.request_headers} label="Headers of the request" />
-      <p class="hint">The log masks signatures. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label="Body of the request" value=${event} />` : null}</details>
-    <details><summary>Response</summary><${Headers} of=${delivery.response_headers} label="Headers of the response" /><pre class="json" tabindex="0" role="region" aria-label="Response">${delivery.response || '(empty)'}</pre>
+    <details><summary>Request</summary>${endpoint ? html`<p class="hint"><code>POST ${endpoint.url}</code></p>` : null}<${Headers} of=${delivery.request_headers} label=${`Headers of the request of ${delivery.id}`} />
+      <p class="hint">The log masks signatures. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label=${`Body of the request of ${delivery.id}`} value=${event} />` : null}</details>
+    <details><summary>Response</summary><${Headers} of=${delivery.response_headers} label=${`Headers of the response to ${delivery.id}`} /><pre class="json" tabindex="0" role="region" aria-label=${`Response to ${delivery.id}`}>${delivery.response || '(empty)'}</pre>
       ${delivery.truncated ? html`<p class="hint">The log keeps the beginning of a long response.</p>` : null}</details>
   </section>`;
 }

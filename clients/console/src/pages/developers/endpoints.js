@@ -2,35 +2,40 @@
 
 import { html, useState } from '../../ui/html.js';
 import { address, request } from '../../api/client.js';
-import { useAction, useList, useRead, useResource } from '../../api/resource.js';
+import { nullIfMissing, useAction, useList, useRead, useResource } from '../../api/resource.js';
 import { ConfirmButton, CopyButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { ListView, PageButtons } from '../../ui/list.js';
+import { Ref } from '../../ui/objects.js';
 import { SchemaForm } from '../../forms/schema-form.js';
 import { openApi, valuesOf } from '../../forms/schema.js';
 import { hasTestClock } from '../../state/clock.js';
 import { go, link, setQuery } from '../../router.js';
 import { toast } from '../../ui/toasts.js';
-import { words } from '../../format.js';
+import { number } from '../../format.js';
 import { DeliveryCard } from './deliveries.js';
+import { HealthCard, SuccessRate } from './health.js';
+import { Polling } from './polling.js';
 import { Replay } from './replay.js';
 
 const PATH = '/v1/webhook_endpoints';
+
+/** How often the health of each endpoint of the list is read, in milliseconds. */
+const HEALTH = 60_000;
+
+/** How much of an object the events show, in words. @type {Record<string, string>} */
+const PAYLOADS = { snapshot: 'the whole object, as it was', thin: 'the id of the object only' };
 
 /** @param {{ id?: string, route: import('../../router.js').Route }} props */
 export function Endpoints({ id, route }) {
   return id ? html`<${Endpoint} id=${id} route=${route} />` : html`<${List} route=${route} />`;
 }
 
-/** The share of successes among the last attempts. @param {{ endpoint: any }} props */
+/** The health of an endpoint of a list, which the API shows of one endpoint at a time. @param {{ endpoint: any }} props */
 function Health({ endpoint }) {
-  const last = useRead((signal) => request('GET', `${PATH}/${endpoint.id}/deliveries?limit=50`, undefined, { signal }), [endpoint.id], { every: 10_000 });
-  const attempts = last.data?.data ?? [];
-  if (last.error) return html`<span class="badge bad">unknown</span>`;
-  if (!attempts.length) return html`<span class="none">no attempt yet</span>`;
-  const good = attempts.filter((/** @type {any} */ one) => one.status === 'succeeded').length;
-  return html`<span class="health"><meter min="0" max=${attempts.length} low=${attempts.length * 0.5} high=${attempts.length * 0.9} optimum=${attempts.length} value=${good} aria-label="Health"></meter>
-    ${good} of the last ${attempts.length} attempts succeeded</span>`;
+  const read = useRead((signal) => request('GET', `${PATH}/${endpoint.id}`, undefined, { signal }), [endpoint.id], { every: HEALTH });
+  if (read.error) return html`<span class="badge bad">unknown</span>`;
+  return read.data ? html`<${SuccessRate} endpoint=${read.data} />` : null;
 }
 
 /** @param {{ route: import('../../router.js').Route }} props */
@@ -57,14 +62,13 @@ function List({ route }) {
 function Endpoint({ id, route }) {
   const path = `${PATH}/${encodeURIComponent(id)}`;
   const resource = useResource(path, { every: 5000 });
-  const [status, type, event] = ['status', 'type', 'event'].map((name) => route.query.get(name) ?? '');
-  const deliveries = useList(address(`${path}/deliveries`, { status, type, event, limit: 10 }), { every: 3000 });
   const [editing, setEditing] = useState(false);
   const [shown, setShown] = useState(false);
   const test = useAction((key) => request('POST', `${path}/test`, {}, { idempotencyKey: key }));
   const rotate = useAction((key) => request('POST', `${path}/rotate_secret`, {}, { idempotencyKey: key }));
   const remove = useAction((key) => request('DELETE', path, undefined, { idempotencyKey: key }));
   const endpoint = resource.data;
+  const polling = endpoint?.type === 'polling';
   if (!endpoint) return html`<${PageHead} title="Webhook endpoint" /><${ResourceError} resource=${resource} />`;
   const done = async (/** @type {Promise<any>} */ work, /** @type {string} */ text) => {
     if (await work) toast(text);
@@ -73,26 +77,39 @@ function Endpoint({ id, route }) {
     if (await remove.run()) go('#/developers/endpoints');
   };
   return html`<${PageHead} title=${endpoint.url ?? 'Polling endpoint'}><${Status} value=${endpoint.status} />
-      <button type="button" class="primary" disabled=${test.busy} onClick=${() => done(test.run(), 'A ping is on its way.')}>Send a ping</button>
+      <button type="button" class="primary" disabled=${test.busy} onClick=${() => done(test.run(), polling ? 'A ping will be among the events.' : 'A ping is on its way.')}>Send a ping</button>
       <button type="button" onClick=${() => setEditing(true)}>Edit</button>
-      <${ConfirmButton} label="Rotate the secret" question="A new secret signs at once. The previous secret keeps signing for 24 hours." onConfirm=${() => done(rotate.run(), 'The secret was rotated.')} />
+      ${polling ? null : html`<${ConfirmButton} label="Rotate the secret" question="A new secret signs at once. The previous secret keeps signing for 24 hours." onConfirm=${() => done(rotate.run(), 'The secret was rotated.')} />`}
       <${ConfirmButton} danger label="Delete" question="The endpoint is deleted with what is still to be delivered to it." onConfirm=${deleteIt} /></${PageHead}>
     <${ResourceError} resource=${resource} />
     ${[test.error, rotate.error, remove.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
     ${editing ? html`<${Dialog} wide title="Edit the endpoint" onClose=${() => setEditing(false)}><${SchemaForm} path=${`${PATH}/{id}`} original=${endpoint} submit="Save"
       send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setEditing(false)} /></${Dialog}>` : null}
-    <section class="card"><${Facts} of=${[
-      ['Health', html`<${Health} endpoint=${endpoint} />`], ['Description', endpoint.description], ['Events', endpoint.enabled_events.includes('*') ? 'all' : html`<ul class="plain-list">${endpoint.enabled_events.map((/** @type {string} */ one) => html`<li key=${one}><code>${one}</code></li>`)}</ul>`],
-      ['Version', endpoint.api_version], ['Secret', html`<code>${shown ? endpoint.secret : `${endpoint.secret.slice(0, 6)}••••`}</code> <button type="button" class="quiet small" onClick=${() => setShown(!shown)}>${shown ? 'Hide' : 'Show'}</button> <${CopyButton} text=${endpoint.secret} what="Secret" />`],
-      ['Time in the signature', endpoint.signature_timestamp === 'unix' ? 'Unix seconds' : 'RFC 3339'],
-      endpoint.health?.attempts ? ['Latency', `median ${endpoint.health.p50_ms} ms, 95th percentile ${endpoint.health.p95_ms} ms`] : null,
-      endpoint.health?.last_failure ? ['Last failure', html`<${Time} at=${endpoint.health.last_failure.at} />: ${endpoint.health.last_failure.reason}`] : null,
-      endpoint.fleets?.length ? ['Fleets', html`<ul class="plain-list">${endpoint.fleets.map((/** @type {string} */ one) => html`<li key=${one}><${Id} id=${one} /></li>`)}</ul>`] : null,
-      endpoint.ordered ? ['Order', 'The events of an object follow one another'] : null,
-      endpoint.max_per_second ? ['Limit', `${endpoint.max_per_second} requests per second`] : null,
-      endpoint.disabled_at ? ['Disabled', html`<${Time} at=${endpoint.disabled_at} />, ${words(endpoint.disabled_reason ?? '')}`] : null, ['Created', html`<${Time} at=${endpoint.created} />`], ['Id', html`<${Id} id=${endpoint.id} />`]]} /></section>
-    ${endpoint.type === 'polling' ? null : html`<${Replay} endpoint=${endpoint} />`}
-    <h2>Deliveries</h2>
+    ${polling ? null : html`<${HealthCard} endpoint=${endpoint} />`}
+    <section class="card"><h2>Settings</h2><${Facts} of=${[
+      ['Type', polling ? 'Polling: a program reads the events' : 'Webhook: events are sent'], ['Description', endpoint.description], ['Application', endpoint.application],
+      ['Events', endpoint.enabled_events.includes('*') ? 'all' : html`<ul class="plain-list">${endpoint.enabled_events.map((/** @type {string} */ one) => html`<li key=${one}><code>${one}</code></li>`)}</ul>`],
+      ['Fleets', endpoint.fleets.length ? html`<${FleetNames} ids=${endpoint.fleets} />` : 'all'], ['Payload', PAYLOADS[endpoint.payload] ?? endpoint.payload],
+      ['Order', endpoint.ordered ? 'the events of an object follow one another' : 'as fast as possible, in any order'], ['Version', endpoint.api_version],
+      polling ? null : ['Limit', endpoint.max_per_second ? `${number(endpoint.max_per_second)} requests per second` : 'none'],
+      polling ? null : ['Headers', Object.keys(endpoint.headers).length ? html`<ul class="plain-list">${Object.entries(endpoint.headers).map(([name, value]) => html`<li key=${name}><code>${name}: ${shown ? value : '••••'}</code></li>`)}</ul>` : 'none'],
+      polling ? null : ['Secret', html`<code>${shown ? endpoint.secret : `${endpoint.secret.slice(0, 6)}••••`}</code> <button type="button" class="quiet small" onClick=${() => setShown(!shown)}>${shown ? 'Hide' : 'Show'}</button> <${CopyButton} text=${endpoint.secret} what="Secret" />`],
+      polling ? null : ['Time in the signature', endpoint.signature_timestamp === 'unix' ? 'Unix seconds' : 'RFC 3339'],
+      ...Object.entries(endpoint.metadata).map(([key, value]) => /** @type {[string, any]} */ ([key, value])), ['Created', html`<${Time} at=${endpoint.created} />`], ['Id', html`<${Id} id=${endpoint.id} />`]]} /></section>
+    ${polling ? html`<${Polling} endpoint=${endpoint} />` : html`<${Replay} endpoint=${endpoint} /><${Deliveries} endpoint=${endpoint} route=${route} />`}`;
+}
+
+/** Fleets by name. @param {{ ids: string[] }} props */
+function FleetNames({ ids }) {
+  const read = useRead((signal) => Promise.all(ids.map((id) => request('GET', `/v1/fleets/${id}`, undefined, { signal }).catch(nullIfMissing))), [ids]);
+  return html`<ul class="plain-list">${ids.map((id, index) => html`<li key=${id}><${Ref} to=${read.data?.[index] ?? id} /></li>`)}</ul>`;
+}
+
+/** The log of an endpoint. @param {{ endpoint: any, route: import('../../router.js').Route }} props */
+function Deliveries({ endpoint, route }) {
+  const [status, type, event] = ['status', 'type', 'event'].map((name) => route.query.get(name) ?? '');
+  const deliveries = useList(address(`${PATH}/${endpoint.id}/deliveries`, { status, type, event, limit: 10 }), { every: 3000 });
+  return html`<h2>Deliveries</h2>
     <${DeliveryFilters} status=${status} type=${type} event=${event} types=${endpoint.enabled_events} />
     <${ResourceError} resource=${deliveries} />
     ${deliveries.data?.length === 0 ? status || type || event ? html`<${Empty} title="No delivery matches the filters" />` : html`<${Empty} title="Nothing was delivered yet"><p>Send a ping to see the first delivery.</p></${Empty}>` : null}

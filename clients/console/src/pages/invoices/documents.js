@@ -1,4 +1,4 @@
-// The documents of a final invoice: a PDF to read and to archive, and XML in the two syntaxes of EN 16931.
+// The documents of a final invoice or a credit note: a PDF to read and to archive, and XML in the two syntaxes of EN 16931.
 
 import { html } from '../../ui/html.js';
 import { address, fileCurl, requestFile } from '../../api/client.js';
@@ -10,17 +10,17 @@ import { save } from '../../ui/csv.js';
 /** The forms of a document, with what their files end with. @type {[string, string, string][]} */
 const FORMATS = [['pdf', 'PDF', '.pdf'], ['ubl', 'UBL', '-ubl.xml'], ['cii', 'CII', '-cii.xml']];
 
-/** @param {{ invoice: import('../../../types').Invoice }} props */
-export function Documents({ invoice }) {
+/** @param {{ of: import('../../../types').Invoice | import('../../../types').CreditNote }} props */
+export function Documents({ of }) {
   const read = useAction(async (_, /** @type {string} */ format, /** @type {string} */ ending) => {
-    save(`${invoice.number}${ending}`, await requestFile(pathOf(invoice.id, format)));
+    save(`${of.number}${ending}`, await requestFile(pathOf(of, format)));
   });
   return html`<section class="card"><h2>Documents</h2>
     <div class="actions">${FORMATS.map(([format, label, ending]) => html`<button key=${format} type="button" disabled=${read.busy} onClick=${() => read.run(format, ending)}>Save as ${label}</button>`)}
-      <button type="button" class="quiet small" onClick=${() => copy(fileCurl(pathOf(invoice.id, 'pdf'), `${invoice.number}.pdf`), 'curl command')}>Copy as curl</button></div>
-    <p class="hint">The PDF holds the invoice as CII too, where that can be written (Factur-X). All show the invoice as it was finalized.</p>
+      <button type="button" class="quiet small" onClick=${() => copy(fileCurl(pathOf(of, 'pdf'), `${of.number}.pdf`), 'curl command')}>Copy as curl</button></div>
+    <p class="hint">The PDF holds the document as CII too, where that can be written (Factur-X). All show it as it was issued.</p>
     ${read.error ? html`<${ErrorNotice} error=${read.error} />` : null}</section>`;
 }
 
-/** @param {string} id @param {string} format */
-const pathOf = (id, format) => address(`/v1/invoices/${id}/document`, { format });
+/** @param {{ object: string, id: string }} of @param {string} format */
+const pathOf = ({ object, id }, format) => address(`/v1/${object}s/${id}/document`, { format });
