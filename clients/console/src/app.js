@@ -1,19 +1,21 @@
 // The frame around every page: navigation, the service's time, and the page that the address names.
 
 import { html, useEffect, useRef, useState } from './ui/html.js';
-import { useStore } from './state/store.js';
+import { createStore, useStore } from './state/store.js';
 import { hasTestClock, readClock, useNow } from './state/clock.js';
-import { session, signInReason, signOut, visits } from './state/session.js';
+import { isTest, session, signInReason, signOut, visits } from './state/session.js';
 import { own, zone } from './state/zone.js';
 import { link, restoreScroll, useRoute } from './router.js';
+import { lazy } from './ui/lazy.js';
 import { ApiRequests } from './ui/requests.js';
 import { Shortcuts, ShortcutsButton } from './ui/shortcuts.js';
 import { Toasts } from './ui/toasts.js';
-import { exactMoment, moment } from './format.js';
+import { exactMoment, moment, title } from './format.js';
 import { notifyTabs, onChange, request } from './api/client.js';
 import { SignIn } from './pages/sign-in.js';
 import { Overview } from './pages/overview.js';
 import { Dialog, Loading } from './ui/elements.js';
+import { nullIfMissing, useRead } from './api/resource.js';
 
 /** How often the service's clock is read, in milliseconds. */
 const CLOCK_EVERY = 15_000;
@@ -51,6 +53,9 @@ const NAVIGATION = [
     ['/developers/requests', 'Request log'], ['/developers/clock', 'Test clock']]],
 ];
 
+const Find = lazy(() => import('./ui/find.js'), 'Find');
+const AccountDialog = lazy(() => import('./pages/account.js'), 'AccountDialog');
+
 /** Pages that exist on the local runner only. */
 const RUNNER_PAGES = ['/developers/requests', '/developers/clock'];
 
@@ -85,7 +90,7 @@ export function App() {
       <${Navigation} path=${route.path} />
       <${Content} key=${visit} route=${route} />
     </div>
-    ${current ? html`<${Shortcuts} />` : null}
+    ${current ? html`<${Shortcuts} /><${Search} /><${AboutAccount} />` : null}
     <${Toasts} />`;
 }
 
@@ -101,12 +106,53 @@ function Header() {
   return html`<header class="top">
     <a class="brand" href="#/" aria-label="Fleet Charging"><img src="icon.svg" alt="" width="24" height="24" /> Fleet Charging</a>
     <div class="top-right">
+      <${AccountButton} />
+      <button type="button" class="search-button" aria-keyshortcuts="Control+K Meta+K" onClick=${() => searching.set(true)}>Search <kbd>Ctrl K</kbd></button>
       <${ZoneSelect} />
       ${hasTestClock() ? html`<a class="clock" href="#/developers/clock">${clock}</a>` : html`<span class="clock">${clock}</span>`}
       <${ShortcutsButton} />
       <button type="button" class="quiet" onClick=${() => signOut()}>Sign out</button>
     </div>
   </header>`;
+}
+
+/** Whether the search is open. */
+const searching = createStore(false);
+
+/** The search, and the keys that open it. */
+function Search() {
+  const open = useStore(searching);
+  useEffect(() => {
+    const press = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      event.preventDefault();
+      if (!document.querySelector('dialog[open]')) searching.set(true);
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+  const pages = NAVIGATION.flatMap(([, all]) => all).filter(([target]) => hasTestClock() || !RUNNER_PAGES.includes(target));
+  return open ? html`<${Find} pages=${pages} onClose=${() => searching.set(false)} />` : null;
+}
+
+/** The account that the dialog about it shows. @type {import('./state/store.js').Store<any>} */
+const described = createStore(null);
+
+/** The dialog about the account. */
+function AboutAccount() {
+  const account = useStore(described);
+  return account ? html`<${AccountDialog} account=${account} onClose=${() => described.set(null)} />` : null;
+}
+
+/** The mode and the account of the key; a press says what the key may do. */
+function AccountButton() {
+  const current = useStore(session);
+  const read = useRead((signal) => request('GET', '/v1/account', undefined, { signal }).catch(nullIfMissing), [current?.key]);
+  const account = read.data;
+  const mode = html`<span class=${`badge ${isTest() ? 'wait' : 'busy'}`}>${isTest() ? 'Test' : 'Live'}</span>`;
+  if (!account) return mode;
+  return html`<button type="button" class="quiet account" title="The account, and what this key may do" onClick=${() => described.set(account)}>${mode} <span class="account-name">${account.name}</span></button>
+    ${account.status === 'active' ? null : html`<span class="badge bad">${title(account.status)}</span>`}`;
 }
 
 /** Chooses the time zone of all pages: the browser's, that of fleets or stations, or UTC. */

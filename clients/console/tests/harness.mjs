@@ -61,7 +61,10 @@ export async function openTab(browser, url, options = {}) {
   const faults = [];
   const page = await context.newPage();
   tabs.push(page);
-  if (process.env.SOURCES) await context.route(/\/(src|vendor)\/|\/style\.css$/, (route) => route.fulfill({ path: join(project, 'clients/console', new URL(route.request().url()).pathname) }));
+  if (process.env.SOURCES) {
+    const file = (route) => join(project, 'clients/console', new URL(route.request().url()).pathname.replace(/\/$/, '/index.html'));
+    await context.route(/\/(src|vendor)\/|\/style\.css$|:\d+\/(#.*)?$/, (route) => route.fulfill({ path: file(route) }));
+  }
   // A machine that builds something beside it is slow.
   page.setDefaultTimeout(90_000);
   page.on('request', (request) => {

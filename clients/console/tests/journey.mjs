@@ -4,6 +4,9 @@
 import assert from 'node:assert/strict';
 import { checkAccessibility, openTab, pick, startBrowser, startRunner, step } from './harness.mjs';
 
+/** How many bytes the first page may load, uncompressed. */
+const FIRST_PAGE = 150_000;
+
 const browser = await startBrowser();
 try {
   await visit('by mouse', {});
@@ -40,13 +43,20 @@ async function walk(runner, options) {
     await (options.hasTouch ? page.touchscreen.tap(...at) : page.mouse.click(...at));
   };
 
-  await step('the printed address signs the browser in, and the page is interactive within a second', async () => {
+  await step('the printed address signs the browser in, and the page is small and interactive', async () => {
     const began = Date.now();
+    const sizes = [];
+    const count = (response) => /\/(v1|_local)\//.test(response.url()) || sizes.push(response.body().then(({ length }) => length, () => 0));
+    page.on('response', count);
     await page.goto(runner.address);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     const milliseconds = Date.now() - began;
     process.stdout.write(`    interactive after ${milliseconds} ms\n`);
     await page.getByText('There is no fleet yet').waitFor();
+    page.off('response', count);
+    const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    process.stdout.write(`    ${sizes.length} files of ${bytes} bytes\n`);
+    assert.ok(bytes <= FIRST_PAGE, `the first page loads ${bytes} bytes`);
     await checkAccessibility(page, 'the empty overview');
   });
 

@@ -158,7 +158,6 @@ try {
     const figures = page.locator('.figures');
     await figures.getByText(`£${(cost.total / 100).toFixed(2)}`, { exact: true }).waitFor();
     await figures.getByText(`${Number((energy.total / 1000).toFixed(1))} kWh`, { exact: true }).waitFor();
-    // The last day but one is today: `until` is tomorrow.
     const plot = page.getByRole('slider', { name: 'Cost by day' });
     await plot.focus();
     await page.keyboard.press('End');
@@ -174,6 +173,29 @@ try {
     await page.getByLabel('Range', { exact: true }).selectOption('year');
     await page.getByRole('slider', { name: 'Energy by month' }).waitFor();
     assert.match(page.url(), /range=year/);
+  });
+
+  await step('Ctrl-K finds a plate, an address, an invoice and a page, and the account says what the key may do', async () => {
+    const [invoice] = (await runner.api('GET', `/v1/invoices?fleet=${fleet.id}&limit=1`)).data;
+    const find = async (text, heading) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: /^Plate, VIN/ }).fill(text);
+      await page.getByRole('dialog').getByRole('option').first().waitFor();
+      await checkAccessibility(page, 'the search');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+    };
+    await visit('/');
+    await find(plate.toLowerCase().replace(' ', '-'), plate);
+    await find('V1', plate);
+    await find('ADA@fleet.example', 'Ada Byron');
+    await find(invoice.number, `Invoice ${invoice.number}`);
+    await find(fleet.id, 'Morning fleet');
+    await find('Charge ca', 'Charge cards');
+    await page.getByRole('button', { name: /Local account/ }).click();
+    await page.getByRole('dialog').getByText('everything', { exact: true }).waitFor();
+    await checkAccessibility(page, 'the account');
+    await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
   });
 
   await step('a price that is not plausible is disputed', async () => {

@@ -9,6 +9,7 @@ import { previewOf } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
 import { departureOf, faultOf, formOf, loadOf, pricesOf, sumsOf } from '../src/pages/sites/logic.js';
 import { csvOf, csvOfObjects, fileName } from '../src/ui/csv.js';
+import { requestsFor } from '../src/ui/find-logic.js';
 import { DAY, GRACE, changeOf, days, nextDay, nightStart, standingOf, weeks } from '../src/pages/morning.js';
 
 const HOUR = 3_600_000;
@@ -187,4 +188,14 @@ test('the axis names as many slots as have room', () => {
   const slots = Array.from({ length: 30 }, (_, index) => ({ from: index, until: index + 1 }));
   assert.deepEqual(slotMarks(slots, 4).map(({ from }) => from), [3, 11, 19, 27]);
   assert.deepEqual(slotMarks(slots.slice(0, 2), 4).map(({ from }) => from), [0, 1]);
+});
+
+test('a search asks the API at most three times, and only for what it finds exactly', () => {
+  const paths = (text) => requestsFor(text).map(({ path, query }) => [path, ...Object.keys(query ?? {})].join(' '));
+  const id = (prefix) => `${prefix}_${'0'.repeat(32)}`;
+  assert.deepEqual(paths(id('cs')), [`/v1/charging_sessions/${id('cs')}`]);
+  assert.deepEqual(paths(id('unknown')), []);
+  assert.deepEqual(paths('ada@fleet.example'), ['/v1/drivers email', '/v1/fleets email']);
+  assert.deepEqual(paths('LB70 HDB'), ['/v1/vehicles registration_plate', '/v1/vehicles vin', '/v1/invoices number']);
+  assert.deepEqual([paths(''), paths('a')], [[], []]);
 });

@@ -7,10 +7,18 @@ import { addBasemap } from './basemap.js';
 /** @type {Promise<any> | null} */
 let loading = null;
 
-/** Leaflet, which makes itself a global variable. @returns {Promise<any>} */
+/** Leaflet, which makes itself a global variable, and its style sheet. @returns {Promise<any>} */
 function leaflet() {
-  loading ??= import('../../vendor/leaflet.js').then(() => /** @type {any} */ (globalThis).L);
+  loading ??= Promise.all([import('../../vendor/leaflet.js'), styles('vendor/leaflet.css')]).then(() => /** @type {any} */ (globalThis).L);
   return loading;
+}
+
+/** Loads a style sheet before that of the console, which overrides it. @param {string} href @returns {Promise<unknown>} */
+function styles(href) {
+  const sheet = Object.assign(document.createElement('link'), { rel: 'stylesheet', href });
+  const loaded = new Promise((resolve, reject) => Object.assign(sheet, { onload: resolve, onerror: reject }));
+  document.head.querySelector('link[rel="stylesheet"]')?.before(sheet);
+  return loaded;
 }
 
 /** The place that the last map showed, so that the next one begins there. */

@@ -5,15 +5,16 @@ import { address, request } from '../api/client.js';
 import { nullIfMissing, readPages, useRead } from '../api/resource.js';
 import { Empty, PageHead, Time } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
-import { day, dayMoment, dayStart, energy, minorUnits, money, needText, number, timeWindow, words } from '../format.js';
+import { dayMoment, dayStart, energy, money, needText, number, timeWindow, words } from '../format.js';
 import { DAY, changeOf, days, nextDay, nightStart, weeks } from './morning.js';
 import { now } from '../state/clock.js';
 import { isTest } from '../state/session.js';
 import { link } from '../router.js';
-import { DemoDialog } from '../demo/dialog.js';
+import { lazy } from '../ui/lazy.js';
 import { condition } from '../map/condition.js';
-import { Chart } from '../charts/chart.js';
-import { COLOURS } from '../charts/data.js';
+
+const DemoDialog = lazy(() => import('../demo/dialog.js'), 'DemoDialog');
+const DayCharts = lazy(() => import('./overview/days.js'), 'DayCharts');
 
 /** How often what happens now is read, in milliseconds. */
 const EVERY = 5000;
@@ -142,15 +143,10 @@ function Weeks() {
   </${Card}>`;
 }
 
-/** Energy and cost of each day. @param {{ found: { midnights: number[], days: import('./morning.js').Sum[] }, currencies: string[] }} props */
+/** Energy and cost of each day, loaded when it is opened. @param {{ found: any, currencies: string[] }} props */
 function ByDay({ found, currencies }) {
-  const slots = found.days.map((_, index) => ({ from: found.midnights[index], until: found.midnights[index + 1] }));
-  const chart = (/** @type {string} */ name, /** @type {string} */ unit, /** @type {string} */ colour, /** @type {(sum: import('./morning.js').Sum) => number} */ of, /** @type {(value: number) => string} */ format) =>
-    html`<${Chart} key=${unit} title=${`${name} by day`} unit=${unit} slots=${slots} areas=${[{ name, colour, values: found.days.map(of) }]} format=${format} window=${(/** @type {{ from: number }} */ { from }) => day(from)} />`;
-  return html`<details><summary>By day</summary>${currencies.map((currency) => {
-    const whole = minorUnits(1, currency);
-    return chart('Cost', currency.toUpperCase(), COLOURS[1], (sum) => (sum.spend[currency] ?? 0) / whole, (value) => money(Math.round(value * whole), currency));
-  })}${chart('Energy', 'kWh', COLOURS[0], (sum) => sum.energy / 1000, (value) => energy(value * 1000))}</details>`;
+  const [open, setOpen] = useState(false);
+  return html`<details onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>By day</summary>${open ? html`<${DayCharts} found=${found} currencies=${currencies} />` : null}</details>`;
 }
 
 /** What failed since the evening: reservations, sessions, payments and deliveries. */

@@ -61,7 +61,7 @@ export function Shortcuts() {
 
 /** @param {{ on: boolean }} props */
 function List({ on }) {
-  const rows = /** @type {[string, string][]} */ ([['?', 'This list'], ['/', 'Search'], ['n', 'Add something to the list, or do what the page is for'], ...Object.entries(PAGES).map(([key, [, name]]) => [`g ${key}`, name])]);
+  const rows = /** @type {[string, string][]} */ ([['?', 'This list'], ['Ctrl K', 'Search everything'], ['/', 'Search the list'], ['n', 'Add something to the list, or do what the page is for'], ...Object.entries(PAGES).map(([key, [, name]]) => [`g ${key}`, name])]);
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${() => listed.set(false)}>
     <dl class="facts">${rows.map(([keys, text]) => html`<div key=${keys}><dt>${keys.split(' ').map((key) => html`<kbd key=${key}>${key}</kbd> `)}</dt><dd>${text}</dd></div>`)}</dl>
     <label class="check"><input type="checkbox" checked=${on} onInput=${(/** @type {Event} */ event) => event.stopPropagation()} onChange=${() => enabled.set(!enabled.get())} /> Single keys do this</label></${Dialog}>`;

@@ -1,0 +1,25 @@
+// Components whose files are loaded when they are first shown, so that the first page is small.
+
+import { html, useEffect, useState } from './html.js';
+import { toast } from './toasts.js';
+
+/**
+ * @template {string} Name
+ * @param {() => Promise<Record<Name, any>>} load the module
+ * @param {Name} name of the component in it
+ */
+export function lazy(load, name) {
+  /** @type {any} */
+  let component = null;
+  return function Lazy(/** @type {any} */ props) {
+    const [, setLoaded] = useState(component !== null);
+    useEffect(() => {
+      if (component) return;
+      load().then((module) => {
+        component = module[name];
+        setLoaded(true);
+      }, () => toast("The console's files cannot be reached.", 'bad'));
+    }, []);
+    return component ? html`<${component} ...${props} />` : null;
+  };
+}
