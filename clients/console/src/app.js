@@ -11,7 +11,8 @@ import { ApiRequests } from './ui/requests.js';
 import { Shortcuts, ShortcutsButton } from './ui/shortcuts.js';
 import { Toasts } from './ui/toasts.js';
 import { exactMoment, moment, title } from './format.js';
-import { notifyTabs, onChange, request } from './api/client.js';
+import { notify, notifyTabs, onChange, request } from './api/client.js';
+import { WATCH_EVERY, idle } from './state/activity.js';
 import { SignIn } from './pages/sign-in.js';
 import { Overview } from './pages/overview.js';
 import { Dialog, Loading } from './ui/elements.js';
@@ -72,7 +73,7 @@ export function App() {
   }, [current]);
   useEffect(() => {
     if (!hasTestClock()) return undefined;
-    const read = () => void readClock().catch(() => {});
+    const read = () => void (idle.get() || document.visibilityState !== 'visible' || readClock().catch(() => {}));
     const timer = setInterval(read, CLOCK_EVERY);
     const forget = onChange(read);
     return () => {
@@ -80,6 +81,7 @@ export function App() {
       forget();
     };
   }, []);
+  useWatch(Boolean(current));
   // When the key is refused, the page waits behind the sign-in with what was entered there.
   if (!current && reason === null) return html`<main class="alone" id="content"><${SignIn} /></main><${Toasts} />`;
   return html`
@@ -92,6 +94,37 @@ export function App() {
     </div>
     ${current ? html`<${Shortcuts} /><${Search} /><${AboutAccount} />` : null}
     <${Toasts} />`;
+}
+
+/**
+ * While nobody uses the page, the newest event is read: everything else is read again when there is another one. A key that may not read events reads
+ * nothing until somebody comes back.
+ * @param {boolean} on
+ */
+function useWatch(on) {
+  useEffect(() => {
+    if (!on) return undefined;
+    /** @type {string | null | undefined} */
+    let last;
+    const look = async () => {
+      if (!idle.get() || document.visibilityState !== 'visible') return;
+      const page = await request('GET', '/v1/events?limit=1').catch(() => null);
+      if (!page) return;
+      const newest = page.data[0]?.id ?? null;
+      if (last !== undefined && newest !== last) notify();
+      last = newest;
+    };
+    // The first look, as the page falls asleep, only remembers what is the newest.
+    const forget = idle.subscribe((asleep) => {
+      last = undefined;
+      if (asleep) void look();
+    });
+    const timer = setInterval(look, WATCH_EVERY);
+    return () => {
+      forget();
+      clearInterval(timer);
+    };
+  }, [on]);
 }
 
 /** Moves the focus without changing the address, whose fragment names the page. @param {Event} event */

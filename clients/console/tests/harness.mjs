@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 
 const project = join(dirname(fileURLToPath(import.meta.url)), '../../..');
 // The packages are installed below target/, so that nothing but the sources lies in this folder.
@@ -91,11 +92,24 @@ export async function openSignedIn(browser, runner, options = {}) {
   return tab;
 }
 
-/** Fails if axe finds anything wrong with the page. @param {any} page @param {string} what */
-export async function checkAccessibility(page, what) {
-  const { violations } = await new AxeBuilder({ page }).analyze();
+/** Fails if axe finds anything wrong with the page. @param {any} page @param {string} what @param {string[]} rules those that are looked at; all without any */
+export async function checkAccessibility(page, what, rules = []) {
+  const axe = new AxeBuilder({ page });
+  const { violations } = await (rules.length ? axe.withRules(rules) : axe).analyze();
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.slice(0, 3).map((node) => `    ${node.html.slice(0, 200)}\n      ${node.failureSummary?.split('\n')[1] ?? ''}`).join('\n')}`);
   assert.deepEqual(found, [], `axe found on ${what}:\n${found.join('\n')}`);
+}
+
+/**
+ * Waits until the service has done what follows in the background.
+ * @param {() => Promise<unknown>} read @param {unknown} expected
+ */
+export async function eventually(read, expected) {
+  for (let tries = 0; tries < 240; tries += 1) {
+    if (isDeepStrictEqual(await read(), expected)) return;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  assert.deepEqual(await read(), expected);
 }
 
 /** Chooses an object in a picker by typing. @param {any} page @param {string} label @param {string} text */

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { checkAccessibility, openSignedIn, pick, startBrowser, startRunner, step } from './harness.mjs';
+import { checkAccessibility, eventually, openSignedIn, pick, startBrowser, startRunner, step } from './harness.mjs';
 
 const runner = await startRunner();
 const browser = await startBrowser();
@@ -117,9 +117,10 @@ try {
     await page.getByLabel('Amount (GBP)').fill('0.5');
     await page.getByLabel('Reason (optional)').fill('A cable was slow');
     await checkAccessibility(page, 'a refund');
+    await page.getByRole('region', { name: 'What will happen' }).getByText('£0.50 is returned to the payment method that was charged.').waitFor();
     await page.getByRole('button', { name: 'Refund £0.50' }).click();
     await page.getByText('Refund: A cable was slow').waitFor();
-    assert.equal((await runner.api('GET', `/v1/invoices/${draft.id}`)).totals.refunded, 50);
+    await eventually(async () => (await runner.api('GET', `/v1/invoices/${draft.id}`)).totals.refunded, 50);
     await visit('/invoices');
     await page.getByRole('link', { name: number, exact: true }).waitFor();
   });

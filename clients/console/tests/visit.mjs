@@ -149,6 +149,40 @@ try {
     assert.equal(await page.getByRole('dialog').count(), 0);
   });
 
+  await step('an idle page makes at most two requests a minute, and is up to date once something has happened', async () => {
+    const tab = await openSignedIn(browser, runner);
+    const asked = [];
+    tab.page.on('request', (request) => /\/(v1|_local)\//.test(request.url()) && asked.push(request.url()));
+    await tab.page.clock.install();
+    const pass = async (seconds) => {
+      for (let passed = 0; passed < seconds; passed += 5) {
+        await tab.page.clock.runFor(5000);
+        // The responses arrive in the time of this machine.
+        await new Promise((resolve) => setTimeout(resolve, 60));
+      }
+    };
+    for (const path of ['/', '/map', '/calendar', '/vehicles', '/developers/events', '/sessions']) {
+      await tab.page.goto(`${runner.url}/#${path}`);
+      await tab.page.locator('main h1').waitFor();
+      await pass(180);
+      asked.length = 0;
+      await pass(300);
+      assert.ok(asked.length <= 10, `${path}: ${asked.length} requests in five minutes:\n${asked.join('\n')}`);
+    }
+    await tab.page.goto(`${runner.url}/#/fleets`);
+    await pass(180);
+    await runner.api('POST', '/v1/fleets', { name: 'Made meanwhile', email: 'other@fleet.example', address });
+    const appeared = tab.page.getByRole('link', { name: 'Made meanwhile' });
+    for (let tries = 0; tries < 60 && !(await appeared.isVisible()); tries += 1) await pass(5);
+    await appeared.waitFor();
+    asked.length = 0;
+    await tab.page.mouse.move(300, 300);
+    await pass(20);
+    assert.ok(asked.length >= 1, 'a page that is used again reads again');
+    assert.deepEqual(tab.faults, []);
+    await tab.context.close();
+  });
+
   await step('no page has a fault', async () => assert.deepEqual(faults, []));
 } finally {
   await browser.close();

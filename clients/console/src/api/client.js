@@ -55,7 +55,8 @@ const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('service
 const listeners = new Set();
 if (channel) channel.onmessage = () => notify();
 
-function notify() {
+/** Has every component of this tab that shows data read it again. */
+export function notify() {
   for (const listener of [...listeners]) listener();
 }
 

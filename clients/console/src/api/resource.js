@@ -2,13 +2,12 @@
 
 import { ApiError, newIdempotencyKey, notifyTabs, onChange, pathOf, request } from './client.js';
 import { useRemembered } from '../router.js';
+import { idle } from '../state/activity.js';
 import { useCallback, useEffect, useRef, useState } from '../ui/html.js';
 
-/** How long after a passing error the same request is sent again, in seconds, unless the service says. */
+/** How long after a passing error the same request is sent again, in seconds, unless the service says: twice as long each time, up to the most. */
 const RETRY = 5;
-
-/** How often a page that is not visible reads again, in milliseconds. */
-const HIDDEN = 60_000;
+const LONGEST_RETRY = 60;
 
 /**
  * @template T
@@ -21,10 +20,11 @@ const HIDDEN = 60_000;
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} read
  * @param {unknown[]} inputs what the function depends on; other data is shown only when they change
- * @param {{ every?: number | null }} [options] `every`: also read every so many milliseconds while the page is visible
+ * @param {{ every?: number | null, live?: boolean }} [options] `every`: also read every so many milliseconds while the page is visible and used;
+ *   `live`: also while nobody uses it, because something is on its way that no event reports
  * @returns {Resource<T>}
  */
-export function useRead(read, inputs, { every = null } = {}) {
+export function useRead(read, inputs, { every = null, live = false } = {}) {
   const empty = { data: /** @type {T | null} */ (null), error: /** @type {ApiError | null} */ (null), loading: true, retryAt: /** @type {number | null} */ (null) };
   const key = JSON.stringify(inputs);
   const [state, setState] = useState({ ...empty, key });
@@ -35,11 +35,19 @@ export function useRead(read, inputs, { every = null } = {}) {
   useEffect(() => {
     let controller = new AbortController();
     let ended = false;
+    let failures = 0;
+    let asleep = false;
+    const rests = () => document.visibilityState !== 'visible' || (idle.get() && !live);
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     const plan = (/** @type {number} */ milliseconds) => {
       clearTimeout(timer);
-      timer = setTimeout(load, milliseconds);
+      timer = setTimeout(due, milliseconds);
+    };
+    /** What is due is read, unless nobody would see it: then it is read once somebody does. */
+    const due = () => {
+      asleep = rests();
+      if (!asleep) load();
     };
     async function load() {
       clearTimeout(timer);
@@ -49,33 +57,41 @@ export function useRead(read, inputs, { every = null } = {}) {
         const data = await latest.current(own.signal);
         if (own.signal.aborted) return;
         setState({ data, error: null, loading: false, retryAt: null, key });
-        if (every) plan(document.visibilityState === 'visible' ? every : HIDDEN);
+        failures = 0;
+        asleep = Boolean(every) && rests();
+        if (every && !asleep) plan(every);
       } catch (error) {
         if (own.signal.aborted || ended) return;
         const shown = error instanceof ApiError ? error : new ApiError('server', String(error));
-        const wait = shown.passes ? 1000 * (shown.retryAfter ?? RETRY) : null;
+        const wait = shown.passes ? 1000 * (shown.retryAfter ?? Math.min(LONGEST_RETRY, RETRY * 2 ** failures)) : null;
+        failures += 1;
         if (wait !== null) plan(wait);
         const retryAt = wait === null ? null : Date.now() + wait;
         setState((before) => ({ data: before.key === key ? before.data : null, error: shown, loading: false, retryAt, key }));
       }
     }
     const wake = () => {
-      if (document.visibilityState === 'visible') plan(0);
+      if (asleep && !rests()) load();
     };
     again.current = load;
     load();
-    const forget = onChange(() => plan(document.visibilityState === 'visible' ? 150 : 2000));
-    addEventListener('online', wake);
+    const forget = onChange(() => {
+      clearTimeout(timer);
+      timer = setTimeout(load, document.visibilityState === 'visible' ? 150 : 2000);
+    });
+    const unwatch = idle.subscribe(wake);
+    addEventListener('online', load);
     document.addEventListener('visibilitychange', wake);
     return () => {
       ended = true;
       clearTimeout(timer);
       controller.abort();
       forget();
-      removeEventListener('online', wake);
+      unwatch();
+      removeEventListener('online', load);
       document.removeEventListener('visibilitychange', wake);
     };
-  }, [key, every]);
+  }, [key, every, live]);
 
   const reload = useCallback(() => again.current(), []);
   const current = state.key === key ? state : { ...empty, key };

@@ -4,7 +4,8 @@ import { html, useEffect, useState } from '../ui/html.js';
 import { ApiError, address, request } from '../api/client.js';
 import { search } from '../api/search.js';
 import { useAction, useList, useRead, useResource } from '../api/resource.js';
-import { ConfirmButton, Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
+import { ConfirmButton } from '../ui/confirm.js';
+import { Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { ListView, Table } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
@@ -206,7 +207,7 @@ function One({ name, id }) {
   const metadata = Object.entries(object.metadata ?? {});
   return html`<${PageHead} title=${nameOf(object)}>${object.status ? html`<${Status} value=${object.status} />` : null}
       <button type="button" onClick=${() => setEditing(true)}>Edit</button>
-      <${ConfirmButton} danger label="Delete" question=${`Delete ${nameOf(object)}? This cannot be undone.`} disabled=${remove.busy} onConfirm=${deleteIt} /></${PageHead}>
+      <${ConfirmButton} danger label="Delete" question=${`Delete ${nameOf(object)}? This cannot be undone.`} trial=${{ method: 'DELETE', path }} disabled=${remove.busy} onConfirm=${deleteIt} /></${PageHead}>
     <${ResourceError} resource=${resource} />
     ${remove.error ? html`<${ErrorNotice} error=${remove.error} />` : null}
     ${editing ? html`<${Dialog} wide title=${`Edit ${nameOf(object)}`} onClose=${() => setEditing(false)}><${SchemaForm} path=${`${collection.path}/{id}`} original=${object} submit="Save"

@@ -3,7 +3,8 @@
 import { html, useEffect, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { readPages, useAction, useList, useResource } from '../api/resource.js';
-import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
+import { ConfirmButton } from '../ui/confirm.js';
+import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { ListView, PageButtons, Table } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
@@ -89,12 +90,12 @@ function Invoice({ id }) {
   ];
   return html`<${PageHead} title=${invoice.number ? `Invoice ${invoice.number}` : 'Draft of an invoice'} intro=${`${day(invoice.period_start)} – ${day(invoice.period_end)}`}><${Status} value=${statusOf(invoice)} />
       ${status === 'draft' ? html`<button type="button" class="primary" disabled=${finalize.busy} onClick=${() => finalize.run()}>Finalize</button>
-        <${ConfirmButton} danger label="Delete the draft" question="The draft is deleted; its sessions can be billed again." onConfirm=${deleteDraft} />` : null}
+        <${ConfirmButton} danger label="Delete the draft" question="The draft is deleted; its sessions can be billed again." trial=${{ method: 'DELETE', path }} onConfirm=${deleteDraft} />` : null}
       ${status === 'open' ? html`<button type="button" class="primary" onClick=${() => setDialog('pay')}>Pay</button>` : null}
       ${['draft', 'open'].includes(status) ? html`<button type="button" onClick=${() => setDialog('edit')}>Edit</button>` : null}
       ${['draft', 'open', 'paid', 'uncollectible'].includes(status) ? html`<button type="button" onClick=${() => setDialog('credit')}>Credit</button>` : null}
       <button type="button" disabled=${print.busy} onClick=${() => print.run()}>${print.busy ? 'Reading all lines…' : 'Print'}</button>
-      ${['open', 'uncollectible'].includes(status) ? html`<${ConfirmButton} danger label="Void" question="The invoice is void for good; its sessions can be billed again." onConfirm=${() => voiding.run()} />` : null}
+      ${['open', 'uncollectible'].includes(status) ? html`<${ConfirmButton} danger label="Void" question="The invoice is void for good; its sessions can be billed again." trial=${{ method: 'POST', path: `${path}/void`, effects: (/** @type {any} */ next) => effectsOfVoiding(invoice, next) }} onConfirm=${() => voiding.run()} />` : null}
     </${PageHead}>
     <${ResourceError} resource=${resource} />
     ${[finalize.error, voiding.error, remove.error, print.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
@@ -121,6 +122,13 @@ function sumsOf({ paid, credited, refunded, due }) {
   const sums = /** @type {[string, number][]} */ ([['Paid', paid], ['Credited', credited], ['Refunded', refunded]]);
   return [...sums.filter(([, value]) => value !== 0), ['Due', due]];
 }
+
+/** What voiding an invoice does, in sentences. @param {import('../../types').Invoice} before @param {import('../../types').Invoice} after */
+const effectsOfVoiding = ({ totals, currency, number }, after) => [
+  `Invoice ${number ?? ''} will be void; nothing will be due on it.`,
+  after.totals.credited > totals.credited ? `A credit note of ${money(after.totals.credited - totals.credited, currency)} is made.` : null,
+  after.totals.refunded > totals.refunded ? `${money(after.totals.refunded - totals.refunded, currency)} is refunded.` : null,
+];
 
 /** The credit notes of an invoice, if there are any. @param {{ invoice: string }} props */
 function Credits({ invoice }) {

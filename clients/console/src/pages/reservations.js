@@ -3,7 +3,8 @@
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { useAction, useList, useRead, useResource } from '../api/resource.js';
-import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
+import { ConfirmButton } from '../ui/confirm.js';
+import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { ListView } from '../ui/list.js';
 import { Ref, idOf } from '../ui/objects.js';
@@ -66,7 +67,7 @@ function Reservation({ id }) {
   return html`<${PageHead} title=${`Reservation of ${reservation.vehicle.registration_plate}`}>
       <${Status} value=${reservation.status} />
       ${reservation.status === 'pending' ? html`<button type="button" onClick=${() => setMoving(true)}>${reservation.need ? 'Change the need' : 'Change the time'}</button>` : null}
-      ${open ? html`<${ConfirmButton} danger label="Cancel the reservation" question="The reservation is cancelled; this cannot be undone." disabled=${cancel.busy} onConfirm=${() => cancel.run()} />` : null}
+      ${open ? html`<${ConfirmButton} danger label="Cancel the reservation" question="The reservation is cancelled; this cannot be undone." trial=${{ method: 'POST', path: `${path}/cancel`, effects: effectsOfCancelling }} disabled=${cancel.busy} onConfirm=${() => cancel.run()} />` : null}
     </${PageHead}>
     <${ResourceError} resource=${resource} />
     ${cancel.error ? html`<${ErrorNotice} error=${cancel.error} />` : null}
@@ -97,6 +98,9 @@ function Reservation({ id }) {
 /** The search for the candidates of a reservation. @param {any} reservation @param {number} energy in Wh, where no need is named */
 const searchOf = ({ driver, vehicle, connector_type, location, need, ideal_start, ideal_end, earliest_start, latest_end }, energy) => (
   { driver: idOf(driver), vehicle: idOf(vehicle), connector_type, location, ...(need ? { need } : { ideal_start, ideal_end, earliest_start, latest_end, energy }) });
+
+/** What cancelling a reservation does, in sentences. @param {any} after the reservation as it would be */
+const effectsOfCancelling = (after) => [after.charging_station ? 'The connector is free for others again.' : 'No station is looked for any more.', after.fee_due ? `A fee of ${money(after.fee_due, after.currency)} is charged.` : 'No fee is charged.'];
 
 /** What happens next, and on the local runner the button that lets it happen now. @param {{ reservation: any }} props */
 function NextStep({ reservation }) {

@@ -3,7 +3,8 @@
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { nullIfMissing, useAction, useList, useRead, useResource } from '../api/resource.js';
-import { ConfirmButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
+import { ConfirmButton } from '../ui/confirm.js';
+import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { ListView, Table } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';

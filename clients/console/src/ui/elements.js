@@ -1,6 +1,6 @@
 // Small elements that every page uses.
 
-import { Fragment, html, useEffect, useId, useRef, useState } from './html.js';
+import { html, useEffect, useId, useRef, useState } from './html.js';
 import { exactMoment, moment, relative, title } from '../format.js';
 import { useNow } from '../state/clock.js';
 import { toast } from './toasts.js';
@@ -106,25 +106,6 @@ export function Dialog(/** @type {{ title: string, onClose: () => void, wide?: b
       <div class="actions"><button type="button" onClick=${() => setAsking(false)}>Keep editing</button><button type="button" class="danger" onClick=${onClose}>Close</button></div></div>` : null}
     ${children}
   </dialog>`;
-}
-
-/** A button that asks before it does something that cannot be undone. */
-export function ConfirmButton(/** @type {{ label: string, question: string, onConfirm: () => void, danger?: boolean, disabled?: boolean }} */ props) {
-  const [asking, setAsking] = useState(false);
-  const confirm = () => {
-    setAsking(false);
-    props.onConfirm();
-  };
-  return html`<${Fragment}>
-    <button type="button" class=${props.danger ? 'danger' : ''} disabled=${props.disabled} onClick=${() => setAsking(true)}>${props.label}</button>
-    ${asking && html`<${Dialog} title=${props.label} onClose=${() => setAsking(false)}>
-      <p>${props.question}</p>
-      <footer>
-        <button type="button" onClick=${() => setAsking(false)}>Cancel</button>
-        <button type="button" class=${props.danger ? 'danger' : 'primary'} onClick=${confirm}>${props.label}</button>
-      </footer>
-    </${Dialog}>`}
-  </${Fragment}>`;
 }
 
 /** A labelled control. `children` is a function of the control's id. */

@@ -3,7 +3,8 @@
 import { html, useState } from '../../ui/html.js';
 import { address, request } from '../../api/client.js';
 import { nullIfMissing, useAction, useList, useRead, useResource } from '../../api/resource.js';
-import { ConfirmButton, CopyButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../../ui/elements.js';
+import { ConfirmButton } from '../../ui/confirm.js';
+import { CopyButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { ListView, PageButtons } from '../../ui/list.js';
 import { Ref } from '../../ui/objects.js';
@@ -80,7 +81,7 @@ function Endpoint({ id, route }) {
       <button type="button" class="primary" disabled=${test.busy} onClick=${() => done(test.run(), polling ? 'A ping will be among the events.' : 'A ping is on its way.')}>Send a ping</button>
       <button type="button" onClick=${() => setEditing(true)}>Edit</button>
       ${polling ? null : html`<${ConfirmButton} label="Rotate the secret" question="A new secret signs at once. The previous secret keeps signing for 24 hours." onConfirm=${() => done(rotate.run(), 'The secret was rotated.')} />`}
-      <${ConfirmButton} danger label="Delete" question="The endpoint is deleted with what is still to be delivered to it." onConfirm=${deleteIt} /></${PageHead}>
+      <${ConfirmButton} danger label="Delete" question="The endpoint is deleted with what is still to be delivered to it." trial=${{ method: 'DELETE', path }} onConfirm=${deleteIt} /></${PageHead}>
     <${ResourceError} resource=${resource} />
     ${[test.error, rotate.error, remove.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
     ${editing ? html`<${Dialog} wide title="Edit the endpoint" onClose=${() => setEditing(false)}><${SchemaForm} path=${`${PATH}/{id}`} original=${endpoint} submit="Save"

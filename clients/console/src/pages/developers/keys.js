@@ -3,7 +3,8 @@
 import { html, useState } from '../../ui/html.js';
 import { request } from '../../api/client.js';
 import { useAction, useList } from '../../api/resource.js';
-import { ConfirmButton, CopyButton, Dialog, Empty, PageHead, Time } from '../../ui/elements.js';
+import { ConfirmButton } from '../../ui/confirm.js';
+import { CopyButton, Dialog, Empty, PageHead, Time } from '../../ui/elements.js';
 import { ErrorNotice } from '../../ui/errors.js';
 import { ListView } from '../../ui/list.js';
 import { SchemaForm } from '../../forms/schema-form.js';
@@ -24,7 +25,7 @@ export function Keys({ route }) {
     { label: 'Created', cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
     { label: 'Last used', cell: (/** @type {any} */ one) => html`<${Time} at=${one.last_used} ago />` },
     { label: 'Expires', cell: (/** @type {any} */ one) => html`<${Time} at=${one.expires_at} />` },
-    { label: 'Revoke', cell: (/** @type {any} */ one) => html`<${ConfirmButton} danger label="Revoke" question=${`Requests with the key that ends in ${one.last4} are refused within a minute.`} onConfirm=${() => revoke.run(one.id)} />` },
+    { label: 'Revoke', cell: (/** @type {any} */ one) => html`<${ConfirmButton} danger label="Revoke" question=${`Requests with the key that ends in ${one.last4} are refused within a minute.`} trial=${{ method: 'DELETE', path: `${PATH}/${one.id}` }} onConfirm=${() => revoke.run(one.id)} />` },
   ];
   return html`<${PageHead} title="API keys"><button type="button" class="primary" onClick=${() => setQuery({ new: 1 })}>Create a key</button></${PageHead}>
     ${revoke.error ? html`<${ErrorNotice} error=${revoke.error} />` : null}

@@ -35,7 +35,7 @@ export function Replay({ endpoint }) {
     const replay = await request('GET', path, undefined, { signal }).catch(nullIfMissing);
     setRunning(replay?.status === 'running');
     return replay;
-  }, [path], { every: running ? RUNNING : IDLE });
+  }, [path], { every: running ? RUNNING : IDLE, live: running });
   const [asking, setAsking] = useState(false);
   const replay = last.data;
   const disabled = endpoint.status === 'disabled';

@@ -1,15 +1,19 @@
 // What was paid for an invoice or a session, and what was refunded of it.
 
-import { html, useState } from '../../ui/html.js';
+import { html, useEffect, useState } from '../../ui/html.js';
 import { address, request } from '../../api/client.js';
 import { useAction, useList } from '../../api/resource.js';
 import { Dialog, Field, Select, Status, Time } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
+import { Outcome, useTrial } from '../../ui/confirm.js';
 import { PageButtons, Table } from '../../ui/list.js';
 import { Ref } from '../../ui/objects.js';
 import { minorUnits, money, title, words } from '../../format.js';
 
 /** @typedef {import('../../../types').Transaction} Transaction */
+
+/** How long the amount has to stay the same before the API is asked about it, in milliseconds. */
+const PAUSE = 400;
 
 /** The part of a charge that can still be refunded, in minor units. @param {Transaction} one */
 export const refundable = ({ type, status, amount, amount_refunded: refunded }) => (type === 'charge' && status === 'succeeded' ? Math.max(0, amount - (refunded ?? 0)) : 0);
@@ -33,6 +37,9 @@ export function Payments({ of }) {
     ${refunding ? html`<${RefundDialog} charge=${refunding} onClose=${() => setRefunding(null)} />` : null}</section>`;
 }
 
+/** What a refund does, in sentences. @param {Transaction | null} refund as it would be */
+const effectsOfRefund = (refund) => (refund ? [`${money(refund.amount, refund.currency)} is returned to ${refund.destination === 'wallet' ? 'the wallet' : 'the payment method that was charged'}.`] : []);
+
 /** @param {{ charge: Transaction, onClose: () => void }} props */
 function RefundDialog({ charge, onClose }) {
   const whole = minorUnits(1, charge.currency);
@@ -42,6 +49,12 @@ function RefundDialog({ charge, onClose }) {
   const refund = useAction((key, body) => request('POST', `/v1/transactions/${charge.id}/refund`, body, { idempotencyKey: key }));
   const value = minorUnits(Number(amount), charge.currency);
   const fault = value > 0 && value <= refundable(charge) ? null : `More than 0, and at most ${money(refundable(charge), charge.currency)}.`;
+  const [asked, setAsked] = useState(/** @type {{ amount: number, destination: string } | null} */ (null));
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(fault ? null : { amount: value, destination }), PAUSE);
+    return () => clearTimeout(timer);
+  }, [value, destination, Boolean(fault)]);
+  const tried = useTrial(asked && { method: 'POST', path: `/v1/transactions/${charge.id}/refund`, body: asked });
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (await refund.run({ amount: value, destination, ...(reason.trim() ? { reason: reason.trim() } : {}) })) onClose();
@@ -51,6 +64,7 @@ function RefundDialog({ charge, onClose }) {
     <${Field} label=${`Amount (${charge.currency.toUpperCase()})`} error=${fault}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {any} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>
     <${Field} label="To">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${destination} onChange=${setDestination} options=${[['original', 'the payment method that was charged'], ['wallet', 'the wallet']]} />`}</${Field}>
     <${Field} label="Reason (optional)" hint="The description of the refund shows it.">${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} maxlength="1000" value=${reason} onInput=${(/** @type {any} */ event) => setReason(event.currentTarget.value)} />`}</${Field}>
-    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${refund.busy || Boolean(fault)}>${refund.busy ? 'Refunding…' : `Refund ${fault ? '' : money(value, charge.currency)}`}</button></footer>
+    ${fault ? null : html`<${Outcome} tried=${tried} effects=${effectsOfRefund} />`}
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${refund.busy || Boolean(fault) || Boolean(tried.error)}>${refund.busy ? 'Refunding…' : `Refund ${fault ? '' : money(value, charge.currency)}`}</button></footer>
   </form></${Dialog}>`;
 }
