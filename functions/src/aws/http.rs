@@ -4,7 +4,7 @@
 //! same time as others, and each TLS handshake takes about a millisecond of CPU time; it cannot open connections before the
 //! first call; and it adds half a megabyte to the executable, for HTTP/2 among other things.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{
@@ -71,14 +71,22 @@ fn roots(in_lambda: bool, has_file: bool) -> RootCertStore {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
     if !in_lambda || has_file {
-        let found = rustls_native_certs::load_native_certs();
-        for error in found.errors {
-            tracing::warn!(%error, "certificates could not be read");
-        }
-        roots.add_parsable_certificates(found.certs);
+        roots.extend(SYSTEM_ROOTS.roots.iter().cloned());
     }
     roots
 }
+
+/// The certificate authorities of the system, read once: a process that starts the service many times, as tests do, would spend a
+/// tenth of its time on it.
+static SYSTEM_ROOTS: LazyLock<RootCertStore> = LazyLock::new(|| {
+    let found = rustls_native_certs::load_native_certs();
+    for error in found.errors {
+        tracing::warn!(%error, "certificates could not be read");
+    }
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    roots
+});
 
 impl Http {
     /// A client. Opening a connection may take `slack` times as long as on Lambda.

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use table::list::Cursor;
 use tokio::time::{Instant, sleep};
 use utoipa::ToSchema;
+use web::deployment::Need;
 use web::list::MAX_PAGE;
 use web::page_token::Binding;
 use web::query::Whole;
@@ -36,7 +37,8 @@ pub const ROUTE: Route = Route::get(
 .sometimes_requiring(&[super::SUBSCRIBES])
 .patient(Duration::from_secs(25))
 .timeout(28)
-.reading_side_by_side();
+.reading_side_by_side()
+.needing(&[Need::PageTokens]);
 
 /// How often the feed is looked at while a request waits.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -29,6 +29,8 @@ pub enum Need {
     EncryptionKeys,
     /// Sends messages to the queues, now or by schedule.
     Messages,
+    /// Authenticates places in a list, other than those of the pages of its own list.
+    PageTokens,
     /// Calls the payment provider.
     Payments,
     /// Reads the table, although an operator invokes it.

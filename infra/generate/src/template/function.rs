@@ -100,7 +100,11 @@ fn variables(one: &Function) -> String {
             Need::RemoveSchedules if one.needs(Need::Messages) => {}
             Need::RemoveSchedules => out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n",
             Need::Payments => out += "STRIPE_SECRET_KEY: !Ref StripeSecretKey\n",
-            Need::BatchWrites | Need::QueueDepths | Need::ReadTable | Need::ScanTable => {}
+            Need::BatchWrites
+            | Need::PageTokens
+            | Need::QueueDepths
+            | Need::ReadTable
+            | Need::ScanTable => {}
         }
     }
     out

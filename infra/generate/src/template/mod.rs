@@ -154,7 +154,9 @@ impl Function {
     /// route, but never gets as far as a list.
     fn has_pages(&self) -> bool {
         match self {
-            Self::Route(route) => matches!(route.shows, Shows::Page(_) | Shows::Lines),
+            Self::Route(route) => {
+                self.needs(Need::PageTokens) || matches!(route.shows, Shows::Page(_) | Shows::Lines)
+            }
             Self::Other(_) => false,
         }
     }

@@ -192,6 +192,7 @@ fn needs_access(one: &Function) -> String {
             // Part of other statements; CloudFormation resolves secrets when it deploys.
             Need::BatchWrites
             | Need::EncryptionKeys
+            | Need::PageTokens
             | Need::Payments
             | Need::ReadTable
             | Need::ScanTable => String::new(),
