@@ -46,6 +46,9 @@ VALUES = {
 # How long a value that is known only after the deployment is taken to be: longer than any ARN and URL of the templates.
 UNKNOWN = "x" * 160
 
+# The longest URL of a queue: its name has at most 80 characters.
+QUEUE_URL = "https://sqs.ap-southeast-1.amazonaws.com/123456789012/" + "x" * 80
+
 
 @dataclass
 class Quota:
@@ -188,7 +191,9 @@ def text_of(value, parameters):
             case "Ref":
                 if given == "AWS::NoValue":
                     return ""
-                return str(parameters.get(given, UNKNOWN)) if given not in ("Service", "AWS::StackName") else STACK_NAME
+                if given in ("Service", "AWS::StackName"):
+                    return STACK_NAME
+                return str(parameters.get(given, QUEUE_URL if given.endswith("Queue") else UNKNOWN))
             case "Fn::GetAtt":
                 return UNKNOWN
             case "Fn::Sub":
