@@ -94,7 +94,10 @@ fn variables(one: &Function) -> String {
             | Need::RemoveFiles
             | Need::SignReports
             | Need::WriteReports => {
-                out += "REPORTS_BUCKET: !Ref FilesBucket\n";
+                let bucket = "REPORTS_BUCKET: !Ref FilesBucket\n";
+                if !out.contains(bucket) {
+                    out += bucket;
+                }
             }
             // Who sends messages has it already.
             Need::RemoveSchedules if one.needs(Need::Messages) => {}
