@@ -36,6 +36,7 @@ async fn a_station_has_every_field_of_the_specification() {
             "capabilities",
             "connectors",
             "created",
+            "energy_mix",
             "id",
             "location",
             "location_id",

@@ -436,6 +436,33 @@ mod locations {
     }
 
     #[tokio::test]
+    async fn a_station_shows_the_energy_mix_of_its_location() {
+        let (app, cpo) = connected().await;
+        let mix = |percent: Value| {
+            json!({"is_green_energy": false, "energy_sources": [{"source": "WIND", "percentage": percent}],
+                "environ_impact": [{"category": "CARBON_DIOXIDE", "amount": 41.5}], "supplier_name": "North Sea Energy"})
+        };
+        let patch = |mix: Value, second: u8| json!({"energy_mix": mix, "last_updated": format!("2027-01-01T00:00:{second:02}Z")});
+        let answer = cpo
+            .send("PATCH", PATH, Some(&patch(mix(json!(62.5)), 1)))
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let shown = json!({"carbon_g_per_kwh": 41.5, "is_green_energy": false, "nuclear_waste_g_per_kwh": null,
+            "product_name": null, "sources": [{"percent": 62.5, "source": "wind"}], "supplier_name": "North Sea Energy"});
+        assert_eq!(station(&app).await["energy_mix"], shown);
+        // A location whose mix is wrong stays usable.
+        for (second, wrong) in [(2, mix(json!("much"))), (3, json!(7))] {
+            let answer = cpo.send("PATCH", PATH, Some(&patch(wrong, second))).await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            let station = station(&app).await;
+            assert_eq!(
+                (&station["energy_mix"], &station["status"]),
+                (&Value::Null, &json!("active"))
+            );
+        }
+    }
+
+    #[tokio::test]
     async fn a_location_becomes_a_station_of_its_network_with_the_prices_of_its_tariffs() {
         let (app, cpo) = connected().await;
         let station = station(&app).await;

@@ -149,7 +149,9 @@ pub fn locations(now: jiff::Timestamp) -> Vec<Value> {
             "address": site.address, "city": "London", "postal_code": site.postal_code, "country": "GBR",
             "coordinates": {"latitude": latitude, "longitude": longitude}, "parking_type": "ON_STREET", "evses": evses,
             "operator": {"name": crate::party::NAME}, "time_zone": "Europe/London",
-            "opening_times": {"twentyfourseven": true}, "charging_when_closed": true, "last_updated": now})
+            "opening_times": {"twentyfourseven": true}, "charging_when_closed": true, "last_updated": now,
+            "energy_mix": {"is_green_energy": false, "energy_sources": [{"source": "WIND", "percentage": 60}, {"source": "GAS", "percentage": 40}],
+                "environ_impact": [{"category": "CARBON_DIOXIDE", "amount": 168}], "supplier_name": "Demo Energy"}})
     });
     sites.collect()
 }

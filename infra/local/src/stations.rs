@@ -284,7 +284,7 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ImportedStation> {
         "name": format!("{operator} {street}"), "address": format!("{} {street}", 1 + numbers.below(200)), "city": city,
         "postal_code": format!("{:05}", 10_000 + n), "country": country, "operator": {"name": operator},
         "coordinates": {"latitude": format!("{latitude:.6}"), "longitude": format!("{longitude:.6}")}, "evses": evses,
-        "facilities": facilities, "time_zone": zone, "opening_times": hours, "last_updated": at});
+        "facilities": facilities, "time_zone": zone, "opening_times": hours, "energy_mix": energy_mix(n), "last_updated": at});
     let location: Location = serde_json::from_value(location).map_err(Error::internal)?;
     let mut station = location.into_station().map_err(Error::internal)?;
     let currency = Currency::from_code(currency).unwrap_or(Currency::USD);
@@ -301,6 +301,20 @@ fn demo_station(n: u32, numbers: &mut Numbers) -> Result<ImportedStation> {
         restrictions: None,
     }]);
     Ok(station)
+}
+
+/// The energy mixes of demo stations: green, by sources, and none, whose stations count with the average of their country.
+fn energy_mix(n: u32) -> Value {
+    match n % 3 {
+        0 => {
+            json!({"is_green_energy": true, "energy_sources": [{"source": "WIND", "percentage": 70}, {"source": "SOLAR", "percentage": 30}]})
+        }
+        1 => {
+            json!({"is_green_energy": false, "energy_sources": [{"source": "WIND", "percentage": 40}, {"source": "NUCLEAR", "percentage": 15},
+            {"source": "GAS", "percentage": 45}], "environ_impact": [{"category": "CARBON_DIOXIDE", "amount": 190}]})
+        }
+        _ => Value::Null,
+    }
 }
 
 #[cfg(test)]

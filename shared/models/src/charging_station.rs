@@ -6,6 +6,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
+use super::energy_mix::EnergyMix;
 use super::network::ObjectId;
 use super::stored::Object;
 use super::vehicle::ConnectorType;
@@ -33,6 +34,9 @@ pub struct ChargingStation {
     /// Metres from the place that was searched around, or from the route; only in such a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_meters: Option<u64>,
+    /// How the electricity of the station is generated; null if its network does not say so.
+    #[serde(default)]
+    pub energy_mix: Option<EnergyMix>,
     /// Position of the station.
     pub location: Point,
     /// The id that the operator gives the location (OCPI `Location.id`); null for a station that does not come from OCPI.

@@ -14,6 +14,7 @@ pub mod condition;
 pub mod credit_note;
 pub mod departure;
 pub mod driver;
+pub mod energy_mix;
 pub mod estimation;
 pub mod event;
 pub mod event_type;

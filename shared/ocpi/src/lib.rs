@@ -20,6 +20,7 @@ pub mod command;
 pub mod cost;
 mod country;
 pub mod credentials;
+mod energy_mix;
 pub mod envelope;
 pub mod location;
 pub mod network;

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::country::country;
+use super::energy_mix::energy_mix;
 use super::reader::{
     moment, number, optional_moment, optional_number, optional_text, text, texts, time_of_day,
 };
@@ -54,6 +56,9 @@ pub struct Location {
     pub time_zone: Option<String>,
     #[serde(default)]
     pub opening_times: Option<Hours>,
+    /// An `EnergyMix`; the location is usable whatever it is.
+    #[serde(default)]
+    pub energy_mix: Option<Value>,
     #[serde(default, deserialize_with = "optional_moment")]
     pub last_updated: Option<Timestamp>,
 }
@@ -298,6 +303,7 @@ impl Location {
             },
             connectors,
             created: updated,
+            energy_mix: energy_mix(self.energy_mix.as_ref()),
             location,
             location_id: Some(self.id),
             name: self.name.unwrap_or(line1),
