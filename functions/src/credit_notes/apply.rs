@@ -192,7 +192,8 @@ async fn on_final(
     tx.create(&mut note)
 }
 
-/// The credit of an amount of the line that bills what is credited; of the whole invoice if that is more than is left of the line.
+/// The credit of an amount of the line that bills what is credited; of the whole invoice if that is more than is left of the line, or if as
+/// many lines as can be were credited singly.
 async fn credit(
     app: &App,
     tx: &UnitOfWork<'_>,

@@ -1,5 +1,5 @@
 //! `POST /v1/credit_notes`: credits an amount or lines of an invoice. On a final invoice this makes a credit note with a number: its amount
-//! is taken off what is due, and the rest is refunded. On a draft the credit is a line of it, of at most what is due. All credits of an
+//! is taken off what is due, and the rest is refunded. At most 500 lines of an invoice are credited singly. On a draft the credit is a line of it, of at most what is due. All credits of an
 //! invoice together are never more than the invoice.
 
 use std::time::Duration;

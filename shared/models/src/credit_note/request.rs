@@ -29,7 +29,8 @@ pub struct NewCreditNote {
     pub destination: Option<RefundDestination>,
     /// The invoice that is credited.
     pub invoice: Id,
-    /// The lines that are credited, each once. Either this or `amount`.
+    /// The lines that are credited, each once. Either this or `amount`. Of an invoice at most 500 lines are credited singly: 409 for more,
+    /// and amounts of the whole invoice still can be credited.
     #[serde(default)]
     #[schema(min_items = 1, max_items = 50)]
     pub lines: Option<Vec<NewCreditLine>>,
@@ -95,7 +96,7 @@ impl NewCreditNote {
     /// What is credited of an invoice. `lines` are those of the invoice that the body names.
     ///
     /// # Errors
-    /// 400 for a line that is not on the invoice, and for more than is left of the invoice or a line.
+    /// 400 for a line that is not on the invoice, and for more than is left of the invoice or a line; 409 for the 501st line.
     pub fn credit(
         &self,
         invoice: &Stored<Invoice>,

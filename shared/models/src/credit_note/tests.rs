@@ -224,3 +224,24 @@ fn a_refund_that_failed_is_covered_by_its_credit_note() {
     row.note_unrefunded(300);
     assert_eq!((row.cover_refund(200), row.cover_refund(150)), (0, 50));
 }
+
+#[test]
+fn the_501st_line_is_credited_as_an_amount() {
+    let mut row = invoice(&[(1000, 190, "19"), (500, 95, "19")], 0, "open");
+    lines(&mut row, &json!([line(0, Some(100))])).unwrap();
+    let noted = row.internal.credits.lines.values().next().cloned();
+    let noted = noted.expect("the taxes of a line");
+    for number in 2..501 {
+        let id = Id::from_number(Kind::LineItem, number);
+        row.internal.credits.lines.insert(id, noted.clone());
+    }
+    let refused = lines(&mut row, &json!([line(1, Some(100))])).unwrap_err();
+    assert!(
+        refused.to_string().contains("credit an amount"),
+        "{refused}"
+    );
+    // A line of which something was credited before, and an amount, still can be.
+    lines(&mut row, &json!([line(0, Some(100))])).unwrap();
+    amount(&mut row, 100).unwrap();
+    assert_eq!(row.object.totals.credited, 300);
+}

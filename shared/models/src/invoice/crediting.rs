@@ -8,7 +8,7 @@ use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::time::Timestamp;
 
-/// Of how many lines an invoice notes what was credited of each.
+/// Of how many lines an invoice notes what was credited of each. Its item stays well below the 400 KB that DynamoDB allows.
 const MOST_LINES: usize = 500;
 
 impl Stored<Invoice> {
@@ -39,14 +39,22 @@ impl Stored<Invoice> {
         Ok(share(&self.left(), amount))
     }
 
-    /// The taxes of a part of each line, or of what is left of it. `places` says what is at fault.
+    /// The taxes of a part of each line, or of what is left of it.
     ///
     /// # Errors
-    /// 400 for more than is left of a line, or of the invoice.
+    /// 400 for more than is left of a line, or of the invoice; 409 if more than 500 lines of the invoice would have been credited singly.
     pub fn credit_of_lines(
         &self,
         lines: &[(&LineItem, Option<i64>)],
     ) -> Result<Vec<Vec<TaxAmount>>> {
+        let noted = &self.internal.credits.lines;
+        let new = lines
+            .iter()
+            .filter(|(line, _)| !noted.contains_key(&line.id));
+        if noted.len() + new.count() > MOST_LINES {
+            let message = "500 lines of the invoice were credited singly; please credit an amount of the invoice.";
+            return Err(Error::conflict(message, Some(Kind::Invoice.name())));
+        }
         let mut left = self.left();
         let mut found = Vec::new();
         for (place, (line, amount)) in lines.iter().enumerate() {
@@ -82,7 +90,7 @@ impl Stored<Invoice> {
     /// which nothing is due any more is paid.
     ///
     /// # Errors
-    /// 409 unless the invoice is final and not void, while a payment of it is in progress, and if too many of its lines were credited.
+    /// 409 unless the invoice is final and not void, and while a payment of it is in progress.
     pub fn credit(
         &mut self,
         lines: &[(Option<Id>, Vec<TaxAmount>)],
@@ -109,9 +117,6 @@ impl Stored<Invoice> {
                     tax.add_to(credits.lines.entry(line.clone()).or_default());
                 }
             }
-        }
-        if self.internal.credits.lines.len() > MOST_LINES {
-            return refuse("Too many lines of the invoice were credited; please credit an amount.");
         }
         let due = self.object.amount_due;
         let (credited, refunded) = match set_off {
