@@ -32,6 +32,7 @@ pub mod reports;
 pub mod request_spec;
 pub mod reservations;
 mod retrieve;
+mod retrieve_document;
 pub mod secrets;
 pub mod sites;
 pub mod stream;
@@ -167,7 +168,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(credit_notes::create),
         route!(credit_notes::list),
         route!(credit_notes::retrieve, CreditNote),
-        route!(credit_notes::retrieve_document),
+        route!(credit_notes::retrieve_document, CreditNote),
         route!(drivers::attach),
         route!(drivers::create),
         route!(drivers::detach),
@@ -205,7 +206,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(invoices::list_line_items),
         route!(invoices::pay),
         route!(invoices::retrieve, Invoice),
-        route!(invoices::retrieve_document),
+        route!(invoices::retrieve_document, Invoice),
         route!(invoices::update),
         route!(invoices::void),
         route!(reports::create),

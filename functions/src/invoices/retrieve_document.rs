@@ -4,16 +4,9 @@
 
 use std::time::Duration;
 
-use crate::App;
-use axum::extract::State;
-use kernel::Error;
-use kernel::response::{FileOf, Reply};
 use models::api_key::Resource;
-use models::invoice::Invoice;
+use web::Route;
 use web::deployment::Need;
-use web::{PathId, Query, RequestContext, Route};
-
-use crate::documents::{self, DocumentQuery};
 
 pub const ROUTE: Route = Route::get(
     "retrieve-invoice-document",
@@ -24,12 +17,3 @@ pub const ROUTE: Route = Route::get(
 .memory(1024)
 .timeout(29)
 .needing(&[Need::Documents]);
-
-pub async fn handle(
-    context: RequestContext,
-    State(app): State<App>,
-    PathId(id): PathId,
-    Query(query): Query<DocumentQuery>,
-) -> Result<Reply<FileOf<Invoice>>, Error> {
-    documents::redirect(&app, context.tenant(), &id, query.format).await
-}
