@@ -1,8 +1,9 @@
-"""Foreign judges of the documents that shared/documents writes: `judge.py RULES_DIR [--documents N]`.
+"""Foreign judges of the documents that shared/documents writes, and of signed meter values: `judge.py RULES_DIR [--documents N]`.
 
 - The rules of CEN for EN 16931 (RULES_DIR has EN16931-UBL-validation.xslt and EN16931-CII-validation.xslt of
   ConnectingEurope/eInvoicing-EN16931) accept N random documents in both syntaxes, and refuse one with another amount due.
 - Fractions add up to the same totals as the documents.
+- pyocmf verifies the signed meter values of a session that the API has handed out, and refuses them with one byte changed.
 - factur-x reads the CII out of PDFs and accepts it, qpdf accepts the PDFs, and pdftotext finds number, parties and totals.
 
 Needs the packages of requirements.txt, and qpdf and pdftotext on the path. Without RULES_DIR or without one of the two programs their
@@ -10,7 +11,9 @@ checks are left out, which the last line says.
 """
 
 import argparse
+import base64
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -156,6 +159,45 @@ def judge_pdf(path, document):
     return judges
 
 
+def is_verified(signed, key):
+    """Whether pyocmf accepts signed meter values."""
+    from pyocmf import OCMF, PyOCMFError
+
+    try:
+        return OCMF.from_string(signed, strict=True).verify_signature(key)
+    except PyOCMFError:
+        return False
+
+
+def judge_signed_values(folder):
+    """Judges the signed meter values that a network has sent and the API has handed out, and returns their number."""
+    from pyocmf import OcmfContainer
+
+    path = folder / "signed-meter-values.xml"
+    command = ["cargo", "test", "--quiet", "--workspace", "--test", "api", "signed_meter_values_are_downloaded"]
+    environment = os.environ | {"SIGNED_METER_VALUES": str(path)}
+    subprocess.run(command, check=True, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    tree = ElementTree.parse(path)
+    values = tree.getroot().findall("value")
+    for value in values:
+        signed, key = value.find("signedData"), value.findtext("publicKey")
+        is_plain = signed.get("encoding") == "plain"
+        text = signed.text if is_plain else base64.b64decode(signed.text).decode()
+        assert is_verified(text, key), f"refused: {text}"
+        payload = text.split("|")[1]
+        for digit in re.finditer(r"\d", payload):
+            other = str((int(digit[0]) + 1) % 10)
+            changed = payload[: digit.start()] + other + payload[digit.end() :]
+            assert not is_verified(text.replace(payload, changed), key), f"accepted: {changed}"
+        if not is_plain:
+            tree.getroot().remove(value)
+    # pyocmf reads plain values out of the file by itself.
+    tree.write(path, encoding="utf-8")
+    records = OcmfContainer.from_xml(path, strict=True)
+    assert all(record.public_key and record.verify_signature() for record in records)
+    return len(values)
+
+
 def run_example(*arguments):
     subprocess.run(["cargo", "run", "--quiet", "--package", "documents", "--example", *arguments], check=True, cwd=ROOT)
 
@@ -187,6 +229,7 @@ def main():
         judges = [judge_pdf(path, json.loads(path.with_suffix(".json").read_text())) for path in pdfs]
         assert judges, "no PDF was written"
         print(f"{len(pdfs)} PDFs: accepted by {', '.join(judges[0])}")
+        print(f"{judge_signed_values(folder)} signed meter values: verified by pyocmf, and refused with a digit changed")
     print(f"left out: {', '.join(left_out)}" if left_out else "nothing was left out")
 
 
