@@ -79,8 +79,8 @@ async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
     let file = file(&app, &shown).await;
     let want = format!(
         "fleet,fleet_name,period_start,period_end,time_zone,currency,sessions,energy_wh,duration_seconds,\
-        gross_minor_units,gross\r\n\
-        {},Night shift,{},{},UTC,usd,1,30000,7140,1190,11.90\r\n",
+        gross_minor_units,gross,charging_seconds,idle_seconds\r\n\
+        {},Night shift,{},{},UTC,usd,1,30000,7140,1190,11.90,7140,0\r\n",
         crew.fleet,
         parameters["period_start"].as_str().expect("a time"),
         parameters["period_end"].as_str().expect("a time"),
@@ -136,7 +136,7 @@ async fn a_report_of_nothing_has_a_header_line_and_covers_last_month_by_itself()
     assert!(start.ends_with("-01T00:00:00.000Z"), "{start}");
     assert_eq!(
         file(&app, &report).await.text,
-        "period_start,period_end,time_zone,currency,sessions,energy_wh,duration_seconds,gross_minor_units,gross\r\n"
+        "period_start,period_end,time_zone,currency,sessions,energy_wh,duration_seconds,gross_minor_units,gross,charging_seconds,idle_seconds\r\n"
     );
     assert_eq!(report.body["totals"], json!([]));
 }
@@ -230,6 +230,7 @@ async fn every_type_and_grouping_adds_up_to_the_sessions() {
             ("driver", 3),
             ("fleet", 3),
             ("station", 3),
+            ("month", 2),
             ("session", 4),
         ] {
             let rows = rows(&app, kind, json!({"group_by": group_by})).await;
@@ -559,6 +560,69 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
         (&fees[0]["reservation"], &fees[0]["gross"]),
         (&reserved["id"], &json!("2.50"))
     );
+}
+
+#[tokio::test]
+async fn a_carbon_report_shows_grams_distance_and_consumption() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let mix = json!({"carbon_g_per_kwh": 41.5, "is_green_energy": false, "nuclear_waste_g_per_kwh": null, "product_name": null,
+        "sources": [{"source": "wind", "percent": 80.0}, {"source": "gas", "percent": 20.0}], "supplier_name": null});
+    let station = app.station(json!({"energy_mix": mix})).await;
+    let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
+    let mut energies = Vec::new();
+    for (unit, value) in [("KMS", 40_000.0), ("MILES", 25_000.0)] {
+        let read = json!({"battery": {"level": 50}, "odometer": {"unit": unit, "value": value}});
+        app.alice.post(&telemetry, read).await.expect(200);
+        let start = app.session(&crew, &station);
+        let session = app.alice.post("/v1/charging_sessions", start).await.id();
+        app.advance(600).await;
+        let stop = format!("/v1/charging_sessions/{session}/stop");
+        let stopped = app.alice.post(&stop, json!({})).await.expect(200).body;
+        energies.push(stopped["energy_consumed"].as_i64().expect("Wh"));
+        app.advance(600).await;
+    }
+    let by_vehicle = json!({"group_by": "vehicle"});
+    let rows = rows(&app, "carbon", by_vehicle).await;
+    let [row] = &rows[..] else {
+        panic!("{rows:?}");
+    };
+    let energy: i64 = energies.iter().sum();
+    assert!(
+        energies[0] > 0 && row["energy_wh"] == json!(energy),
+        "{row}"
+    );
+    let rounded = |exact: f64| (exact * 100.0).round() / 100.0;
+    let number = |name: &str| row[name].as_f64().expect("a number");
+    assert_eq!(number("carbon_g"), (energy as f64 * 0.0415).round());
+    assert_eq!(number("green_energy_wh"), (energy as f64 * 0.8).round());
+    assert_eq!(row["factors"], "energy_mix");
+    // 25,000 miles are 40,233.6 km; the energy of the way was charged before it.
+    assert_eq!(number("distance_km"), 233.6);
+    let consumption = energies[0] as f64 / 10.0 / 233.6;
+    assert_eq!(number("kwh_per_100_km"), rounded(consumption));
+}
+
+#[tokio::test]
+async fn all_vehicles_of_the_fleets_are_counted() {
+    let app = TestApp::start().await;
+    let crews = [app.crew(&app.alice).await, app.crew(&app.alice).await];
+    let idle = tests::vehicle(&crews[1].fleet);
+    app.alice.post("/v1/vehicles", idle).await.expect(200);
+    app.completed_session(&crews[1], json!({})).await;
+    app.drain().await;
+    let counted = |row: &Value| (row["vehicles"].clone(), row["vehicles_charged"].clone());
+    for (group_by, vehicles) in [
+        (Value::Null, json!(3)),
+        (json!("month"), json!(3)),
+        (json!("fleet"), json!(2)),
+        (json!("vehicle"), Value::Null),
+    ] {
+        let change = json!({"group_by": group_by});
+        let rows = rows(&app, "fleet_efficiency", change).await;
+        let found: Vec<_> = rows.iter().map(counted).collect();
+        assert_eq!(found, [(vehicles, json!(1))], "{group_by}");
+    }
 }
 
 #[tokio::test]

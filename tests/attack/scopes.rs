@@ -524,6 +524,11 @@ async fn a_report_is_made_by_keys_that_may_read_what_it_shows() {
         (of_type("usage_breakdown"), &[sessions]),
         (of_type("fleet_efficiency"), &[sessions]),
         (of_type("cost_analysis"), &[sessions, "reservations:read"]),
+        (
+            of_type("carbon"),
+            &[sessions, "charging_stations:read", "vehicles:read"],
+        ),
+        (grouped("month"), &[sessions]),
         (grouped("vehicle"), &[sessions, "vehicles:read"]),
         (grouped("driver"), &[sessions, "drivers:read"]),
         (grouped("fleet"), &[sessions, "fleets:read"]),

@@ -207,7 +207,7 @@ struct Events {
 
 #[derive(Deserialize, JsonSchema)]
 struct ReportWanted {
-    /// `charging_summary`, `cost_analysis`, `usage_breakdown` or `fleet_efficiency`.
+    /// `charging_summary`, `cost_analysis`, `usage_breakdown`, `fleet_efficiency` or `carbon`.
     r#type: String,
     /// RFC 3339, inclusive.
     period_start: String,
@@ -215,7 +215,7 @@ struct ReportWanted {
     period_end: String,
     /// The id of a fleet; the whole account when left out.
     fleet: Option<String>,
-    /// `vehicle`, `driver`, `fleet`, `station` or `session`.
+    /// `vehicle`, `driver`, `fleet`, `station`, `month` or `session`.
     group_by: Option<String>,
 }
 

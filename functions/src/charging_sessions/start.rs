@@ -162,6 +162,10 @@ impl SessionStart {
             fleet: &self.fleet,
             payment_method: self.payment_method.as_ref(),
             battery_level: battery.map(|battery| battery.level),
+            odometer: self
+                .telemetry
+                .as_ref()
+                .and_then(|read| read.odometer.as_ref()),
             currency: self.currency,
             operation: self.operation,
         }

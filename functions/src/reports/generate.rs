@@ -19,6 +19,8 @@ use models::stored::Stored;
 use models::vehicle::Vehicle;
 use serde::{Deserialize, Serialize};
 use table::access::Rows;
+use table::keys::Partition;
+use table::list::{Cursor, PageRequest};
 use web::deployment::{Deployment, Need};
 
 use crate::function::Function;
@@ -74,6 +76,9 @@ impl Job for GenerateReport {
     }
 }
 
+/// How many fleets are read at a time.
+const FLEETS_AT_A_TIME: usize = 100;
+
 /// Why a report of too many sessions fails.
 const TOO_LONG: &str = "the report would have more than 20,000 rows; please ask for a shorter period or another grouping";
 
@@ -109,12 +114,20 @@ async fn make(
         .store
         .sessions_around(tenant, report.fleet.as_ref(), window);
     while let Some(page) = pages.next().await? {
+        let stations = summary.unknown_stations(&page);
+        let found = app.store.get_all::<ChargingStation>(tenant, &stations);
+        let found = found.await?.into_iter().map(|one| one.object);
+        summary.set_mixes(stations, found.collect());
         for session in page {
             summary.add(&session);
         }
         if summary.is_too_long() {
             return Ok(None);
         }
+    }
+    if report.parameters.kind == ReportType::FleetEfficiency {
+        let vehicles = vehicles(app, tenant, report.fleet.as_ref()).await?;
+        summary.set_vehicles(&vehicles);
     }
     let names = match report.parameters.group_by {
         Some(grouping) => names(app, tenant, grouping, &summary.groups()).await?,
@@ -126,6 +139,39 @@ async fn make(
     let put = app.files.put(&file.key, content_type, content).await;
     put.map_err(|error| Error::internal(error.to_string()))?;
     Ok(Some((file, summary.totals())))
+}
+
+/// How many vehicles the fleet has, or each fleet of the account.
+async fn vehicles(
+    app: &App,
+    tenant: &Tenant,
+    fleet: Option<&Id>,
+) -> Result<HashMap<Id, i64>, Error> {
+    let count = |fleet: Fleet| {
+        (
+            fleet.id,
+            i64::try_from(fleet.total_vehicles).unwrap_or(i64::MAX),
+        )
+    };
+    if let Some(id) = fleet {
+        let found = app.store.find::<Fleet>(tenant, id).await?;
+        return Ok(found.map(|row| count(row.object)).into_iter().collect());
+    }
+    let kind = Kind::Fleet;
+    let mut page_request = PageRequest::first(FLEETS_AT_A_TIME);
+    let mut vehicles = HashMap::new();
+    loop {
+        let list = Partition::Kind { tenant, kind };
+        let page = app.store.list_objects(list, &page_request, Vec::new());
+        let page = page.await?;
+        let last = page.rows.last().map(|fleet: &Fleet| fleet.id.clone());
+        let last = page.end.or(last);
+        vehicles.extend(page.rows.into_iter().map(count));
+        match last {
+            Some(last) if page.older => page_request.from = Cursor::After(last),
+            _ => return Ok(vehicles),
+        }
+    }
 }
 
 /// The adjustments that a report covers, and what of each is paid, in minor units.
@@ -209,8 +255,8 @@ async fn names(
             let stations = store.get_all::<ChargingStation>(tenant, ids).await?;
             named(stations, |station| (station.id, station.name))
         }
-        // Sessions carry the names themselves.
-        Grouping::Session => HashMap::new(),
+        // Sessions carry the names themselves, and months have none.
+        Grouping::Month | Grouping::Session => HashMap::new(),
     })
 }
 

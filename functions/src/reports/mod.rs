@@ -14,7 +14,8 @@ use models::report::Report;
 use web::Conditional;
 
 /// The kinds of objects that a report shows, for the document.
-const SHOWS: &str = "always, of charging_sessions; of reservations for a cost_analysis; of fleets if a fleet is named; of what \
+const SHOWS: &str = "always, of charging_sessions; of reservations for a cost_analysis; of charging_stations and vehicles for \
+    carbon; of fleets if a fleet is named; of what \
     group_by names, which is charging_stations, drivers and vehicles for session";
 
 /// What the document says of the routes that show the link to a file.

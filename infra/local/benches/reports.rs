@@ -43,6 +43,7 @@ fn main() {
             ("charging_summary", None),
             ("cost_analysis", Some("driver")),
             ("usage_breakdown", Some("vehicle")),
+            ("carbon", Some("vehicle")),
         ] {
             measure(&running, &app, sessions, kind, group_by).await;
         }

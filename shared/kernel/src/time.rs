@@ -106,6 +106,15 @@ impl Timestamp {
         zone.to_datetime(self.0)
     }
 
+    /// RFC 3339 with the offset that holds there then; UTC with a `Z`.
+    pub fn text_in(self, zone: &TimeZone) -> String {
+        if *zone == TimeZone::UTC {
+            return self.to_string();
+        }
+        let there = self.0.to_zoned(zone.clone());
+        there.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+    }
+
     /// The moments from here until then at which the clocks of a time zone are put forward or back.
     pub fn clock_changes_until(self, until: Timestamp, zone: &TimeZone) -> Vec<Timestamp> {
         let changes = zone

@@ -10,7 +10,7 @@
 //! own. The other types count sessions alone.
 //!
 //! Money is shown twice: in minor units of the currency, and as a decimal number of the currency itself with as many digits
-//! as ISO 4217 gives it. Reports contain no distances, so that `metric_system` changes nothing in them.
+//! as ISO 4217 gives it. Distances are in kilometres, whatever `metric_system` is. Times are in the time zone of the fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,6 +164,12 @@ pub struct ReportTotals {
     #[serde(default)]
     #[schema(required, example = "0.00")]
     pub refunded_decimal: String,
+    /// Wh from renewable sources; only in a `carbon` report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub green_energy_wh: Option<i64>,
+    /// Grams of CO2; only in a `carbon` report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carbon_g: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -192,8 +198,12 @@ pub enum ReportType {
     CostAnalysis,
     /// How sessions ended and how much each took.
     UsageBreakdown,
-    /// Energy, sessions and price by vehicle and kWh.
+    /// Energy, sessions and price by vehicle and kWh. `vehicles` counts all of the fleet, `vehicles_charged` those that charged.
     FleetEfficiency,
+    /// Energy, the part of it from renewable sources, and grams of CO2, by the `energy_mix` of the station, or else by the average of its
+    /// country (Ember, Yearly Electricity Data 2023); `factors` names what was used. `distance_km` and `kwh_per_100_km` follow from the
+    /// readings of odometers that were known when sessions began, where a vehicle has two. Rows are of no currency.
+    Carbon,
 }
 
 /// What each row of a report stands for.
@@ -204,6 +214,8 @@ pub enum Grouping {
     Driver,
     Fleet,
     Station,
+    /// A calendar month in the time zone of the report.
+    Month,
     /// A row for each session, at most 20,000, and in a cost analysis for each reservation fee.
     Session,
 }
@@ -408,10 +420,16 @@ impl ReportParameters {
             Some(Grouping::Driver) => &[Kind::Driver],
             Some(Grouping::Fleet) => &[Kind::Fleet],
             Some(Grouping::Station) => &[Kind::ChargingStation],
+            Some(Grouping::Month) => &[],
             Some(Grouping::Session) => &[Kind::ChargingStation, Kind::Driver, Kind::Vehicle],
         };
-        let fees = (self.kind == ReportType::CostAnalysis).then_some(Kind::Reservation);
-        let further = of_rows.iter().copied().chain(fees);
+        let of_type: &[Kind] = match self.kind {
+            ReportType::CostAnalysis => &[Kind::Reservation],
+            // The way of vehicles, and how the energy of stations is generated.
+            ReportType::Carbon => &[Kind::ChargingStation, Kind::Vehicle],
+            _ => &[],
+        };
+        let further = of_rows.iter().chain(of_type).copied();
         further.chain([Kind::ChargingSession]).collect()
     }
 
@@ -471,15 +489,21 @@ impl ReportParameters {
             )
     }
 
-    /// Whether a session counts. Where costs are analysed, one at a network's station counts when its price has become final, as on
-    /// invoices.
-    pub fn covers(&self, stored: &Stored<ChargingSession>) -> bool {
+    /// The moment by which a session belongs to a period: its end. Where costs are analysed, one at a network's station counts when its
+    /// price has become final, as on invoices.
+    pub fn moment_of(&self, stored: &Stored<ChargingSession>) -> Timestamp {
         let session = &stored.object;
         let moment = session.state.ended().unwrap_or(session.session_started);
-        let moment = match self.kind {
+        match self.kind {
             ReportType::CostAnalysis => stored.billed_at().unwrap_or(moment),
             _ => moment,
-        };
+        }
+    }
+
+    /// Whether a session counts.
+    pub fn covers(&self, stored: &Stored<ChargingSession>) -> bool {
+        let session = &stored.object;
+        let moment = self.moment_of(stored);
         let status = match &self.filters.session_status {
             Some(statuses) => statuses.contains(&session.status()),
             None => !session.status().is_open(),

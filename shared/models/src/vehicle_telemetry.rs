@@ -88,6 +88,17 @@ pub struct Odometer {
     pub value: f64,
 }
 
+impl Odometer {
+    /// The reading in whole metres. A mile has 1,609.344 metres.
+    pub fn metres(&self) -> i64 {
+        let of_unit = match self.unit {
+            OdometerUnit::Kilometres => 1_000.0,
+            OdometerUnit::Miles => 1_609.344,
+        };
+        (self.value * of_unit).round() as i64
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum OdometerUnit {
     #[serde(rename = "KMS")]

@@ -26,6 +26,8 @@ const SOMETIMES: &[(&str, &str)] = &[
     ("ReportFilters", "session_status"),
     ("ReportFilters", "station"),
     ("ReportFilters", "vehicle"),
+    ("ReportTotals", "carbon_g"),
+    ("ReportTotals", "green_energy_wh"),
     ("Restrictions", "day_of_week"),
     ("Restrictions", "end_date"),
     ("Restrictions", "end_date_time"),

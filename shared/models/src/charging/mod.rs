@@ -7,6 +7,7 @@ pub mod card;
 pub mod cells;
 pub mod effective_price;
 pub mod estimate;
+pub mod footprint;
 pub mod geo;
 pub mod matching;
 pub mod opening_hours;

@@ -134,6 +134,9 @@ pub struct SessionInternal {
     pub zone: Option<ZoneName>,
     /// What driver, vehicle and station were called when the session started.
     pub names: Names,
+    /// Metres that the vehicle's odometer showed when the session started, by its last reading.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub odometer: Option<i64>,
     /// Set where a charging network operates the station.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Box<NetworkSession>>,

@@ -30,6 +30,7 @@ use crate::payment_method::PaymentMethod;
 use crate::reservation::Reservation;
 use crate::stored::Stored;
 use crate::vehicle::Vehicle;
+use crate::vehicle_telemetry::Odometer;
 use kernel::error::{Code, Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::money::Currency;
@@ -79,6 +80,8 @@ pub struct Parties<'a> {
     pub payment_method: Option<&'a PaymentMethod>,
     /// The vehicle's state of charge in percent, if it was ever read.
     pub battery_level: Option<f64>,
+    /// The last reading of its odometer.
+    pub odometer: Option<&'a Odometer>,
     /// What is billed in where the station has prices in it.
     pub currency: Currency,
     /// What operates the station.
@@ -338,6 +341,7 @@ impl ChargingSession {
             pricing,
             zone: Some(station.timezone.clone()),
             names: Names::of(driver, vehicle, station),
+            odometer: parties.odometer.map(Odometer::metres),
             network: of_network.map(Box::new),
         };
         let mut session = Stored::with_internal(session, internal);

@@ -108,6 +108,7 @@ impl ChargingSession {
             pricing,
             zone: Some(station.timezone.clone()),
             names: Names::of(driver, vehicle, station),
+            odometer: None,
             network: Some(Box::new(network_session(location, station, connector)?)),
         };
         Some(Stored::with_internal(session, internal))

@@ -95,6 +95,7 @@ impl Scene {
             vehicle: &self.vehicle,
             fleet: &self.fleet,
             payment_method: self.payment_method.as_ref(),
+            odometer: None,
             battery_level: self.battery_level,
             currency: Currency::USD,
             operation: Operation::of(self.mode, false),

@@ -1,6 +1,9 @@
 //! What reports show: sessions, reservation fees and adjustments added up by group, and the table that comes of it. Memory holds the groups,
 //! not the sessions; a report that lists single sessions is limited to 20,000 rows for that reason.
 
+mod carbon;
+mod columns;
+mod single;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -8,20 +11,27 @@ mod totals;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rust_decimal::Decimal;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
+use self::columns::{Column, columns};
+use self::single::{of_adjustment, of_credit_note, of_fee, of_refund, of_session};
 use self::table::{Cell, csv, json};
-use self::totals::{Totals, ratio};
+use self::totals::Totals;
+use super::footprint::Footprint;
 use crate::adjustment::Adjustment;
-use crate::charging_session::{ChargingSession, Names, SessionInternal, SessionStatus};
+use crate::charging_session::ChargingSession;
+use crate::charging_station::ChargingStation;
 use crate::credit_note::CreditNote;
+use crate::energy_mix::EnergyMix;
 use crate::report::{Grouping, ReportFormat, ReportParameters, ReportTotals, ReportType};
-use crate::reservation::{Reservation, ReservationInternal};
+use crate::reservation::Reservation;
 use crate::stored::Stored;
 use crate::transaction::Transaction;
 use kernel::error::Result;
 use kernel::id::Id;
 use kernel::money::{Currency, Money};
+use kernel::time::Timestamp;
 
 /// How many rows a report that lists single sessions may have.
 const MAX_ROWS: usize = 20_000;
@@ -31,249 +41,52 @@ const MAX_ROWS: usize = 20_000;
 pub struct Summary {
     parameters: ReportParameters,
     time_zone: String,
+    zone: TimeZone,
     /// By what they are grouped by, and currency.
-    groups: BTreeMap<(Option<Id>, &'static str), Totals>,
+    groups: BTreeMap<(Option<Group>, &'static str), Totals>,
     /// All rows, by currency.
     totals: BTreeMap<&'static str, (Currency, Totals)>,
+    /// The energy mixes of stations, where energy is weighed; none for a station that states none.
+    mixes: HashMap<Id, Option<EnergyMix>>,
 }
 
-/// A column, or two of them for an amount of money: `gross_minor_units` and `gross`.
-enum Column {
-    Plain(&'static str, fn(&Totals) -> Cell),
-    Amount(&'static str, fn(&Totals) -> i64),
-    /// Minor units per kWh, and the same in the currency.
-    PerKwh(&'static str, fn(&Totals) -> i64),
+/// What a row stands for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    Of(Id),
+    /// A month by its first day.
+    Month(Date),
 }
 
-use Column::{Amount, PerKwh, Plain};
+/// In place of a currency, where a report shows no amounts.
+const NO_CURRENCY: &str = "";
 
-const SESSIONS: Column = Plain("sessions", |totals| Cell::Number(totals.sessions()));
-const ENERGY: Column = Plain("energy_wh", |totals| Cell::Number(totals.energy));
-const DURATION: Column = Plain("duration_seconds", |totals| Cell::Number(totals.seconds()));
-const GROSS: Column = Amount("gross", Totals::gross);
-const PRICE: Column = PerKwh("gross", Totals::energy_gross);
-
-/// The columns of a report, after those that name the group, the period and the currency.
-fn columns(kind: ReportType) -> &'static [Column] {
-    match kind {
-        ReportType::ChargingSummary => &[SESSIONS, ENERGY, DURATION, GROSS],
-        ReportType::CostAnalysis => &[
-            SESSIONS,
-            Plain("reservation_fees", |totals| Cell::Number(totals.fees)),
-            Plain("adjustments", |totals| Cell::Number(totals.adjustments)),
-            ENERGY,
-            Amount("net", |totals| totals.net),
-            Amount("tax", |totals| totals.tax),
-            GROSS,
-            Amount("reservation_fees_gross", |totals| totals.fees_gross),
-            Amount("adjustments_gross", |totals| totals.adjustments_gross),
-            Amount("paid", |totals| totals.paid),
-            Amount("due", |totals| totals.due),
-            Amount("credited", |totals| totals.credited),
-            PRICE,
-            Amount("refunded", |totals| totals.refunded),
-        ],
-        ReportType::UsageBreakdown => &[
-            SESSIONS,
-            Plain("completed_sessions", |totals| {
-                totals.with(SessionStatus::Completed)
-            }),
-            Plain("cancelled_sessions", |totals| {
-                totals.with(SessionStatus::Cancelled)
-            }),
-            Plain("failed_sessions", |totals| {
-                totals.with(SessionStatus::Failed)
-            }),
-            Plain("active_sessions", |totals| {
-                totals.with(SessionStatus::Active)
-            }),
-            ENERGY,
-            Plain("energy_wh_per_session", |totals| {
-                ratio(totals.energy, totals.sessions())
-            }),
-            DURATION,
-            Plain("duration_seconds_per_session", |totals| {
-                ratio(totals.seconds(), totals.sessions())
-            }),
-            GROSS,
-            Plain("first_session_started", |totals| Cell::time(totals.first)),
-            Plain("last_session_started", |totals| Cell::time(totals.last)),
-        ],
-        ReportType::FleetEfficiency => &[
-            SESSIONS,
-            Plain("vehicles", |totals| Cell::count(&totals.vehicles)),
-            Plain("drivers", |totals| Cell::count(&totals.drivers)),
-            ENERGY,
-            Plain("energy_wh_per_vehicle", |totals| {
-                ratio(totals.energy, totals.vehicles.len() as i64)
-            }),
-            Plain("sessions_per_vehicle", |totals| {
-                ratio(totals.sessions(), totals.vehicles.len() as i64)
-            }),
-            DURATION,
-            Plain("average_power_w", |totals| {
-                ratio(totals.energy * 3600, totals.seconds())
-            }),
-            GROSS,
-            PRICE,
-        ],
-    }
+/// By what something is grouped that a report counts.
+struct Counted<'a> {
+    id: &'a Id,
+    vehicle: Option<&'a Id>,
+    driver: Option<&'a Id>,
+    fleet: Option<&'a Id>,
+    station: Option<&'a Id>,
+    /// The moment by which it belongs to a period.
+    at: Timestamp,
+    currency: Currency,
 }
 
-impl Column {
-    fn names(&self) -> Vec<String> {
-        match self {
-            Plain(name, _) => vec![(*name).to_owned()],
-            Amount(name, _) => vec![format!("{name}_minor_units"), (*name).to_owned()],
-            PerKwh(name, _) => vec![
-                format!("{name}_minor_units_per_kwh"),
-                format!("{name}_per_kwh"),
-            ],
-        }
-    }
-
-    fn cells(&self, totals: &Totals, currency: Currency) -> Vec<Cell> {
-        match self {
-            Plain(_, cell) => vec![cell(totals)],
-            Amount(_, amount) => {
-                let amount = amount(totals);
-                let decimal = Cell::Money(Money::new(amount, currency).decimal());
-                vec![Cell::Number(amount), decimal]
+impl Counted<'_> {
+    fn group(&self, grouping: Grouping, zone: &TimeZone) -> Option<Group> {
+        let id = match grouping {
+            Grouping::Vehicle => self.vehicle,
+            Grouping::Driver => self.driver,
+            Grouping::Fleet => self.fleet,
+            Grouping::Station => self.station,
+            Grouping::Session => Some(self.id),
+            Grouping::Month => {
+                return Some(Group::Month(self.at.date_in(zone).first_of_month()));
             }
-            PerKwh(_, amount) => {
-                let price = ratio(amount(totals) * 1000, totals.energy);
-                let decimal = match &price {
-                    Cell::Decimal(price) => {
-                        let shift = Decimal::new(1, currency.exponent().into());
-                        Cell::Money((price * shift).normalize().to_string())
-                    }
-                    _ => Cell::Nothing,
-                };
-                vec![price, decimal]
-            }
-        }
+        };
+        id.cloned().map(Group::Of)
     }
-}
-
-impl Grouping {
-    /// The columns that name a group: its id, and what people call it; or what is known of a single session.
-    fn columns(self) -> &'static [&'static str] {
-        match self {
-            Self::Vehicle => &["vehicle", "registration_plate"],
-            Self::Driver => &["driver", "driver_name"],
-            Self::Fleet => &["fleet", "fleet_name"],
-            Self::Station => &["station", "station_name"],
-            Self::Session => &[
-                "session",
-                "reservation",
-                "session_status",
-                "session_started",
-                "charging_ended",
-                "session_ended",
-                "vehicle",
-                "registration_plate",
-                "driver",
-                "driver_name",
-                "fleet",
-                "station",
-                "station_name",
-                "connector",
-                "invoice",
-            ],
-        }
-    }
-}
-
-/// What a row says of the one session it stands for, in the order of the columns.
-fn of_session(session: &ChargingSession, internal: &SessionInternal) -> Vec<Cell> {
-    let Names {
-        driver,
-        registration_plate,
-        station,
-    } = &internal.names;
-    let status = session.status().as_str().to_owned();
-    vec![
-        Cell::id(Some(&session.id)),
-        Cell::id(session.reservation.as_ref()),
-        Cell::Text(status),
-        Cell::time(Some(session.session_started)),
-        Cell::time(session.state.charged().ended),
-        Cell::time(session.state.ended()),
-        Cell::id(Some(&session.vehicle)),
-        Cell::name(registration_plate),
-        Cell::id(Some(&session.driver)),
-        Cell::name(driver),
-        Cell::id(Some(&session.fleet)),
-        Cell::id(Some(&session.charging_station)),
-        Cell::name(station),
-        Cell::name(&session.connector),
-        Cell::id(session.invoice.as_ref()),
-    ]
-}
-
-/// What a row says of the one reservation fee it stands for, in the order of the columns.
-fn of_fee(reservation: &Reservation, internal: &ReservationInternal) -> Vec<Cell> {
-    let reserved = reservation.state.reserved();
-    vec![
-        Cell::Nothing,
-        Cell::id(Some(&reservation.id)),
-        Cell::Nothing,
-        Cell::Nothing,
-        Cell::Nothing,
-        Cell::Nothing,
-        Cell::id(Some(&reservation.vehicle)),
-        Cell::Nothing,
-        Cell::id(Some(&reservation.driver)),
-        Cell::Nothing,
-        Cell::id(internal.fleet.as_ref()),
-        Cell::id(reserved.map(|reserved| &reserved.station)),
-        Cell::Nothing,
-        Cell::name(reserved.map_or("", |reserved| &reserved.connector)),
-        Cell::id(internal.invoice.as_ref()),
-    ]
-}
-
-/// What a row says of the one adjustment it stands for, in the order of the columns.
-fn of_adjustment(stored: &Stored<Adjustment>) -> Vec<Cell> {
-    let Adjustment { fleet, line, .. } = &stored.object;
-    let name = |name: &Option<String>| Cell::name(name.as_deref().unwrap_or_default());
-    vec![
-        Cell::id(line.charging_session.as_ref().or(line.reservation.as_ref())),
-        Cell::Nothing,
-        Cell::Nothing,
-        Cell::time(line.started),
-        Cell::Nothing,
-        Cell::time(line.ended),
-        Cell::id(line.vehicle.as_ref()),
-        name(&line.registration_plate),
-        Cell::id(line.driver.as_ref()),
-        name(&line.driver_name),
-        Cell::id(fleet.as_ref()),
-        Cell::id(line.charging_station.as_ref()),
-        name(&line.station_name),
-        name(&line.connector),
-        Cell::id(stored.internal.invoice.as_ref()),
-    ]
-}
-
-/// What a row says of the one credit note it stands for, in the order of the columns.
-fn of_credit_note(note: &CreditNote) -> Vec<Cell> {
-    let mut cells = vec![Cell::Nothing; Grouping::Session.columns().len()];
-    cells[10] = Cell::id(note.fleet.as_ref());
-    cells[14] = Cell::id(Some(&note.invoice));
-    cells
-}
-
-/// What a row says of the one refund it stands for, in the order of the columns.
-fn of_refund(refund: &Transaction) -> Vec<Cell> {
-    let mut cells = vec![Cell::Nothing; Grouping::Session.columns().len()];
-    cells[0] = Cell::id(refund.charging_session.as_ref());
-    cells[1] = Cell::id(refund.reservation.as_ref());
-    cells[6] = Cell::id(refund.vehicle.as_ref());
-    cells[8] = Cell::id(refund.driver.as_ref());
-    cells[10] = Cell::id(refund.fleet.as_ref());
-    cells[14] = Cell::id(refund.invoice.as_ref());
-    cells
 }
 
 impl Summary {
@@ -282,31 +95,67 @@ impl Summary {
         Self {
             parameters,
             time_zone: time_zone.to_owned(),
+            zone: TimeZone::get(time_zone).unwrap_or(TimeZone::UTC),
             groups: BTreeMap::new(),
             totals: BTreeMap::new(),
+            mixes: HashMap::new(),
         }
     }
 
-    /// Counts a session, if the report covers it.
+    /// The stations of sessions whose energy is to be weighed and whose energy mix was not set yet.
+    pub fn unknown_stations(&self, sessions: &[Stored<ChargingSession>]) -> Vec<Id> {
+        let covered = sessions.iter().filter(|one| {
+            self.parameters.kind == ReportType::Carbon && self.parameters.covers(one)
+        });
+        let stations = covered.map(|one| &one.object.charging_station);
+        let unknown = stations.filter(|id| !self.mixes.contains_key(id));
+        let unknown: BTreeSet<&Id> = unknown.collect();
+        unknown.into_iter().cloned().collect()
+    }
+
+    /// Sets the energy mixes of stations, of which those that are left are the ones that exist.
+    pub fn set_mixes(&mut self, ids: Vec<Id>, found: Vec<ChargingStation>) {
+        self.mixes.extend(ids.into_iter().map(|id| (id, None)));
+        let mixes = found.into_iter().map(|one| (one.id, one.energy_mix));
+        self.mixes.extend(mixes);
+    }
+
+    /// Counts a session, if the report covers it. The sessions come the newest first.
     pub fn add(&mut self, stored: &Stored<ChargingSession>) {
         let (session, internal) = (&stored.object, &stored.internal);
         if !self.parameters.covers(stored) {
             return;
         }
-        let group = self.parameters.group_by.map(|grouping| match grouping {
-            Grouping::Vehicle => session.vehicle.clone(),
-            Grouping::Driver => session.driver.clone(),
-            Grouping::Fleet => session.fleet.clone(),
-            Grouping::Station => session.charging_station.clone(),
-            Grouping::Session => session.id.clone(),
+        let counted = Counted {
+            id: &session.id,
+            vehicle: Some(&session.vehicle),
+            driver: Some(&session.driver),
+            fleet: Some(&session.fleet),
+            station: Some(&session.charging_station),
+            at: self.parameters.moment_of(stored),
+            currency: session.currency,
+        };
+        let is_weighed = self.parameters.kind == ReportType::Carbon;
+        let mix = self.mixes.get(&session.charging_station);
+        let mix = mix.and_then(Option::as_ref);
+        let footprint = is_weighed.then(|| Footprint::of(mix, &session.country));
+        // A distance is of a vehicle, not of a driver, a station or a session.
+        let is_way = !matches!(
+            self.parameters.group_by,
+            Some(Grouping::Driver | Grouping::Station | Grouping::Session)
+        );
+        let single = || of_session(session, internal);
+        let row = self.count(&counted, single, |totals| {
+            totals.add(session);
+            if let Some(footprint) = &footprint {
+                let country = session.country.as_str();
+                totals.carbon.add(session.energy(), footprint, country);
+            }
         });
-        let totals = self.row(group, session.currency);
-        totals.add(session);
-        if self.parameters.group_by == Some(Grouping::Session) {
-            self.row(Some(session.id.clone()), session.currency).single =
-                of_session(session, internal);
+        if is_weighed && is_way {
+            let (vehicle, odometer) = (&session.vehicle, internal.odometer);
+            row.carbon.drive(vehicle, odometer, session.energy());
         }
-        self.of_currency(session.currency).add(session);
     }
 
     /// Counts the fee of a reservation, if it has one and the report covers it.
@@ -318,58 +167,40 @@ impl Summary {
         if !self.parameters.covers_fee(reservation, &fee) {
             return;
         }
-        let group = self
-            .parameters
-            .group_by
-            .and_then(|grouping| match grouping {
-                Grouping::Vehicle => Some(reservation.vehicle.clone()),
-                Grouping::Driver => Some(reservation.driver.clone()),
-                Grouping::Fleet => internal.fleet.clone(),
-                Grouping::Station => reservation
-                    .state
-                    .reserved()
-                    .map(|reserved| reserved.station.clone()),
-                Grouping::Session => Some(reservation.id.clone()),
-            });
-        let totals = self.row(group, reservation.currency);
-        totals.add_fee(&fee, internal.fee_tax_percent);
-        if self.parameters.group_by == Some(Grouping::Session) {
-            self.row(Some(reservation.id.clone()), reservation.currency)
-                .single = of_fee(reservation, internal);
-        }
-        self.of_currency(reservation.currency)
-            .add_fee(&fee, internal.fee_tax_percent);
+        let reserved = reservation.state.reserved();
+        let counted = Counted {
+            id: &reservation.id,
+            vehicle: Some(&reservation.vehicle),
+            driver: Some(&reservation.driver),
+            fleet: internal.fleet.as_ref(),
+            station: reserved.map(|reserved| &reserved.station),
+            at: fee.since,
+            currency: reservation.currency,
+        };
+        let single = || of_fee(reservation, internal);
+        self.count(&counted, single, |totals| {
+            totals.add_fee(&fee, internal.fee_tax_percent);
+        });
     }
 
     /// Counts an adjustment, if the report covers it, of which so many minor units are paid.
     pub fn add_adjustment(&mut self, stored: &Stored<Adjustment>, paid: i64) {
-        let Adjustment {
-            id,
-            fleet,
-            line,
-            currency,
-            ..
-        } = &stored.object;
-        if !self.parameters.covers_adjustment(&stored.object) {
+        let adjustment = &stored.object;
+        let line = &adjustment.line;
+        if !self.parameters.covers_adjustment(adjustment) {
             return;
         }
-        let group = self
-            .parameters
-            .group_by
-            .and_then(|grouping| match grouping {
-                Grouping::Vehicle => line.vehicle.clone(),
-                Grouping::Driver => line.driver.clone(),
-                Grouping::Fleet => fleet.clone(),
-                Grouping::Station => line.charging_station.clone(),
-                Grouping::Session => Some(id.clone()),
-            });
-        let of_one = self.parameters.group_by == Some(Grouping::Session);
-        let totals = self.row(group, *currency);
-        totals.add_adjustment(line, paid);
-        if of_one {
-            totals.single = of_adjustment(stored);
-        }
-        self.of_currency(*currency).add_adjustment(line, paid);
+        let counted = Counted {
+            id: &adjustment.id,
+            vehicle: line.vehicle.as_ref(),
+            driver: line.driver.as_ref(),
+            fleet: adjustment.fleet.as_ref(),
+            station: line.charging_station.as_ref(),
+            at: adjustment.created,
+            currency: adjustment.currency,
+        };
+        let single = || of_adjustment(stored);
+        self.count(&counted, single, |totals| totals.add_adjustment(line, paid));
     }
 
     /// Counts a refund, if the report covers it. One of an invoice belongs to no vehicle, driver or session.
@@ -377,23 +208,17 @@ impl Summary {
         if !self.parameters.covers_refund(refund) {
             return;
         }
-        let group = self
-            .parameters
-            .group_by
-            .and_then(|grouping| match grouping {
-                Grouping::Vehicle => refund.vehicle.clone(),
-                Grouping::Driver => refund.driver.clone(),
-                Grouping::Fleet => refund.fleet.clone(),
-                Grouping::Station => None,
-                Grouping::Session => Some(refund.id.clone()),
-            });
-        let of_one = self.parameters.group_by == Some(Grouping::Session);
-        let totals = self.row(group, refund.currency);
-        totals.refunded += refund.amount;
-        if of_one {
-            totals.single = of_refund(refund);
-        }
-        self.of_currency(refund.currency).refunded += refund.amount;
+        let counted = Counted {
+            id: &refund.id,
+            vehicle: refund.vehicle.as_ref(),
+            driver: refund.driver.as_ref(),
+            fleet: refund.fleet.as_ref(),
+            station: None,
+            at: refund.created,
+            currency: refund.currency,
+        };
+        let single = || of_refund(refund);
+        self.count(&counted, single, |totals| totals.refunded += refund.amount);
     }
 
     /// Counts what a credit note has taken off the amount due of its invoice, if the report covers it.
@@ -402,23 +227,53 @@ impl Summary {
         if credited == 0 || !self.parameters.covers_credit_note(note) {
             return;
         }
-        let of_one = self.parameters.group_by == Some(Grouping::Session);
-        let group = match self.parameters.group_by {
-            Some(Grouping::Fleet) => note.fleet.clone(),
-            Some(Grouping::Session) => Some(note.id.clone()),
-            _ => None,
+        let counted = Counted {
+            id: &note.id,
+            vehicle: None,
+            driver: None,
+            fleet: note.fleet.as_ref(),
+            station: None,
+            at: note.created,
+            currency: note.currency,
         };
-        let totals = self.row(group, note.currency);
-        totals.add_credit_note(credited, is_paid);
-        if of_one {
-            totals.single = of_credit_note(note);
-        }
-        self.of_currency(note.currency)
-            .add_credit_note(credited, is_paid);
+        let single = || of_credit_note(note);
+        self.count(&counted, single, |totals| {
+            totals.add_credit_note(credited, is_paid);
+        });
     }
 
-    fn row(&mut self, group: Option<Id>, currency: Currency) -> &mut Totals {
-        self.groups.entry((group, currency.as_str())).or_default()
+    /// Sets how many vehicles each fleet has, after everything was counted.
+    pub fn set_vehicles(&mut self, of_fleets: &HashMap<Id, i64>) {
+        let all = of_fleets.values().sum();
+        let by_fleet = self.parameters.group_by == Some(Grouping::Fleet);
+        for ((group, _), totals) in &mut self.groups {
+            totals.fleet_vehicles = match group {
+                None | Some(Group::Month(_)) => Some(all),
+                Some(Group::Of(id)) => of_fleets.get(id).copied().filter(|_| by_fleet),
+            };
+        }
+    }
+
+    /// Adds something to its row and to the totals of its currency, and returns the row.
+    fn count(
+        &mut self,
+        counted: &Counted<'_>,
+        single: impl FnOnce() -> Vec<Cell>,
+        add: impl Fn(&mut Totals),
+    ) -> &mut Totals {
+        let group_by = self.parameters.group_by;
+        let group = group_by.and_then(|grouping| counted.group(grouping, &self.zone));
+        add(self.of_currency(counted.currency));
+        let currency = match self.parameters.kind {
+            ReportType::Carbon => NO_CURRENCY,
+            _ => counted.currency.as_str(),
+        };
+        let row = self.groups.entry((group, currency)).or_default();
+        add(row);
+        if group_by == Some(Grouping::Session) {
+            row.single = single();
+        }
+        row
     }
 
     fn of_currency(&mut self, currency: Currency) -> &mut Totals {
@@ -435,6 +290,7 @@ impl Summary {
 
     /// What all rows add up to, by currency.
     pub fn totals(&self) -> Vec<ReportTotals> {
+        let is_weighed = self.parameters.kind == ReportType::Carbon;
         let totals = self.totals.values();
         totals
             .map(|(currency, totals)| {
@@ -469,6 +325,8 @@ impl Summary {
                     due_decimal: decimal(due),
                     refunded,
                     refunded_decimal: decimal(refunded),
+                    green_energy_wh: is_weighed.then(|| totals.carbon.green_energy()),
+                    carbon_g: is_weighed.then(|| totals.carbon.grams()),
                 }
             })
             .collect()
@@ -479,7 +337,10 @@ impl Summary {
         let ids: BTreeSet<&Id> = self
             .groups
             .keys()
-            .filter_map(|(id, _)| id.as_ref())
+            .filter_map(|(group, _)| match group {
+                Some(Group::Of(id)) => Some(id),
+                _ => None,
+            })
             .collect();
         ids.into_iter().cloned().collect()
     }
@@ -493,32 +354,36 @@ impl Summary {
         let group_by = self.parameters.group_by;
         let group = group_by.map(Grouping::columns).unwrap_or_default();
         let mut header: Vec<String> = group.iter().map(|name| (*name).to_owned()).collect();
-        let of_report = ["period_start", "period_end", "time_zone", "currency"];
-        header.extend(of_report.map(str::to_owned));
+        header.extend(["period_start", "period_end", "time_zone"].map(str::to_owned));
+        let has_amounts = self.parameters.kind != ReportType::Carbon;
+        header.extend(has_amounts.then(|| "currency".to_owned()));
         header.extend(columns.iter().flat_map(Column::names));
-        let rows = self.groups.iter().map(|((id, currency), totals)| {
+        let rows = self.groups.iter().map(|((group, currency), totals)| {
             let mut row = Vec::with_capacity(header.len());
-            match (group_by, id) {
+            match (group_by, group) {
                 (None, _) => {}
                 (Some(Grouping::Session), _) => row.extend(totals.single.iter().cloned()),
-                (Some(_), id) => {
-                    let name = id.as_ref().and_then(|id| names.get(id));
-                    row.push(Cell::id(id.as_ref()));
-                    row.push(name.cloned().map_or(Cell::Nothing, Cell::Text));
+                (_, Some(Group::Month(first))) => {
+                    row.push(Cell::Text(first.strftime("%Y-%m").to_string()));
                 }
+                (_, Some(Group::Of(id))) => {
+                    let name = names.get(id).cloned();
+                    row.extend([Cell::id(Some(id)), name.map_or(Cell::Nothing, Cell::Text)]);
+                }
+                (Some(_), None) => row.extend([Cell::Nothing, Cell::Nothing]),
             }
             row.push(Cell::time(Some(self.parameters.period_start)));
             row.push(Cell::time(Some(self.parameters.period_end)));
             row.push(Cell::Text(self.time_zone.clone()));
-            row.push(Cell::Text((*currency).to_owned()));
+            row.extend(has_amounts.then(|| Cell::Text((*currency).to_owned())));
             let currency = self.totals.get(currency);
             let currency = currency.map_or(Currency::USD, |(currency, _)| *currency);
             row.extend(columns.iter().flat_map(|one| one.cells(totals, currency)));
             row
         });
         match self.parameters.format {
-            ReportFormat::Csv => csv(&header, rows),
-            ReportFormat::Json => json(&header, rows),
+            ReportFormat::Csv => csv(&header, rows, &self.zone),
+            ReportFormat::Json => json(&header, rows, &self.zone),
         }
     }
 }

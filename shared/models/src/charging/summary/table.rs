@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rust_decimal::Decimal;
+use jiff::tz::TimeZone;
+use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Map, Number, Value};
 
 use kernel::error::{Error, Result};
@@ -13,6 +14,8 @@ use kernel::time::Timestamp;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
     Text(String),
+    /// A moment, which a report shows in its time zone.
+    Time(Timestamp),
     Number(i64),
     Decimal(Decimal),
     /// A decimal number of a currency, with all of its digits.
@@ -33,7 +36,7 @@ impl Cell {
     }
 
     pub(super) fn time(moment: Option<Timestamp>) -> Self {
-        moment.map_or(Self::Nothing, |moment| Self::Text(moment.to_string()))
+        moment.map_or(Self::Nothing, Self::Time)
     }
 
     pub(super) fn count(ids: &BTreeSet<Id>) -> Self {
@@ -41,8 +44,9 @@ impl Cell {
     }
 
     /// The cell as a field of CSV. A text that a spreadsheet would take for a formula is made a text.
-    fn field(&self) -> String {
+    fn field(&self, zone: &TimeZone) -> String {
         match self {
+            Self::Time(moment) => moment.text_in(zone),
             Self::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => {
                 format!("'{text}")
             }
@@ -54,8 +58,9 @@ impl Cell {
         }
     }
 
-    fn value(&self) -> Result<Value> {
+    fn value(&self, zone: &TimeZone) -> Result<Value> {
         Ok(match self {
+            Self::Time(moment) => Value::from(moment.text_in(zone)),
             Self::Text(text) | Self::Money(text) => Value::from(text.as_str()),
             Self::Number(number) => Value::from(*number),
             Self::Decimal(number) => Value::Number(
@@ -69,14 +74,35 @@ impl Cell {
     }
 }
 
+/// A quotient with two digits, half away from zero; nothing by nothing is nothing.
+pub(super) fn ratio(part: i64, whole: i64) -> Cell {
+    quotient(Decimal::from(part), whole)
+}
+
+/// The same for a decimal number.
+pub(super) fn quotient(part: Decimal, whole: i64) -> Cell {
+    let quotient = part.checked_div(Decimal::from(whole));
+    quotient.map_or(Cell::Nothing, rounded)
+}
+
+/// The number with two digits, half away from zero.
+pub(super) fn rounded(number: Decimal) -> Cell {
+    let rounded = number.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero);
+    Cell::Decimal(rounded.normalize())
+}
+
 /// RFC 4180, with a header line.
-pub(super) fn csv(header: &[String], rows: impl Iterator<Item = Vec<Cell>>) -> Result<Vec<u8>> {
+pub(super) fn csv(
+    header: &[String],
+    rows: impl Iterator<Item = Vec<Cell>>,
+    zone: &TimeZone,
+) -> Result<Vec<u8>> {
     let mut writer = csv::WriterBuilder::new()
         .terminator(csv::Terminator::CRLF)
         .from_writer(Vec::new());
     writer.write_record(header).map_err(Error::internal)?;
     for row in rows {
-        let fields = row.iter().map(Cell::field);
+        let fields = row.iter().map(|cell| cell.field(zone));
         writer.write_record(fields).map_err(Error::internal)?;
     }
     writer
@@ -85,10 +111,14 @@ pub(super) fn csv(header: &[String], rows: impl Iterator<Item = Vec<Cell>>) -> R
 }
 
 /// An array of objects with the same members.
-pub(super) fn json(header: &[String], rows: impl Iterator<Item = Vec<Cell>>) -> Result<Vec<u8>> {
+pub(super) fn json(
+    header: &[String],
+    rows: impl Iterator<Item = Vec<Cell>>,
+    zone: &TimeZone,
+) -> Result<Vec<u8>> {
     let object = |row: Vec<Cell>| {
         let cells = header.iter().zip(&row);
-        let members = cells.map(|(name, cell)| Ok((name.clone(), cell.value()?)));
+        let members = cells.map(|(name, cell)| Ok((name.clone(), cell.value(zone)?)));
         members.collect::<Result<Map<_, _>>>().map(Value::Object)
     };
     let rows: Vec<Value> = rows.map(object).collect::<Result<_>>()?;

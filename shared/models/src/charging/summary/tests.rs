@@ -64,10 +64,11 @@ fn a_cost_analysis_is_this_file() {
                 net_minor_units,net,tax_minor_units,tax,gross_minor_units,gross,\
                 reservation_fees_gross_minor_units,reservation_fees_gross,adjustments_gross_minor_units,\
                 adjustments_gross,paid_minor_units,paid,\
-                due_minor_units,due,credited_minor_units,credited,gross_minor_units_per_kwh,gross_per_kwh,refunded_minor_units,refunded\r\n\
+                due_minor_units,due,credited_minor_units,credited,gross_minor_units_per_kwh,gross_per_kwh,refunded_minor_units,refunded,\
+                gross_with_fees_minor_units_per_kwh,gross_with_fees_per_kwh\r\n\
                 drv_00000000000000000000000000000001,\"Byron, \"\"Ada\"\"\",\
-                2026-03-01T00:00:00.000Z,2026-04-01T00:00:00.000Z,Europe/London,eur,2,1,1,60014,\
-                2200,22.00,361,3.61,2561,25.61,300,3.00,-119,-1.19,1190,11.90,1371,13.71,0,0.00,39.66,0.3966,0,0.00\r\n";
+                2026-03-01T00:00:00.000+00:00,2026-04-01T01:00:00.000+01:00,Europe/London,eur,2,1,1,60014,\
+                2200,22.00,361,3.61,2561,25.61,300,3.00,-119,-1.19,1190,11.90,1371,13.71,0,0.00,39.66,0.3966,0,0.00,44.66,0.4466\r\n";
     assert_eq!(text(&summary, &names), want);
     let totals = serde_json::to_value(summary.totals()).unwrap();
     let want = json!([{"currency": "eur", "sessions": 2, "reservation_fees": 1, "adjustments": 1,
@@ -199,12 +200,145 @@ fn currencies_are_never_added() {
     }
     let rows: Value = serde_json::from_str(&text(&summary, &HashMap::new())).unwrap();
     let row = |currency, sessions| {
-        json!({"period_start": "2026-03-01T00:00:00.000Z", "period_end": "2026-04-01T00:00:00.000Z",
+        json!({"period_start": "2026-03-01T00:00:00.000+00:00", "period_end": "2026-04-01T01:00:00.000+01:00",
             "time_zone": "Europe/London", "currency": currency, "sessions": sessions,
-            "energy_wh": sessions * 30_007, "duration_seconds": 0, "gross_minor_units": sessions * 1190,
+            "energy_wh": sessions * 30_007, "duration_seconds": 0, "charging_seconds": 0, "idle_seconds": 0, "gross_minor_units": sessions * 1190,
             "gross": format!("{}.{:02}", sessions * 1190 / 100, sessions * 1190 % 100)})
     };
     assert_eq!(rows, json!([row("eur", 2), row("usd", 1)]));
+}
+
+/// The rows of a report in JSON.
+fn rows(summary: &Summary) -> Value {
+    serde_json::from_str(&text(summary, &HashMap::new())).unwrap()
+}
+
+/// A session that ended then, at a station and with a vehicle of these numbers.
+fn charge(number: u128, ended: &str, vehicle: u128, station: u128) -> Stored<ChargingSession> {
+    let mut session = session(number, ended);
+    session.object.vehicle = Id::from_number(Kind::Vehicle, vehicle);
+    session.object.charging_station = Id::from_number(Kind::ChargingStation, station);
+    session
+}
+
+#[test]
+fn carbon_follows_the_mix_of_the_station_or_the_country() {
+    let mut summary = summary("carbon", None, "json");
+    let mut green = crate::fixtures::station();
+    green.id = Id::from_number(Kind::ChargingStation, 1);
+    green.energy_mix = serde_json::from_value(
+        json!({"is_green_energy": true, "carbon_g_per_kwh": 0.0, "sources": []}),
+    )
+    .unwrap();
+    let mut foreign = charge(3, "2026-03-07T00:00:00Z", 1, 3);
+    foreign.object.currency = Currency::USD;
+    foreign.object.country = "AQ".to_owned().try_into().unwrap();
+    let sessions = [
+        foreign,
+        charge(2, "2026-03-06T00:00:00Z", 1, 2),
+        charge(1, "2026-03-05T00:00:00Z", 1, 1),
+    ];
+    let unknown = summary.unknown_stations(&sessions);
+    assert_eq!(unknown.len(), 3);
+    summary.set_mixes(unknown, vec![green]);
+    assert!(summary.unknown_stations(&sessions).is_empty());
+    for session in &sessions {
+        summary.add(session);
+    }
+    // 30.007 kWh without carbon dioxide, 30.007 kWh with 238 g and 46 % of Great Britain, 30.007 kWh of which nothing is known.
+    let want = json!([{"period_start": "2026-03-01T00:00:00.000+00:00", "period_end": "2026-04-01T01:00:00.000+01:00",
+        "time_zone": "Europe/London", "sessions": 3, "energy_wh": 90_021, "green_energy_wh": 43_810, "green_percent": 73,
+        "carbon_g": 7142, "carbon_g_per_kwh": 119, "energy_wh_by_station_mix": 30_007, "energy_wh_by_country_factor": 30_007,
+        "energy_wh_without_factor": 30_007, "factors": "energy_mix; Ember 2023: GB 238 g/kWh", "distance_km": null,
+        "kwh_per_100_km": null}]);
+    assert_eq!(rows(&summary), want);
+    let totals = serde_json::to_value(summary.totals()).unwrap();
+    let of = |place: usize| {
+        (
+            &totals[place]["carbon_g"],
+            &totals[place]["green_energy_wh"],
+        )
+    };
+    assert_eq!(of(0), (&json!(7142), &json!(43_810)));
+    assert_eq!(of(1), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn distance_is_of_vehicles_with_two_readings() {
+    let sessions = [
+        ("2026-03-20T00:00:00Z", 1, Some(151_000)),
+        ("2026-03-12T00:00:00Z", 2, Some(70_000)),
+        ("2026-03-10T00:00:00Z", 1, None),
+        ("2026-03-05T00:00:00Z", 1, Some(1_000)),
+    ];
+    for (group_by, want) in [
+        (None, vec![json!([150, 40.01])]),
+        (Some("fleet"), vec![json!([150, 40.01])]),
+        (Some("month"), vec![json!([150, 40.01])]),
+        (
+            Some("vehicle"),
+            vec![json!([150, 40.01]), json!([null, null])],
+        ),
+        (Some("driver"), vec![json!([null, null])]),
+    ] {
+        let mut summary = summary("carbon", group_by, "json");
+        for (number, (ended, vehicle, odometer)) in (0..).zip(sessions) {
+            let mut session = charge(number, ended, vehicle, 1);
+            session.internal.odometer = odometer;
+            summary.add(&session);
+        }
+        let rows = rows(&summary);
+        let rows = rows.as_array().unwrap().iter();
+        let found = rows.map(|row| json!([row["distance_km"], row["kwh_per_100_km"]]));
+        assert_eq!(found.collect::<Vec<_>>(), want, "{group_by:?}");
+    }
+}
+
+#[test]
+fn months_begin_at_midnight_in_the_time_zone_of_the_report() {
+    let parameters = json!({"type": "cost_analysis", "period_start": "2026-01-01T00:00:00Z", "filters": {},
+        "period_end": "2027-01-01T00:00:00Z", "group_by": "month", "format": "json"});
+    let parameters = serde_json::from_value(parameters).unwrap();
+    let mut summary = Summary::new(parameters, "Europe/Amsterdam");
+    for (number, ended) in [(1, "2026-03-31T21:59:59Z"), (2, "2026-03-31T22:00:00Z")] {
+        summary.add(&session(number, ended));
+    }
+    summary.add_fee(&fee("2026-04-01T00:00:00Z", 300));
+    summary.add_adjustment(&credit("2026-05-31T22:00:00Z"), 0);
+    let rows = rows(&summary);
+    let rows = rows.as_array().unwrap().iter();
+    let found = rows.map(|row| json!([row["month"], row["gross_minor_units"]]));
+    let want = [
+        json!(["2026-03", 1190]),
+        json!(["2026-04", 1490]),
+        json!(["2026-06", -119]),
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), want);
+}
+
+#[test]
+fn time_after_charging_is_idle() {
+    let mut summary = summary("fleet_efficiency", None, "json");
+    let mut session = session(1, "2026-03-05T02:00:00Z");
+    session.object.session_started = at("2026-03-05T00:00:00Z");
+    let (charged, _) = session.object.state.figures_mut().unwrap();
+    charged.ended = Some(at("2026-03-05T01:30:00Z"));
+    summary.add(&session);
+    summary.set_vehicles(&HashMap::from([(Id::from_number(Kind::Fleet, 1), 7)]));
+    let row = &rows(&summary)[0];
+    let found = [
+        "duration_seconds",
+        "charging_seconds",
+        "idle_seconds",
+        "vehicles",
+        "vehicles_charged",
+    ];
+    assert_eq!(
+        found.map(|name| row[name].as_i64()),
+        [7200, 5400, 1800, 7, 1].map(Some)
+    );
+    // 30.007 kWh in an hour and a half.
+    assert_eq!(row["average_power_w"], json!(20_004.67));
 }
 
 proptest! {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rust_decimal::{Decimal, RoundingStrategy};
-
+use super::carbon::Carbon;
 use super::table::Cell;
 use crate::charging_session::{ChargingSession, SessionStatus};
 use crate::invoice::line_item::LineItem;
@@ -23,6 +22,8 @@ pub(super) struct Totals {
     pub(super) adjustments_gross: i64,
     pub(super) energy: i64,
     pub(super) duration: SignedDuration,
+    /// What of the duration was charging; the rest was idle.
+    pub(super) charging: SignedDuration,
     pub(super) net: i64,
     pub(super) tax: i64,
     pub(super) paid: i64,
@@ -34,6 +35,9 @@ pub(super) struct Totals {
     pub(super) last: Option<Timestamp>,
     pub(super) vehicles: BTreeSet<Id>,
     pub(super) drivers: BTreeSet<Id>,
+    /// How many vehicles the fleets of the row have, whether they charged or not; none where a row is of no fleet.
+    pub(super) fleet_vehicles: Option<i64>,
+    pub(super) carbon: Carbon,
     /// What the row says of the one session, fee or adjustment it stands for, where rows stand for these.
     pub(super) single: Vec<Cell>,
 }
@@ -44,7 +48,11 @@ impl Totals {
         self.by_status[place(session.status())] += 1;
         self.energy += session.energy();
         let duration = ended.since(session.session_started);
-        self.duration += duration.max(SignedDuration::ZERO);
+        let duration = duration.max(SignedDuration::ZERO);
+        self.duration += duration;
+        let charged = session.state.charged().ended.unwrap_or(ended);
+        let charging = charged.since(session.session_started);
+        self.charging += charging.clamp(SignedDuration::ZERO, duration);
         let total = session.total();
         self.net += total.net;
         self.tax += total.tax();
@@ -91,6 +99,11 @@ impl Totals {
         self.gross() - self.fees_gross - self.adjustments_gross
     }
 
+    /// What the energy cost with the fees of reservations.
+    pub(super) fn energy_and_fees_gross(&self) -> i64 {
+        self.gross() - self.adjustments_gross
+    }
+
     pub(super) fn sessions(&self) -> i64 {
         self.by_status.iter().sum()
     }
@@ -116,13 +129,4 @@ fn place(status: SessionStatus) -> usize {
         SessionStatus::Failed => 3,
         SessionStatus::Pending => 4,
     }
-}
-
-/// A quotient with two digits, half away from zero; nothing by nothing is nothing.
-pub(super) fn ratio(part: i64, whole: i64) -> Cell {
-    let quotient = Decimal::from(part).checked_div(Decimal::from(whole));
-    quotient.map_or(Cell::Nothing, |quotient| {
-        let rounded = quotient.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero);
-        Cell::Decimal(rounded.normalize())
-    })
 }
