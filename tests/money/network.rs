@@ -724,6 +724,30 @@ impl Network {
             .await;
     }
 
+    /// Credits 40 % of one of these sessions, if one has a CDR that can be used and was not credited, and no decision about its price.
+    pub async fn credit_one_of(&mut self, stage: &Stage, sessions: &[Value]) -> bool {
+        let billed = |charge: &Charge| {
+            let session = sessions.iter().find(|one| one["id"] == charge.session)?;
+            let [cdr] = &charge.cdrs[..] else {
+                return None;
+            };
+            let is_plain = charge.decisions.is_empty() && session["review"].is_null();
+            let is_final = session["cost_source"] == "cdr";
+            let can_be_credited = cdr.is_usable && !cdr.is_credit && cdr.gross >= 10;
+            (is_plain && is_final && can_be_credited)
+                .then(|| (cdr.id.clone(), -cdr.gross * 4, cdr.currency))
+        };
+        let found = self.charges.iter().enumerate();
+        let mut found = found.filter_map(|(place, charge)| Some((place, billed(charge)?)));
+        let Some((place, (cdr, tenths, currency))) = found.next() else {
+            return false;
+        };
+        let id = format!("{}-X", self.charges[place].id);
+        let credit = (id, tenths, currency, 0);
+        self.send_cdr(stage, place, credit, Some(Some(cdr))).await;
+        true
+    }
+
     /// Sends a CDR: its id, its amount, its currency and its energy. A credit has what it credits.
     async fn send_cdr(
         &mut self,
