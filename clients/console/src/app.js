@@ -1,5 +1,7 @@
 // The frame around every page: navigation, the service's time, and the page that the address names.
 
+import { t } from './i18n.js';
+import { LanguageSelect } from './ui/language.js';
 import { html, useEffect, useRef, useState } from './ui/html.js';
 import { createStore, useStore } from './state/store.js';
 import { hasTestClock, readClock, useNow } from './state/clock.js';
@@ -47,11 +49,11 @@ const PAGES = {
 
 /** @type {[string, [string, string][]][]} */
 const NAVIGATION = [
-  ['Operate', [['/', 'Overview'], ['/map', 'Map'], ['/calendar', 'Calendar'], ['/sites', 'Sites'], ['/reserve', 'Reserve'], ['/reservations', 'Reservations'], ['/sessions', 'Sessions'], ['/analytics', 'Analytics']]],
-  ['Bill', [['/invoices', 'Invoices'], ['/credit_notes', 'Credit notes'], ['/reports', 'Reports'], ['/payment_methods', 'Payment methods']]],
-  ['Manage', [['/fleets', 'Fleets'], ['/drivers', 'Drivers'], ['/vehicles', 'Vehicles'], ['/charge_cards', 'Charge cards'], ['/policies', 'Policies']]],
-  ['Develop', [['/developers/events', 'Events'], ['/developers/endpoints', 'Endpoints'], ['/developers/keys', 'API keys'],
-    ['/developers/requests', 'Request log'], ['/developers/clock', 'Test clock']]],
+  [t('Operate'), [['/', t('Overview')], ['/map', t('Map')], ['/calendar', t('Calendar')], ['/sites', t('Sites')], ['/reserve', t('Reserve')], ['/reservations', t('Reservations')], ['/sessions', t('Sessions')], ['/analytics', t('Analytics')]]],
+  [t('Bill'), [['/invoices', t('Invoices')], ['/credit_notes', t('Credit notes')], ['/reports', t('Reports')], ['/payment_methods', t('Payment methods')]]],
+  [t('Manage'), [['/fleets', t('Fleets')], ['/drivers', t('Drivers')], ['/vehicles', t('Vehicles')], ['/charge_cards', t('Charge cards')], ['/policies', t('Policies')]]],
+  [t('Develop'), [['/developers/events', t('Events')], ['/developers/endpoints', t('Endpoints')], ['/developers/keys', t('API keys')],
+    ['/developers/requests', t('Request log')], ['/developers/clock', t('Test clock')]]],
 ];
 
 const Find = lazy(() => import('./ui/find.js'), 'Find');
@@ -141,6 +143,7 @@ function Header() {
     <div class="top-right">
       <${AccountButton} />
       <button type="button" class="search-button" aria-keyshortcuts="Control+K Meta+K" onClick=${() => searching.set(true)}>Search <kbd>Ctrl K</kbd></button>
+      <${LanguageSelect} />
       <${ZoneSelect} />
       ${hasTestClock() ? html`<a class="clock" href="#/developers/clock">${clock}</a>` : html`<span class="clock">${clock}</span>`}
       <${ShortcutsButton} />
@@ -182,7 +185,7 @@ function AccountButton() {
   const current = useStore(session);
   const read = useRead((signal) => request('GET', '/v1/account', undefined, { signal }).catch(nullIfMissing), [current?.key]);
   const account = read.data;
-  const mode = html`<span class=${`badge ${isTest() ? 'wait' : 'busy'}`}>${isTest() ? 'Test' : 'Live'}</span>`;
+  const mode = html`<span class=${`badge ${isTest() ? 'wait' : 'busy'}`}>${isTest() ? t('Test') : t('Live')}</span>`;
   if (!account) return mode;
   return html`<button type="button" class="quiet account" title="The account, and what this key may do" onClick=${() => described.set(account)}>${mode} <span class="account-name">${account.name}</span></button>
     ${account.status === 'active' ? null : html`<span class="badge bad">${title(account.status)}</span>`}`;
@@ -206,7 +209,7 @@ function ZoneSelect() {
   const [fleets, stations] = [found?.fleets ?? [], (found?.stations ?? []).filter((one) => !found?.fleets.includes(one))];
   const more = [own, 'UTC', ...fleets, ...stations].includes(chosen) ? [] : [chosen];
   return html`<select class="zone" aria-label="Time zone" onPointerEnter=${read} onFocus=${read} onChange=${(/** @type {any} */ event) => zone.set(event.currentTarget.value)}>
-    ${group('Mine', [own])}${group('Fleets', fleets.filter((one) => one !== own))}${group('Stations', stations.filter((one) => one !== own))}${group('Other', ['UTC', ...more].filter((one) => one !== own && !fleets.includes(one) && !stations.includes(one)))}
+    ${group(t('Mine'), [own])}${group(t('Fleets'), fleets.filter((one) => one !== own))}${group(t('Stations'), stations.filter((one) => one !== own))}${group(t('Other'), ['UTC', ...more].filter((one) => one !== own && !fleets.includes(one) && !stations.includes(one)))}
   </select>`;
 }
 

@@ -1,10 +1,9 @@
-// Values as people read them: in English, as the texts around them are, and in the chosen time zone.
+// Values as people read them: in the language of the texts around them, and in the chosen time zone.
 
+import { locale, t } from './i18n.js';
 import { now } from './state/clock.js';
 import { zone } from './state/zone.js';
 
-/** The browser's English, or that of Great Britain where the browser speaks another language. */
-const LANGUAGE = navigator.language.startsWith('en') ? navigator.language : 'en-GB';
 
 /**
  * The formatter for moments in the chosen time zone.
@@ -15,7 +14,7 @@ function formatter(options) {
   const made = new Map();
   return () => {
     const timeZone = zone.get();
-    const known = made.get(timeZone) ?? new Intl.DateTimeFormat(LANGUAGE, { ...options, timeZone });
+    const known = made.get(timeZone) ?? new Intl.DateTimeFormat(locale, { ...options, timeZone });
     made.set(timeZone, known);
     return known;
   };
@@ -25,13 +24,13 @@ const EXACT = formatter({ dateStyle: 'full', timeStyle: 'long' });
 const DAY = formatter({ weekday: 'short', day: 'numeric', month: 'short' });
 const CLOCK = formatter({ hour: '2-digit', minute: '2-digit' });
 const PARTS = formatter({ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' });
-const RELATIVE = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: 'auto' });
-const NUMBER = new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: 1 });
+const RELATIVE = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
+const NUMBER = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 
 /** Days and months of a calendar, which are the same everywhere. */
 const CALENDAR = {
-  day: new Intl.DateTimeFormat(LANGUAGE, { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' }),
-  month: new Intl.DateTimeFormat(LANGUAGE, { month: 'short', year: 'numeric', timeZone: 'UTC' }),
+  day: new Intl.DateTimeFormat(locale, { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' }),
+  month: new Intl.DateTimeFormat(locale, { month: 'short', year: 'numeric', timeZone: 'UTC' }),
 };
 
 /** @typedef {string | number} Moment an RFC 3339 timestamp, or milliseconds since 1970 */
@@ -108,14 +107,14 @@ export function money(amount, currency) {
  */
 export function price(amount, currency) {
   const digits = currencyFormat(currency)?.resolvedOptions().maximumFractionDigits ?? 2;
-  const format = new Intl.NumberFormat(LANGUAGE, { style: 'currency', currency, minimumFractionDigits: digits, maximumFractionDigits: digits + 3 });
+  const format = new Intl.NumberFormat(locale, { style: 'currency', currency, minimumFractionDigits: digits, maximumFractionDigits: digits + 3 });
   return format.format(amount / 10 ** digits);
 }
 
 /** @param {string} currency */
 function currencyFormat(currency) {
   try {
-    return new Intl.NumberFormat(LANGUAGE, { style: 'currency', currency });
+    return new Intl.NumberFormat(locale, { style: 'currency', currency });
   } catch {
     return null;
   }
@@ -138,7 +137,7 @@ export const energy = (wattHours) => `${NUMBER.format(wattHours / 1000)} kWh`;
  * What a reservation by need asks for: "80 % by Wed 2 Dec, 06:00".
  * @param {{ target_level?: number | null, energy_wh?: number | null, ready_by: string }} need
  */
-export const needText = (need) => `${need.target_level ? `${number(need.target_level)} %` : energy(need.energy_wh ?? 0)} by ${dayMoment(need.ready_by)}`;
+export const needText = (need) => t`${need.target_level ? `${number(need.target_level)} %` : energy(need.energy_wh ?? 0)} by ${dayMoment(need.ready_by)}`;
 /** @param {number} metres */
 export const distance = (metres) => (metres < 1000 ? `${Math.round(metres)} m` : `${NUMBER.format(metres / 1000)} km`);
 
@@ -146,7 +145,7 @@ export const distance = (metres) => (metres < 1000 ? `${Math.round(metres)} m` :
  * A value of the API as words: "no_available_connectors" is "no available connectors".
  * @param {string} value
  */
-export const words = (value) => value.replaceAll(/[_.]/g, ' ');
+export const words = (value) => t(value.replaceAll(/[_.]/g, ' '));
 
 /**
  * The same with a capital letter.

@@ -183,6 +183,34 @@ try {
     await tab.context.close();
   });
 
+  await step('a German browser is shown German, and English once that was chosen', async () => {
+    const tab = await openSignedIn(browser, runner, { locale: 'de-DE', timezoneId: 'Europe/Berlin' });
+    const open = async (path, heading) => {
+      await tab.page.goto(`${runner.url}/#${path}`);
+      await tab.page.getByRole('heading', { name: heading, exact: true }).first().waitFor();
+    };
+    await open('/', 'Übersicht');
+    assert.equal(await tab.page.locator('html').getAttribute('lang'), 'de');
+    await tab.page.getByRole('heading', { name: 'Lädt gerade' }).waitFor();
+    await checkAccessibility(tab.page, 'the German overview');
+    await open(`/fleets/${fleet.id}`, 'Night fleet');
+    await tab.page.getByRole('link', { name: '40 Fahrzeuge' }).waitFor();
+    await tab.page.getByText('Aktiv', { exact: true }).waitFor();
+    await open('/vehicles?new=1', 'Hinzufügen: Fahrzeug');
+    await tab.page.getByLabel('Kennzeichen', { exact: true }).waitFor();
+    await tab.page.getByText('Fahrzeug-Identifikationsnummer.').waitFor();
+    await checkAccessibility(tab.page, 'a German form');
+    await open('/analytics', 'Auswertung');
+    await tab.page.getByRole('slider', { name: 'Energie je Tag' }).waitFor();
+    await tab.page.getByLabel('Language').selectOption('en');
+    await tab.page.getByRole('heading', { name: 'Analytics' }).waitFor();
+    await tab.page.reload();
+    await tab.page.getByRole('heading', { name: 'Analytics' }).waitFor();
+    assert.equal(await tab.page.locator('html').getAttribute('lang'), 'en');
+    assert.deepEqual(tab.faults, []);
+    await tab.context.close();
+  });
+
   await step('no page has a fault', async () => assert.deepEqual(faults, []));
 } finally {
   await browser.close();

@@ -1,5 +1,6 @@
 // Requests to the API, and what they say when they fail.
 
+import { t } from '../i18n.js';
 import { createStore } from '../state/store.js';
 import { session, signInAtRunner, signOut } from '../state/session.js';
 
@@ -113,7 +114,7 @@ export const newIdempotencyKey = () => crypto.randomUUID();
  */
 export async function request(method, path, body, options = {}) {
   const current = session.get();
-  if (!current) throw new ApiError('unauthorized', 'Sign in first.', { status: 401 });
+  if (!current) throw new ApiError('unauthorized', t('Sign in first.'), { status: 401 });
   const reads = method === 'GET' || options.reads;
   const idempotencyKey = reads ? null : (options.idempotencyKey ?? newIdempotencyKey());
   /** @type {Record<string, string>} */
@@ -137,9 +138,9 @@ export async function request(method, path, body, options = {}) {
  */
 export async function requestFile(path) {
   const current = session.get();
-  if (!current) throw new ApiError('unauthorized', 'Sign in first.', { status: 401 });
+  if (!current) throw new ApiError('unauthorized', t('Sign in first.'), { status: 401 });
   const response = await fetch(current.api + path, { headers: { Authorization: `Bearer ${current.key}` }, signal: AbortSignal.timeout(TIMEOUT) }).catch(() => null);
-  if (!response) throw new ApiError('offline', 'The file could not be read here. The command line reads it: copy the command as curl.');
+  if (!response) throw new ApiError('offline', t('The file could not be read here. The command line reads it: copy the command as curl.'));
   if (!response.ok) throw refusal(response, await response.text());
   return response.blob();
 }
@@ -194,10 +195,10 @@ async function send(url, call) {
     if (error instanceof ApiError || call.signal?.aborted) throw error;
     if (timeout.aborted) {
       const seconds = call.timeout / 1000;
-      throw new ApiError('timeout', `The service did not respond within ${seconds} seconds.`);
+      throw new ApiError('timeout', t`The service did not respond within ${seconds} seconds.`);
     }
-    if (error instanceof SyntaxError) throw new ApiError('server', 'The response is not JSON.', { status: status ?? undefined });
-    throw new ApiError('offline', 'The service cannot be reached.');
+    if (error instanceof SyntaxError) throw new ApiError('server', t('The response is not JSON.'), { status: status ?? undefined });
+    throw new ApiError('offline', t('The service cannot be reached.'));
   } finally {
     const milliseconds = Math.round(performance.now() - began);
     const page = location.hash.split('?')[0];
@@ -225,7 +226,7 @@ function refusal(response, text) {
   const { status } = response;
   const kind = KINDS[status] ?? (status >= 500 ? 'server' : 'invalid');
   const seconds = Number.parseInt(response.headers.get('Retry-After') ?? '', 10);
-  return new ApiError(kind, typeof body?.message === 'string' ? body.message : `The service responded with status ${status}.`, {
+  return new ApiError(kind, typeof body?.message === 'string' ? body.message : t`The service responded with status ${status}.`, {
     status,
     code: body?.code ?? null,
     param: body?.param ?? null,

@@ -1,5 +1,6 @@
 // A chart over time: stacked areas and lines by slots, the numbers of a slot by pointer and keyboard, and all of them as a table and as CSV.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { calendarDate, clockTime, day, dayStart, number, timeWindow } from '../format.js';
 import { csvOf, download, fileName } from '../ui/csv.js';
@@ -33,14 +34,14 @@ export function Chart({ title, unit, slots, areas = [], lines = [], format, cale
   const text = (/** @type {number} */ index) => `${windowOf(slots[index])}: ${all.map(({ name, values }) => `${name} ${shown(values[index], format)}`).join(', ')}`;
   const rows = slots.map((_, index) => ({ id: String(index), index }));
   const columns = [
-    { label: calendar === 'month' ? 'Month' : calendar ? 'Day' : 'Time', cell: (/** @type {{ index: number }} */ { index }) => windowOf(slots[index]) },
+    { label: calendar === 'month' ? t('Month') : calendar ? t('Day') : t('Time'), cell: (/** @type {{ index: number }} */ { index }) => windowOf(slots[index]) },
     ...all.map((series) => ({ label: series.name, number: true, cell: (/** @type {{ index: number }} */ { index }) => shown(series.values[index], format) })),
   ];
   const save = () => download(fileName(title), csvOf(['from', 'until', ...all.map(({ name }) => `${name} (${unit})`)],
     slots.map(({ from, until }, index) => [stamp(from, calendar), stamp(until, calendar), ...all.map(({ values }) => values[index])])));
   return html`<figure class="chart"><figcaption>${title} <small>${unit}</small></figcaption>
     <${Plot} label=${title} slots=${slots} areas=${areas} lines=${lines} slot=${slot} text=${text} onSlot=${setChosen} calendar=${calendar} />
-    <p class="chart-window">${slot === null ? 'Point at the chart, or move through it with the arrow keys, for its numbers.' : windowOf(slots[slot])}</p>
+    <p class="chart-window">${slot === null ? t('Point at the chart, or move through it with the arrow keys, for its numbers.') : windowOf(slots[slot])}</p>
     <ul class="chart-legend">${all.map((series) => html`<li key=${series.name}><span class=${`key ${lines.includes(series) ? 'line' : ''}`} style=${{ backgroundColor: series.colour }}></span>${series.name}
       ${slot === null ? null : html` <strong>${shown(series.values[slot], format)}</strong>`}</li>`)}</ul>
     <details onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>As a table</summary>
@@ -82,7 +83,7 @@ function Plot({ label, slots, areas, lines, slot, text, onSlot, calendar }) {
     onSlot(slotAt(slots, begin + ((place - MARGIN.left) / (right - MARGIN.left)) * (end - begin)));
   };
   return html`<div class="plot" ref=${frame} tabindex="0" role="slider" aria-label=${label} aria-valuemin="0" aria-valuemax=${last} aria-valuenow=${slot ?? 0}
-      aria-valuetext=${slot === null ? 'Move through it with the arrow keys' : text(slot)} onKeyDown=${onKey} onPointerMove=${onPoint} onPointerDown=${onPoint} onPointerLeave=${() => onSlot(null)}>
+      aria-valuetext=${slot === null ? t('Move through it with the arrow keys') : text(slot)} onKeyDown=${onKey} onPointerMove=${onPoint} onPointerDown=${onPoint} onPointerLeave=${() => onSlot(null)}>
     <svg width=${width} height=${HEIGHT} viewBox=${`0 0 ${width} ${HEIGHT}`} aria-hidden="true">
       ${marks.map((mark) => html`<line key=${`l${mark}`} class="grid" x1=${MARGIN.left} x2=${right} y1=${y(mark)} y2=${y(mark)} /><text key=${mark} x=${MARGIN.left - 6} y=${y(mark) + 4} text-anchor="end">${number(mark)}</text>`)}
       ${calendar ? slotMarks(slots, (right - MARGIN.left) / TICK).map(({ from, until }) => html`<text key=${from} x=${(x(from) + x(until)) / 2} y=${bottom + 17} text-anchor="middle">${calendarDate(from, calendar)}</text>`) : null}

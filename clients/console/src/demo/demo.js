@@ -1,6 +1,7 @@
 // The demo fleet: twenty vehicles in London with a week of charging. Everything is made through the public API. The week passes on
 // the test clock of the local runner, which is a week ahead afterwards; elsewhere there is no history.
 
+import { t } from '../i18n.js';
 import { ApiError, newIdempotencyKey, request } from '../api/client.js';
 import { advance, hasTestClock, now } from '../state/clock.js';
 
@@ -38,7 +39,7 @@ export async function loadDemo(progress, signal) {
     return patiently(() => request('POST', path, body, { idempotencyKey, quiet: true }), signal);
   };
 
-  progress('The fleet, its policy and its payment method', 0.02);
+  progress(t('The fleet, its policy and its payment method'), 0.02);
   const policy = await post('/v1/policies', { name: 'At most 70 pence per kWh', rules: { max_price_per_kwh: 70 }, description: 'Made with the demo fleet.' });
   const fleet = await post('/v1/fleets', {
     name: 'London demo fleet', email: 'operations@fleet.example', timezone: 'Europe/London', policy_ids: [policy.id], preferences: { default_currency: 'gbp' },
@@ -52,7 +53,7 @@ export async function loadDemo(progress, signal) {
     const driver = await post('/v1/drivers', { name, email, preferences: { currency: 'gbp' } });
     return post(`/v1/drivers/${driver.id}/attach`, { fleet: fleet.id });
   });
-  progress('Twenty vehicles', 0.08);
+  progress(t('Twenty vehicles'), 0.08);
   const vehicles = await each(Array.from({ length: VEHICLES }, (_, index) => index), async (index) => {
     const [make, model, capacity, plug] = MODELS[index % MODELS.length];
     const vehicle = await post('/v1/vehicles', {
@@ -71,7 +72,7 @@ export async function loadDemo(progress, signal) {
     for (let day = 0; day < DAYS; day += 1) {
       for (const [wave, hour] of WAVES.entries()) {
         signal.throwIfAborted();
-        progress(`Day ${day + 1} of ${DAYS}`, 0.1 + (0.8 * (day + wave / WAVES.length)) / DAYS);
+        progress(t`Day ${day + 1} of ${DAYS}`, 0.1 + (0.8 * (day + wave / WAVES.length)) / DAYS);
         const start = began / 1000 + day * 24 * HOUR + hour * HOUR;
         const turn = (day * WAVES.length + wave) * WAVE;
         const charging = Array.from({ length: WAVE }, (_, index) => vehicles[(turn + index) % VEHICLES]);
@@ -80,7 +81,7 @@ export async function loadDemo(progress, signal) {
     }
     await advanceTo(began / 1000 + DAYS * 24 * HOUR);
   }
-  progress('Reservations for today, an invoice and a report', 0.93);
+  progress(t('Reservations for today, an invoice and a report'), 0.93);
   const today = now() / 1000;
   await each(vehicles.slice(0, 8), (vehicle, index) => post('/v1/reservations', reservation(vehicle, today + (2 + index) * HOUR)).catch(unlessRefused));
   if (!hasTestClock()) return { fleet, invoice: null };

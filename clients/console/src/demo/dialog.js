@@ -1,5 +1,6 @@
 // The dialog that loads the demo fleet.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { Dialog } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
@@ -15,7 +16,7 @@ export function DemoDialog({ onClose }) {
   useEffect(() => () => controller.current?.abort(), []);
   async function load() {
     const own = (controller.current = new AbortController());
-    setState({ text: 'Starting', share: 0, busy: true, error: null, made: null });
+    setState({ text: t('Starting'), share: 0, busy: true, error: null, made: null });
     try {
       const made = await loadDemo((text, share) => setState((before) => ({ ...before, text, share })), own.signal);
       notifyTabs();
@@ -36,9 +37,9 @@ export function DemoDialog({ onClose }) {
         ${made.invoice ? html`<li><a href=${link(`/invoices/${made.invoice.id}`)} onClick=${onClose}>The invoice of the week</a>, ready to be paid</li>` : null}</ul>
         <footer><button type="button" class="primary" onClick=${onClose}>Done</button></footer>`
       : html`<p>Makes a fleet in London with 20 vehicles, 10 drivers and a policy, through the API.
-          ${hasTestClock() ? ' A week of reservations, sessions and webhooks passes on the test clock, which will be seven days ahead. It takes about a minute.' : ' There is no history: this service has no test clock.'}</p>
+          ${hasTestClock() ? t(' A week of reservations, sessions and webhooks passes on the test clock, which will be seven days ahead. It takes about a minute.') : t(' There is no history: this service has no test clock.')}</p>
         ${state.busy ? html`<p><progress max="1" value=${state.share} aria-label="Progress"></progress> <span role="status">${state.text}</span></p>` : null}
         <footer><button type="button" onClick=${onClose}>Cancel</button>
-          <button type="button" class="primary" disabled=${state.busy} onClick=${load}>${state.error ? 'Try again' : 'Load the demo fleet'}</button></footer>`}
+          <button type="button" class="primary" disabled=${state.busy} onClick=${load}>${state.error ? t('Try again') : t('Load the demo fleet')}</button></footer>`}
   </${Dialog}>`;
 }

@@ -1,5 +1,6 @@
 // A field in which an object of the API is chosen by name: type to search, arrows and Enter to choose.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useId, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { search } from '../api/search.js';
@@ -53,8 +54,8 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
     if (!open) return undefined;
     const controller = new AbortController();
     const timer = setTimeout(() => {
-      setFound({ matches: [], note: 'Searching…' });
-      const progress = (/** @type {any[]} */ matches, /** @type {number} */ read) => setFound({ matches, note: `Searching, ${read} read…` });
+      setFound({ matches: [], note: t('Searching…') });
+      const progress = (/** @type {any[]} */ matches, /** @type {number} */ read) => setFound({ matches, note: t`Searching, ${read} read…` });
       search(filter ? `${path}?${filter}` : path, prefix, text, controller.signal, progress).then(
         ({ matches, more }) => setFound({ matches: matches.slice(0, 20), note: noteOf(matches.length, more) }),
         (error) => controller.signal.aborted || setFound({ matches: [], note: error.message }),
@@ -93,9 +94,9 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
     <input id=${id} ref=${input} type="text" role="combobox" autocomplete="off" spellcheck=${false} aria-label=${label} aria-expanded=${open}
       aria-controls=${list} aria-autocomplete="list" aria-describedby=${describedBy} required=${required}
       aria-activedescendant=${open && found.matches[active] ? `${list}-${active}` : undefined}
-      placeholder=${open ? 'Type to search' : 'Choose…'} value=${shown} onFocus=${() => setOpen(true)} onClick=${() => setOpen(true)}
+      placeholder=${open ? t('Type to search') : t('Choose…')} value=${shown} onFocus=${() => setOpen(true)} onClick=${() => setOpen(true)}
       onBlur=${() => setOpen(false)} onKeyDown=${keys} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />
-    ${value && !required ? html`<button type="button" class="quiet small" aria-label=${`Clear ${label ?? 'the choice'}`} onClick=${() => choose(null)}>✕</button>` : null}
+    ${value && !required ? html`<button type="button" class="quiet small" aria-label=${t`Clear ${label ?? t('the choice')}`} onClick=${() => choose(null)}>✕</button>` : null}
     <div class="picker-list" hidden=${!open}>
       <ul id=${list} role="listbox" aria-label="Choices">${found.matches.map((object, index) => html`<li key=${object.id} id=${`${list}-${index}`} role="option"
         aria-selected=${index === active} onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), choose(object))}>
@@ -110,6 +111,6 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
  * @param {boolean} more
  */
 function noteOf(count, more) {
-  if (count === 0) return more ? 'Nothing among the newest 20,000.' : 'Nothing found.';
-  return more ? 'There are more: type to search.' : '';
+  if (count === 0) return more ? t('Nothing among the newest 20,000.') : t('Nothing found.');
+  return more ? t('There are more: type to search.') : '';
 }

@@ -1,5 +1,6 @@
 // A form for the request body of an operation, made from the OpenAPI document.
 
+import { language, t } from '../i18n.js';
 import { html, useId, useMemo, useState } from '../ui/html.js';
 import { useAction, useRead } from '../api/resource.js';
 import { Field, Loading } from '../ui/elements.js';
@@ -8,6 +9,9 @@ import { fromLocalInput, localInput, title, words } from '../format.js';
 import { fromField, inOrder, labelOf, toField, unitOf } from './fields.js';
 import { bodyOf, changes, openApi } from './schema.js';
 import { Picker } from './picker.js';
+
+/** The descriptions of fields in the language of the user. @type {Record<string, string>} */
+const hints = language === 'en' ? {} : (await import(`../languages/${language}-hints.js`)).default;
 
 /** Fields that hold ids, and what they are ids of. @type {Record<string, string>} */
 const REFERENCES = {
@@ -52,7 +56,7 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
     ${nothing ? html`<p class="notice">Nothing was changed.</p>` : null}
     ${inOrder(shape.fields ?? []).map((field) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} error=${error} update=${Boolean(original)}
       onChange=${(/** @type {any} */ next) => setValue((/** @type {any} */ all) => ({ ...all, [field.name]: next }))} />`)}
-    <footer><button type="submit" class="primary" disabled=${action.busy}>${action.busy ? 'Sending…' : submit}</button></footer>
+    <footer><button type="submit" class="primary" disabled=${action.busy}>${action.busy ? t('Sending…') : submit}</button></footer>
   </form>`;
 }
 
@@ -116,7 +120,7 @@ function Control({ field, place, value, error, update, onChange }) {
     case 'choices':
       return html`<${Choices} field=${field} label=${label} value=${value ?? []} onChange=${onChange} />`;
     default:
-      return html`<${Field} label=${label + (field.required || update ? '' : ' (optional)')} hint=${unit ? '' : plain(field.description)} error=${messageAt(error, place)}>
+      return html`<${Field} label=${label + (field.required || update ? '' : t(' (optional)'))} hint=${unit ? '' : plain(field.description)} error=${messageAt(error, place)}>
         ${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${Input} id=${id} hint=${hint} field=${field} value=${value} onChange=${onChange} />`}
       </${Field}>`;
   }
@@ -125,8 +129,11 @@ function Control({ field, place, value, error, update, onChange }) {
 /** @param {any} value */
 const hasContent = (value) => Boolean(value && Object.values(value).some((one) => one !== null && one !== undefined && one !== ''));
 
-/** A description of the document without its marks for code. @param {string} description */
-const plain = (description) => description.replaceAll('`', '');
+/** A description of the document without its marks for code, in the language of the user where there is one. @param {string} description */
+const plain = (description) => {
+  const text = description.replaceAll('`', '');
+  return hints[text] ?? (language === 'en' ? text : html`<span lang="en">${text}</span>`);
+};
 
 /** @param {{ id?: string, hint?: string, label?: string, field: import('./schema.js').Field, value: any, onChange: (value: any) => void }} props */
 function Input({ id, hint, label, field, value, onChange }) {
@@ -172,7 +179,7 @@ function Choices(/** @type {{ field: import('./schema.js').Field, label: string,
   };
   return html`<fieldset><legend>${label}</legend>
     <p class="hint">${plain(field.description)}</p>
-    <div class="choices">${options.map((option) => html`<label key=${option}><input type="checkbox" checked=${value.includes(option)} onChange=${() => toggle(option)} /> ${option === '*' ? 'everything' : words(option)}</label>`)}</div>
+    <div class="choices">${options.map((option) => html`<label key=${option}><input type="checkbox" checked=${value.includes(option)} onChange=${() => toggle(option)} /> ${option === '*' ? t('everything') : words(option)}</label>`)}</div>
   </fieldset>`;
 }
 
@@ -187,7 +194,7 @@ function List(/** @type {{ field: import('./schema.js').Field, label: string, pl
       ${items.type === 'object'
         ? html`<${Control} field=${{ ...items, name: `${words(field.name)} ${index + 1}`, required: true }} place=${`${place}[${index}]`} value=${one} error=${error} update=${false} onChange=${(/** @type {any} */ next) => set(index, next)} />`
         : html`<${Input} field=${{ ...items, name: field.name, required: true }} label=${`${label} ${index + 1}`} value=${one} onChange=${(/** @type {any} */ next) => set(index, next)} />`}
-      <button type="button" class="quiet small" aria-label=${`Remove ${label} ${index + 1}`} onClick=${() => onChange(value.filter((_, at) => at !== index))}>Remove</button>
+      <button type="button" class="quiet small" aria-label=${t`Remove ${label} ${index + 1}`} onClick=${() => onChange(value.filter((_, at) => at !== index))}>Remove</button>
     </div>`)}
     <button type="button" class="small" onClick=${() => onChange([...value, items.type === 'object' ? {} : undefined])}>Add</button>
   </fieldset>`;
@@ -203,9 +210,9 @@ function Pairs(/** @type {{ label: string, value: Record<string, string>, onChan
   };
   return html`<fieldset><legend>${label} <small>optional</small></legend>
     ${rows.map(([name, text], index) => html`<div key=${index} class="pair">
-      <input id=${`${id}-${index}`} aria-label=${`${label}: name ${index + 1}`} maxlength="40" value=${name} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [event.currentTarget.value, row[1]] : row)))} />
-      <input aria-label=${`${label}: value ${index + 1}`} maxlength="500" value=${text} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [row[0], event.currentTarget.value] : row)))} />
-      <button type="button" class="quiet small" aria-label=${`Remove ${label} ${index + 1}`} onClick=${() => set(rows.filter((_, at) => at !== index))}>Remove</button>
+      <input id=${`${id}-${index}`} aria-label=${t`${label}: name ${index + 1}`} maxlength="40" value=${name} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [event.currentTarget.value, row[1]] : row)))} />
+      <input aria-label=${t`${label}: value ${index + 1}`} maxlength="500" value=${text} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [row[0], event.currentTarget.value] : row)))} />
+      <button type="button" class="quiet small" aria-label=${t`Remove ${label} ${index + 1}`} onClick=${() => set(rows.filter((_, at) => at !== index))}>Remove</button>
     </div>`)}
     <button type="button" class="small" onClick=${() => set([...rows, ['', '']])}>Add</button>
   </fieldset>`;

@@ -1,5 +1,6 @@
 // What a search for candidates found, on the map: the candidates with their rank, and the refused stations with the reason.
 
+import { t } from '../i18n.js';
 import { svg } from './stations.js';
 
 /**
@@ -19,7 +20,7 @@ export function drawCandidates({ L }, layer, found, reasonOf) {
     tip.textContent = text;
     L.marker([latitude, longitude], { icon, keyboard: false, zIndexOffset: above }).bindTooltip(tip).addTo(layer);
   };
-  for (const one of found.refused_stations) mark(one.location, refusedMark(), `${one.name ?? 'A station'}: ${reasonOf(one)}`, 500);
+  for (const one of found.refused_stations) mark(one.location, refusedMark(), `${one.name ?? t('A station')}: ${reasonOf(one)}`, 500);
   const shown = new Set();
   for (const [place, one] of found.candidates.entries()) {
     // A station stands once, with the rank of its best connector.

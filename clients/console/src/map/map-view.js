@@ -1,5 +1,6 @@
 // A map in a component. Leaflet is loaded when the first map is shown.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { config } from '../state/session.js';
 import { addBasemap } from './basemap.js';
@@ -42,7 +43,8 @@ export function MapView({ label, onMap, small = false }) {
     const ends = [];
     leaflet().then((L) => {
       if (removed || !element.current) return;
-      const map = L.map(element.current, { center: lastView.centre, zoom: lastView.zoom, minZoom: 1, maxZoom: 18, worldCopyJump: true, attributionControl: false, zoomSnap: 0.5 });
+      const map = L.map(element.current, { center: lastView.centre, zoom: lastView.zoom, minZoom: 1, maxZoom: 18, worldCopyJump: true, attributionControl: false, zoomControl: false, zoomSnap: 0.5 });
+      L.control.zoom({ zoomInTitle: t('Zoom in'), zoomOutTitle: t('Zoom out') }).addTo(map);
       const { tiles } = config();
       if (tiles) L.tileLayer(tiles.url, { maxZoom: 19 }).addTo(map);
       else ends.push(addBasemap(L, map));
@@ -70,7 +72,7 @@ export function MapView({ label, onMap, small = false }) {
   return html`<div class=${`map ${small ? 'small' : ''}`}>
     <div class="map-frame" ref=${element} role="application" aria-label=${label}></div>
     ${failed ? html`<p class="notice bad" role="alert">The map could not be loaded: the console's files cannot be reached.</p>` : null}
-    <p class="map-source">${tiles ? tiles.attribution : 'Coastline: Natural Earth'}</p>
+    <p class="map-source">${tiles ? tiles.attribution : t('Coastline: Natural Earth')}</p>
   </div>`;
 }
 

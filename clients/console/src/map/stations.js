@@ -1,5 +1,6 @@
 // Charging stations on the map: read for the area that is shown, drawn one by one or in groups.
 
+import { t } from '../i18n.js';
 import { address } from '../api/client.js';
 import { readPages } from '../api/resource.js';
 import { cluster } from './clusters.js';
@@ -60,7 +61,7 @@ export function drawStations({ L, map }, layer, stations, { selected = null, onS
     const element = single ? stationMark(station, station.id === selected) : groupMark(places);
     const icon = L.divIcon({ html: element, className: 'mark-holder', iconSize: single ? [30, 30] : [44, 44] });
     // The list beside the map is the way for the keyboard: hundreds of marks would be in its way.
-    const marker = L.marker([latitude, longitude], { icon, keyboard: false, title: single ? station.name : `${places.length} stations` });
+    const marker = L.marker([latitude, longitude], { icon, keyboard: false, title: single ? station.name : t('{0, plural, one {# station} other {# stations}}', places.length) });
     const open = () => map.fitBounds(L.latLngBounds(places.map(({ location }) => [location.latitude, location.longitude])).pad(0.2), { maxZoom: 15 });
     marker.on('click', () => (single ? onSelect(station) : open()));
     marker.addTo(layer);

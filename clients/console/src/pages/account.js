@@ -1,5 +1,6 @@
 // Whose key this is, and what it may do.
 
+import { t } from '../i18n.js';
 import { html } from '../ui/html.js';
 import { Dialog, Facts, Id, Status, Time } from '../ui/elements.js';
 import { money, title, words } from '../format.js';
@@ -23,9 +24,9 @@ export function AccountDialog({ account, onClose }) {
   const { key } = account;
   const everything = key?.scopes.includes('*');
   return html`<${Dialog} title=${account.name} onClose=${onClose}>
-    <${Facts} of=${[['Status', html`<${Status} value=${account.status} />`], ['Plan', title(account.plan)], ['Email', account.email], ['Wallet', money(account.wallet_balance, account.default_currency)],
+    <${Facts} of=${[[t('Status'), html`<${Status} value=${account.status} />`], [t('Plan'), title(account.plan)], [t('Email'), account.email], [t('Wallet'), money(account.wallet_balance, account.default_currency)],
       ['API', session.get()?.api || location.origin], ['Id', html`<${Id} id=${account.id} />`]]} />
-    ${key ? html`<h3>This key</h3><${Facts} of=${[['Mode', key.livemode ? 'Live: charging costs money' : 'Test: nothing costs anything'], ['Expires', key.expires_at ? html`<${Time} at=${key.expires_at} />` : 'never'],
-      ['May do', everything ? 'everything' : null], ...(everything ? [] : scopesByKind(key.scopes))]} />` : null}
+    ${key ? html`<h3>This key</h3><${Facts} of=${[[t('Mode'), key.livemode ? t('Live: charging costs money') : t('Test: nothing costs anything')], [t('Expires'), key.expires_at ? html`<${Time} at=${key.expires_at} />` : t('never')],
+      [t('May do'), everything ? t('everything') : null], ...(everything ? [] : scopesByKind(key.scopes))]} />` : null}
     <footer><a class="button" href="#/developers/keys" onClick=${onClose}>API keys</a><button type="button" class="primary" onClick=${onClose}>Done</button></footer></${Dialog}>`;
 }

@@ -1,5 +1,6 @@
 // What a fleet has charged: energy, cost and the outcomes of reservations by day or month, and energy and cost by vehicle and by fleet.
 
+import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { address, pathOf, request } from '../api/client.js';
 import { readPages, useRead } from '../api/resource.js';
@@ -59,7 +60,7 @@ function Sums({ fleet, range }) {
   }, [fleet.id, range]);
   const found = read.data;
   if (!found) return html`<${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the sums" />`}`;
-  const by = found.energies.interval === 'month' ? 'by month' : 'by day';
+  const by = found.energies.interval === 'month' ? t('by month') : t('by day');
   const chart = { slots: slotsOf(found.energies), calendar: found.energies.interval };
   const total = (/** @type {Analytics} */ { series }) => series[0]?.total ?? 0;
   const attendance = attendanceOf(found.reservations);
@@ -74,14 +75,14 @@ function Sums({ fleet, range }) {
       ${attendance ? html`<p><span>Reservations kept</span><strong>${percent(attendance.share)}</strong></p><p><span>No-shows</span><strong>${number(attendance.missed)}</strong></p>` : null}
     </div>
     <section class="card"><h2>Energy and cost</h2>
-      <${Chart} title=${`Energy ${by}`} unit="kWh" ...${chart} areas=${[{ name: 'Energy', colour: COLOURS[0], values: (found.energies.series[0]?.values ?? chart.slots.map(() => 0)).map((value) => value / 1000) }]} format=${(/** @type {number} */ value) => energy(value * 1000)} />
+      <${Chart} title=${t`Energy ${by}`} unit="kWh" ...${chart} areas=${[{ name: t('Energy'), colour: COLOURS[0], values: (found.energies.series[0]?.values ?? chart.slots.map(() => 0)).map((value) => value / 1000) }]} format=${(/** @type {number} */ value) => energy(value * 1000)} />
       ${found.costs.series.map(({ currency, values }) => {
         const whole = minorUnits(1, String(currency));
-        return html`<${Chart} key=${currency} title=${`Cost ${by}`} unit=${String(currency).toUpperCase()} ...${chart} areas=${[{ name: 'Cost', colour: COLOURS[1], values: values.map((value) => value / whole) }]} format=${(/** @type {number} */ value) => money(Math.round(value * whole), String(currency))} />`;
+        return html`<${Chart} key=${currency} title=${t`Cost ${by}`} unit=${String(currency).toUpperCase()} ...${chart} areas=${[{ name: t('Cost'), colour: COLOURS[1], values: values.map((value) => value / whole) }]} format=${(/** @type {number} */ value) => money(Math.round(value * whole), String(currency))} />`;
       })}
       <p class="hint">Days are those of the fleet's time zone, ${found.energies.time_zone}. Cost is with tax, without fees, adjustments and refunds.</p></section>
     <section class="card"><h2>Reservations</h2>
-      ${found.reservations.series.some((one) => one.total) ? html`<${Chart} title=${`Reservations ${by}`} unit="number" ...${chart} areas=${outcomes} format=${number} />
+      ${found.reservations.series.some((one) => one.total) ? html`<${Chart} title=${t`Reservations ${by}`} unit="number" ...${chart} areas=${outcomes} format=${number} />
         <p class="hint">A reservation counts for the day of its start. No-show: nobody came to a confirmed connector.</p>` : html`<p class="hint">No reservation ended in this range.</p>`}</section>`;
 }
 
@@ -111,7 +112,7 @@ function ByVehicle({ fleet, range }) {
     const [energies, costs, vehicles] = await Promise.all([series('energy'), series('cost'), readPages(address('/v1/vehicles', { fleet: fleet.id, limit: 100 }), { signal, most: VEHICLES })]);
     return { energies, costs, vehicles: new Map(vehicles.objects.map((one) => [one.id, one])) };
   }, [fleet.id, range]);
-  const title = `By vehicle, ${calendarDate(Date.parse(range.from), 'day')} – ${calendarDate(Date.parse(later(range.until, -1)), 'day')}`;
+  const title = t`By vehicle, ${calendarDate(Date.parse(range.from), 'day')} – ${calendarDate(Date.parse(later(range.until, -1)), 'day')}`;
   const found = read.data;
   if (!found) return html`<section class="card"><h2>${title}</h2><${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the sums of vehicles" />`}</section>`;
   const rows = rankOf(found.energies, found.costs, order);
@@ -119,17 +120,17 @@ function ByVehicle({ fleet, range }) {
   /** @typedef {typeof rows[number]} Row */
   const amount = (/** @type {Row} */ { cost, currency }) => (currency ? money(cost, currency) : '–');
   const columns = [
-    { label: 'Vehicle', cell: (/** @type {Row} */ { vehicle }) => html`<${Ref} to=${found.vehicles.get(vehicle) ?? vehicle} />` },
-    { label: order === 'cost' ? 'Share of the largest cost' : 'Share of the largest energy', cell: (/** @type {Row} */ row) => html`<span class="bar"><span style=${{ width: `${(100 * row[order]) / most}%`, backgroundColor: COLOURS[order === 'cost' ? 1 : 0] }}></span></span>` },
-    { label: 'Energy', number: true, cell: (/** @type {Row} */ row) => energy(row.energy) },
-    { label: 'Cost', number: true, cell: amount },
-    { label: 'Per kWh', number: true, cell: (/** @type {Row} */ { cost, currency, energy: used }) => (currency && used ? price((1000 * cost) / used, currency) : '–') },
+    { label: t('Vehicle'), cell: (/** @type {Row} */ { vehicle }) => html`<${Ref} to=${found.vehicles.get(vehicle) ?? vehicle} />` },
+    { label: order === 'cost' ? t('Share of the largest cost') : t('Share of the largest energy'), cell: (/** @type {Row} */ row) => html`<span class="bar"><span style=${{ width: `${(100 * row[order]) / most}%`, backgroundColor: COLOURS[order === 'cost' ? 1 : 0] }}></span></span>` },
+    { label: t('Energy'), number: true, cell: (/** @type {Row} */ row) => energy(row.energy) },
+    { label: t('Cost'), number: true, cell: amount },
+    { label: t('Per kWh'), number: true, cell: (/** @type {Row} */ { cost, currency, energy: used }) => (currency && used ? price((1000 * cost) / used, currency) : '–') },
   ];
-  const save = () => download(fileName(`${nameOf(fleet)} by vehicle`), csvOf(['vehicle', 'registration_plate', 'energy_kwh', 'cost', 'currency'],
+  const save = () => download(fileName(t`${nameOf(fleet)} by vehicle`), csvOf(['vehicle', 'registration_plate', 'energy_kwh', 'cost', 'currency'],
     rows.map(({ vehicle, energy: used, cost, currency }) => [vehicle, found.vehicles.get(vehicle)?.registration_plate ?? '', used / 1000, currency ? cost / minorUnits(1, currency) : '', currency ?? ''])));
   return html`<section class="card"><header><h2>${title}</h2>${rows.length ? html`<button type="button" class="small" onClick=${save}>Save as CSV</button>` : null}</header>
     <${ResourceError} resource=${read} />
-    ${rows.length ? html`<div class="row"><${Field} label="Order by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${order} onChange=${setOrder} options=${[['cost', 'Cost'], ['energy', 'Energy']]} />`}</${Field}></div>
+    ${rows.length ? html`<div class="row"><${Field} label="Order by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${order} onChange=${setOrder} options=${[['cost', t('Cost')], ['energy', t('Energy')]]} />`}</${Field}></div>
       <${Table} caption="Sums by vehicle" columns=${columns} rows=${whole ? rows : rows.slice(0, LISTED)} rowKey=${(/** @type {Row} */ { vehicle, currency }) => `${vehicle} ${currency}`} />
       ${rows.length > LISTED && !whole ? html`<button type="button" class="small" onClick=${() => setWhole(true)}>Show all ${number(rows.length)}</button>` : null}`
       : html`<p class="hint">No vehicle has charged in this range.</p>`}

@@ -1,5 +1,6 @@
 // The calendar: reservations and sessions of vehicles, or of the connectors of stations, on a timeline and as a list.
 
+import { t } from '../i18n.js';
 import { html, useMemo, useState } from '../ui/html.js';
 import { address } from '../api/client.js';
 import { readPages, useRead } from '../api/resource.js';
@@ -21,7 +22,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 /** @type {[string, string, number][]} */
-const ZOOMS = [['hour', 'An hour', HOUR], ['quarter', 'Six hours', 6 * HOUR], ['day', 'A day', DAY], ['week', 'A week', 7 * DAY], ['month', 'A month', 31 * DAY]];
+const ZOOMS = [['hour', t('An hour'), HOUR], ['quarter', t('Six hours'), 6 * HOUR], ['day', t('A day'), DAY], ['week', t('A week'), 7 * DAY], ['month', t('A month'), 31 * DAY]];
 
 /** How many reservations and sessions are read at most, and how often, in milliseconds. */
 const MOST = 5000;
@@ -35,7 +36,7 @@ const LONGEST_SESSION = DAY;
 const AHEAD = (90 + 1 + 7) * DAY;
 
 /** What the colours of the timeline mean. @type {[keyof typeof FILL, string][]} */
-const LEGEND = [['confirmed', 'confirmed'], ['pending', 'pending'], ['session', 'session'], ['past', 'over']];
+const LEGEND = [['confirmed', t('confirmed')], ['pending', t('pending')], ['session', t('session')], ['past', t('over')]];
 
 /** How many entries the list below the timeline has. */
 const LISTED = 100;
@@ -57,7 +58,7 @@ export default function Calendar({ route }) {
   const open = (/** @type {import('../timeline/model.js').Item} */ item) => go(link(`/${item.kind === 'session' ? 'sessions' : 'reservations'}/${item.id}`));
   return html`<${PageHead} title="Calendar" intro="Drag to move through time, and a pending reservation to ask for another time."><a class="button primary" href="#/reserve">Reserve</a></${PageHead}>
     <div class="timeline-tools">
-      <${Field} label="By">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} onChange=${(/** @type {string} */ next) => setQuery({ by: next })} options=${[['vehicle', 'Vehicle'], ['station', 'Station and connector']]} />`}</${Field}>
+      <${Field} label="By">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} onChange=${(/** @type {string} */ next) => setQuery({ by: next })} options=${[['vehicle', t('Vehicle')], ['station', t('Station and connector')]]} />`}</${Field}>
       <${Field} label="Fleet">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Fleet" kind="fleet" value=${fleet} onChange=${(/** @type {string | null} */ next) => setQuery({ fleet: next, vehicle: null })} />`}</${Field}>
       <${Field} label="Vehicle">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" filter=${fleet ? `fleet=${fleet}` : ''} value=${vehicle} onChange=${(/** @type {string | null} */ next) => setQuery({ vehicle: next })} />`}</${Field}>
       <${Field} label="Zoom">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${zoom[0]} onChange=${(/** @type {string} */ next) => show((view.from + view.until) / 2, ZOOMS.find(([name]) => name === next)?.[2] ?? DAY)} options=${ZOOMS.map(([name, text]) => [name, text])} />`}</${Field}>
@@ -107,15 +108,15 @@ async function readItems(since, to, { fleet, vehicle }, signal) {
  */
 function rowsOf({ reservations, sessions }, by) {
   const at = now();
-  const name = (/** @type {any} */ one) => nameOf(by === 'vehicle' ? (one.charging_station ?? 'station to be found') : one.vehicle);
-  const items = [...reservations.map((one) => reservationItem(one, by === 'vehicle' && !one.charging_station ? () => 'Station to be found' : name)), ...sessions.map((one) => sessionItem(one, name, at))];
+  const name = (/** @type {any} */ one) => nameOf(by === 'vehicle' ? (one.charging_station ?? t('station to be found')) : one.vehicle);
+  const items = [...reservations.map((one) => reservationItem(one, by === 'vehicle' && !one.charging_station ? () => t('Station to be found') : name)), ...sessions.map((one) => sessionItem(one, name, at))];
   /** @type {Map<string, { label: string, detail: string, items: import('../timeline/model.js').Item[] }>} */
   const groups = new Map();
   for (const item of items) {
     const { object } = item;
     const place = by === 'vehicle' ? object.vehicle : object.charging_station;
-    const key = by === 'vehicle' ? idOf(place) : place ? `${idOf(place)} ${object.connector}` : 'none';
-    const label = place ? nameOf(place) : 'No station yet';
+    const key = by === 'vehicle' ? idOf(place) : place ? `${idOf(place)} ${object.connector}` : t('none');
+    const label = place ? nameOf(place) : t('No station yet');
     const detail = by === 'vehicle' ? [object.vehicle.information?.make, object.vehicle.information?.model].filter(Boolean).join(' ') : (object.connector ? `connector ${object.connector}` : '');
     const group = groups.get(String(key)) ?? { label, detail, items: [] };
     group.items.push(item);
@@ -130,12 +131,12 @@ function EntryList(/** @type {{ rows: import('../timeline/model.js').Row[], view
   const entries = rows.flatMap((row) => row.items.map(({ item, conflict }) => ({ id: item.id, row, item, conflict })));
   const shown = entries.filter(({ item }) => item.until > view.from && item.from < view.until).sort((one, other) => one.item.from - other.item.from);
   const columns = [
-    { label: 'Window', cell: (/** @type {any} */ { item, conflict }) => html`<a href=${link(`/${item.kind === 'session' ? 'sessions' : 'reservations'}/${item.id}`)}>${timeWindow(item.from, item.until)}</a> ${conflict ? html`<span class="badge bad">Conflict</span>` : null}` },
-    { label: 'What', cell: (/** @type {any} */ { item }) => (item.kind === 'session' ? 'Session' : 'Reservation') },
-    { label: 'Status', cell: (/** @type {any} */ { item }) => html`<${Status} value=${item.object.status} />` },
-    { label: 'Vehicle', cell: (/** @type {any} */ { item }) => html`<${Ref} to=${item.object.vehicle} />` },
-    { label: 'Station', cell: (/** @type {any} */ { item }) => html`<${Ref} to=${item.object.charging_station} />` },
-    { label: 'Change', cell: (/** @type {any} */ { item }) => (item.kind === 'pending' ? html`<button type="button" class="small" onClick=${() => onMove(item.object, item.from)}>Another time</button>` : '') },
+    { label: t('Window'), cell: (/** @type {any} */ { item, conflict }) => html`<a href=${link(`/${item.kind === 'session' ? 'sessions' : 'reservations'}/${item.id}`)}>${timeWindow(item.from, item.until)}</a> ${conflict ? html`<span class="badge bad">Conflict</span>` : null}` },
+    { label: t('What'), cell: (/** @type {any} */ { item }) => (item.kind === 'session' ? t('Session') : t('Reservation')) },
+    { label: t('Status'), cell: (/** @type {any} */ { item }) => html`<${Status} value=${item.object.status} />` },
+    { label: t('Vehicle'), cell: (/** @type {any} */ { item }) => html`<${Ref} to=${item.object.vehicle} />` },
+    { label: t('Station'), cell: (/** @type {any} */ { item }) => html`<${Ref} to=${item.object.charging_station} />` },
+    { label: t('Change'), cell: (/** @type {any} */ { item }) => (item.kind === 'pending' ? html`<button type="button" class="small" onClick=${() => onMove(item.object, item.from)}>Another time</button>` : '') },
   ];
   return html`<details><summary>As a list (${number(shown.length)})</summary><${Table} caption="Reservations and sessions" columns=${columns} rows=${shown.slice(0, LISTED)} />
     ${shown.length > LISTED ? html`<p class="hint">The first ${LISTED}; zoom in for the others.</p>` : null}</details>`;

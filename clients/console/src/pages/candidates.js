@@ -1,6 +1,7 @@
 // What a reservation would get if it were confirmed now: the connectors that could be booked, the best first, with their prices and
 // what policies say, and the stations that are refused, each with the reason.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { useRead } from '../api/resource.js';
@@ -48,8 +49,8 @@ export function energyOf(vehicle, level) {
 
 /** Why a station is refused, in words. @type {Record<string, string>} */
 export const REASONS = {
-  booked: 'booked for the whole time', closed: 'closed at that time', connector_type: 'no plug of the type asked for', not_connected: 'not connected to a network',
-  not_considered: 'not considered: nothing there could be better', not_reservable: 'takes no reservations', out_of_order: 'out of order', policy: 'refused by a policy', price: 'too expensive for the driver', too_slow: 'too slow for the need',
+  booked: t('booked for the whole time'), closed: t('closed at that time'), connector_type: t('no plug of the type asked for'), not_connected: t('not connected to a network'),
+  not_considered: t('not considered: nothing there could be better'), not_reservable: t('takes no reservations'), out_of_order: t('out of order'), policy: t('refused by a policy'), price: t('too expensive for the driver'), too_slow: t('too slow for the need'),
 };
 
 /**
@@ -87,15 +88,15 @@ function Found({ found }) {
   const { candidates } = found;
   const rank = (/** @type {Candidate} */ one) => candidates.indexOf(one) + 1;
   const columns = [
-    { label: 'Rank', number: true, cell: rank },
-    { label: 'Station', cell: (/** @type {Candidate} */ one) => html`<span><${Ref} to=${{ id: one.charging_station, name: one.name }} />, connector ${one.connector}</span>` },
-    { label: 'Window', cell: (/** @type {Candidate} */ one) => html`<span>${timeWindow(one.start, one.end)}${one.merits.shift ? html` <span class="badge wait">${duration(one.merits.shift * 60)} off</span>` : null}</span>` },
-    { label: 'Distance', number: true, cell: (/** @type {Candidate} */ one) => distance(one.distance_meters) },
-    { label: 'Power', number: true, cell: (/** @type {Candidate} */ one) => `${number(one.power)} kW` },
-    { label: 'Price per kWh', number: true, cell: (/** @type {Candidate} */ one) => (one.price_per_kwh === null ? 'unknown' : money(one.price_per_kwh, one.currency)) },
-    { label: 'Cost', number: true, cell: costOf },
-    { label: 'Score', number: true, cell: (/** @type {Candidate} */ one) => html`<span title=${scoreText(one)}>${number(one.score)}</span>` },
-    { label: 'Policies', cell: (/** @type {Candidate} */ one) => html`<${Warnings} of=${one.policy_warnings} />` },
+    { label: t('Rank'), number: true, cell: rank },
+    { label: t('Station'), cell: (/** @type {Candidate} */ one) => html`<span><${Ref} to=${{ id: one.charging_station, name: one.name }} />, connector ${one.connector}</span>` },
+    { label: t('Window'), cell: (/** @type {Candidate} */ one) => html`<span>${timeWindow(one.start, one.end)}${one.merits.shift ? html` <span class="badge wait">${duration(one.merits.shift * 60)} off</span>` : null}</span>` },
+    { label: t('Distance'), number: true, cell: (/** @type {Candidate} */ one) => distance(one.distance_meters) },
+    { label: t('Power'), number: true, cell: (/** @type {Candidate} */ one) => `${number(one.power)} kW` },
+    { label: t('Price per kWh'), number: true, cell: (/** @type {Candidate} */ one) => (one.price_per_kwh === null ? t('unknown') : money(one.price_per_kwh, one.currency)) },
+    { label: t('Cost'), number: true, cell: costOf },
+    { label: t('Score'), number: true, cell: (/** @type {Candidate} */ one) => html`<span title=${scoreText(one)}>${number(one.score)}</span>` },
+    { label: t('Policies'), cell: (/** @type {Candidate} */ one) => html`<${Warnings} of=${one.policy_warnings} />` },
   ];
   return html`${found.policy_warnings.length ? html`<div class="notice wait"><${Warnings} of=${found.policy_warnings} /></div>` : null}
     ${candidates.length
@@ -108,19 +109,19 @@ function Found({ found }) {
 
 /** What charging costs, and how long it takes. @param {Candidate} one */
 function costOf(one) {
-  const amount = one.estimated_total_cost === null ? 'unknown' : money(one.estimated_total_cost, one.currency);
-  return one.estimated_duration === null ? amount : `${amount} for ${energy(one.estimated_energy)}, ${duration(one.estimated_duration)}`;
+  const amount = one.estimated_total_cost === null ? t('unknown') : money(one.estimated_total_cost, one.currency);
+  return one.estimated_duration === null ? amount : t`${amount} for ${energy(one.estimated_energy)}, ${duration(one.estimated_duration)}`;
 }
 
 /** What a score consists of. @param {Candidate} one */
 function scoreText({ points, merits, distance_meters: meters }) {
   /** @type {Record<keyof typeof points, string>} */
   const reasons = {
-    shift: `${merits.shift} minutes off`, distance: distance(meters), surcharge: 'above the cheapest price', preferred_station: 'preferred station',
-    preferred_network: 'preferred network', speed_missed: 'another speed than preferred', occupied_now: 'occupied now',
+    shift: t`${merits.shift} minutes off`, distance: distance(meters), surcharge: t('above the cheapest price'), preferred_station: t('preferred station'),
+    preferred_network: t('preferred network'), speed_missed: t('another speed than preferred'), occupied_now: t('occupied now'),
   };
   const names = /** @type {(keyof typeof points)[]} */ (Object.keys(reasons));
-  return names.filter((name) => points[name]).map((name) => `${points[name]} ${reasons[name]}`).join(', ') || 'nothing counts against it';
+  return names.filter((name) => points[name]).map((name) => `${points[name]} ${reasons[name]}`).join(', ') || t('nothing counts against it');
 }
 
 /** What policies have against something. @param {{ of: import('../../types').PolicyWarning[] }} props */
@@ -132,7 +133,7 @@ const Warnings = ({ of }) => (of.length
 export function MatchSummary({ summary, title, chosen = false }) {
   const refused = Object.entries(summary.refused).filter(([, count]) => count);
   const most = Math.max(1, ...refused.map(([, count]) => Number(count)));
-  return html`<h3>${title}</h3><p>${summary.stations_in_radius} stations in the area${chosen ? ', one of them chosen' : ''}.
+  return html`<h3>${title}</h3><p>${summary.stations_in_radius} stations in the area${chosen ? t(', one of them chosen') : ''}.
     ${refused.length ? ' Refused:' : ''}</p>
     <ul class="bars">${refused.map(([reason, count]) => html`<li key=${reason}><span>${REASONS[reason] ?? reason}</span>
       <meter min="0" max=${most} value=${count} aria-label=${REASONS[reason] ?? reason}></meter> <strong>${count}</strong></li>`)}</ul>`;
@@ -142,9 +143,9 @@ export function MatchSummary({ summary, title, chosen = false }) {
 function RefusedStations({ stations }) {
   if (!stations.length) return null;
   const columns = [
-    { label: 'Station', cell: (/** @type {Refused} */ one) => html`<${Ref} to=${one.name ? { id: one.charging_station, name: one.name } : one.charging_station} />` },
-    { label: 'Distance', number: true, cell: (/** @type {Refused} */ one) => distance(one.distance_meters) },
-    { label: 'Why', cell: (/** @type {Refused} */ one) => reasonOf(one) },
+    { label: t('Station'), cell: (/** @type {Refused} */ one) => html`<${Ref} to=${one.name ? { id: one.charging_station, name: one.name } : one.charging_station} />` },
+    { label: t('Distance'), number: true, cell: (/** @type {Refused} */ one) => distance(one.distance_meters) },
+    { label: t('Why'), cell: (/** @type {Refused} */ one) => reasonOf(one) },
   ];
   return html`<details><summary>Refused stations by name (${number(stations.length)})</summary>
     <${Table} caption="Refused stations" columns=${columns} rows=${stations} rowKey=${(/** @type {Refused} */ one) => one.charging_station} /></details>`;

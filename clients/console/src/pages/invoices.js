@@ -1,5 +1,6 @@
 // Invoices: the list, making a draft, and one with its lines, finalizing, paying and voiding.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { readPages, useAction, useList, useResource } from '../api/resource.js';
@@ -37,16 +38,16 @@ function List({ route }) {
   const status = route.query.get('status') ?? '';
   const list = useList(address('/v1/invoices', { status, fleet: route.query.get('fleet'), limit: 25, 'expand[]': 'data.fleet' }), { every: 10_000 });
   const columns = [
-    { label: 'Number', cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${one.number ?? 'Draft'}</a>` },
-    { label: 'Period', cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${day(one.period_start)} – ${day(one.period_end)}</a>` },
-    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${statusOf(one)} />` },
-    { label: 'Fleet', cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : 'All fleets') },
-    { label: 'Due', number: true, cell: (/** @type {any} */ one) => money(one.amount_due, one.currency) },
-    { label: 'Paid', number: true, cell: (/** @type {any} */ one) => (one.amount_paid === null ? '–' : money(one.amount_paid, one.currency)) },
-    { label: 'Due date', cell: (/** @type {any} */ one) => html`<${Time} at=${one.due_date} />` },
+    { label: t('Number'), cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${one.number ?? t('Draft')}</a>` },
+    { label: t('Period'), cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${day(one.period_start)} – ${day(one.period_end)}</a>` },
+    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${statusOf(one)} />` },
+    { label: t('Fleet'), cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')) },
+    { label: t('Due'), number: true, cell: (/** @type {any} */ one) => money(one.amount_due, one.currency) },
+    { label: t('Paid'), number: true, cell: (/** @type {any} */ one) => (one.amount_paid === null ? '–' : money(one.amount_paid, one.currency)) },
+    { label: t('Due date'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.due_date} />` },
   ];
   const create = () => setQuery({ new: 1 });
-  const empty = html`<${Empty} title=${status ? `No invoice is ${words(status)}` : 'No invoice yet'}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
+  const empty = html`<${Empty} title=${status ? t`No invoice is ${words(status)}` : t('No invoice yet')}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
   // Whole days of the last month, in the chosen time zone.
   const [since, until] = [dayStart(now(), -30), dayStart(now(), 1)];
   const initial = { period_start: new Date(since).toISOString(), period_end: new Date(until).toISOString() };
@@ -54,7 +55,7 @@ function List({ route }) {
     ${route.query.get('new') ? html`<${Dialog} title="Create an invoice" onClose=${() => setQuery({ new: null })}>
       <${SchemaForm} path="/v1/invoices" submit="Create the draft" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/invoices', body, { idempotencyKey: key })}
         onDone=${(/** @type {any} */ made) => go(link(`/invoices/${made.id}`))} /></${Dialog}>` : null}
-    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', 'All'], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
     <${ListView} list=${list} caption="Invoices" columns=${columns} empty=${empty} />`;
 }
 
@@ -79,22 +80,22 @@ function Invoice({ id }) {
     if (await remove.run()) go('#/invoices');
   };
   const columns = [
-    { label: 'Item', cell: (/** @type {any} */ one) => (one.charging_session ? html`<a href=${link(`/sessions/${one.charging_session}`)} title=${one.description}>${one.station_name ?? one.description}</a>` : one.description) },
-    { label: 'When', cell: (/** @type {any} */ one) => html`<${Time} at=${one.started} />` },
-    { label: 'Vehicle', cell: (/** @type {any} */ one) => one.registration_plate ?? '–' },
-    { label: 'Duration', number: true, cell: (/** @type {any} */ one) => (one.duration_seconds ? duration(one.duration_seconds) : '–') },
-    { label: 'Energy', number: true, cell: (/** @type {any} */ one) => energy(one.energy_wh) },
-    { label: 'Net', number: true, cell: (/** @type {any} */ one) => money(one.net, invoice.currency) },
-    { label: 'Tax', number: true, cell: (/** @type {any} */ one) => money(one.tax, invoice.currency) },
-    { label: 'Amount', number: true, cell: (/** @type {any} */ one) => money(one.amount, invoice.currency) },
+    { label: t('Item'), cell: (/** @type {any} */ one) => (one.charging_session ? html`<a href=${link(`/sessions/${one.charging_session}`)} title=${one.description}>${one.station_name ?? one.description}</a>` : one.description) },
+    { label: t('When'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.started} />` },
+    { label: t('Vehicle'), cell: (/** @type {any} */ one) => one.registration_plate ?? '–' },
+    { label: t('Duration'), number: true, cell: (/** @type {any} */ one) => (one.duration_seconds ? duration(one.duration_seconds) : '–') },
+    { label: t('Energy'), number: true, cell: (/** @type {any} */ one) => energy(one.energy_wh) },
+    { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, invoice.currency) },
+    { label: t('Tax'), number: true, cell: (/** @type {any} */ one) => money(one.tax, invoice.currency) },
+    { label: t('Amount'), number: true, cell: (/** @type {any} */ one) => money(one.amount, invoice.currency) },
   ];
-  return html`<${PageHead} title=${invoice.number ? `Invoice ${invoice.number}` : 'Draft of an invoice'} intro=${`${day(invoice.period_start)} – ${day(invoice.period_end)}`}><${Status} value=${statusOf(invoice)} />
+  return html`<${PageHead} title=${invoice.number ? t`Invoice ${invoice.number}` : t('Draft of an invoice')} intro=${`${day(invoice.period_start)} – ${day(invoice.period_end)}`}><${Status} value=${statusOf(invoice)} />
       ${status === 'draft' ? html`<button type="button" class="primary" disabled=${finalize.busy} onClick=${() => finalize.run()}>Finalize</button>
         <${ConfirmButton} danger label="Delete the draft" question="The draft is deleted; its sessions can be billed again." trial=${{ method: 'DELETE', path }} onConfirm=${deleteDraft} />` : null}
       ${status === 'open' ? html`<button type="button" class="primary" onClick=${() => setDialog('pay')}>Pay</button>` : null}
       ${['draft', 'open'].includes(status) ? html`<button type="button" onClick=${() => setDialog('edit')}>Edit</button>` : null}
       ${['draft', 'open', 'paid', 'uncollectible'].includes(status) ? html`<button type="button" onClick=${() => setDialog('credit')}>Credit</button>` : null}
-      <button type="button" disabled=${print.busy} onClick=${() => print.run()}>${print.busy ? 'Reading all lines…' : 'Print'}</button>
+      <button type="button" disabled=${print.busy} onClick=${() => print.run()}>${print.busy ? t('Reading all lines…') : t('Print')}</button>
       ${['open', 'uncollectible'].includes(status) ? html`<${ConfirmButton} danger label="Void" question="The invoice is void for good; its sessions can be billed again." trial=${{ method: 'POST', path: `${path}/void`, effects: (/** @type {any} */ next) => effectsOfVoiding(invoice, next) }} onConfirm=${() => voiding.run()} />` : null}
     </${PageHead}>
     <${ResourceError} resource=${resource} />
@@ -109,25 +110,25 @@ function Invoice({ id }) {
     ${invoice.number ? html`<${Documents} of=${invoice} /><${Payments} of=${{ invoice: invoice.id }} />` : null}
     <${Credits} invoice=${invoice.id} />
     <section class="card"><h2>Details</h2><${Facts} of=${[
-      ['Number', invoice.number ?? 'given when the invoice is finalized'],
-      ['Fleet', invoice.fleet ? html`<${Ref} to=${invoice.fleet} />` : 'All fleets'], ['Description', invoice.description], ['Due date', html`<${Time} at=${invoice.due_date} />`],
-      ['Paid', html`<${Time} at=${invoice.paid_at} />`], ['Paid with', invoice.payment_method ? html`<${Ref} to=${invoice.payment_method} />` : null],
-      ['Created', html`<${Time} at=${invoice.created} />`], ['Finalized', html`<${Time} at=${invoice.finalized_at} />`], ['Id', html`<${Id} id=${invoice.id} />`]]} /></section>
+      [t('Number'), invoice.number ?? t('given when the invoice is finalized')],
+      [t('Fleet'), invoice.fleet ? html`<${Ref} to=${invoice.fleet} />` : t('All fleets')], [t('Description'), invoice.description], [t('Due date'), html`<${Time} at=${invoice.due_date} />`],
+      [t('Paid'), html`<${Time} at=${invoice.paid_at} />`], [t('Paid with'), invoice.payment_method ? html`<${Ref} to=${invoice.payment_method} />` : null],
+      [t('Created'), html`<${Time} at=${invoice.created} />`], [t('Finalized'), html`<${Time} at=${invoice.finalized_at} />`], ['Id', html`<${Id} id=${invoice.id} />`]]} /></section>
     <h2>Lines</h2>
     ${printed ? html`<${Table} caption="All lines of the invoice" columns=${columns} rows=${printed} />` : html`<${ListView} list=${lines} caption="Lines of the invoice" columns=${columns} empty=${html`<${Empty} title="The invoice has no lines"><p>No session that ended in the period is still to be billed.</p></${Empty}>`} />`}`;
 }
 
 /** What became of the sum of an invoice. @param {import('../../types').Invoice['totals']} totals @returns {[string, number][]} */
 function sumsOf({ paid, credited, refunded, due }) {
-  const sums = /** @type {[string, number][]} */ ([['Paid', paid], ['Credited', credited], ['Refunded', refunded]]);
-  return [...sums.filter(([, value]) => value !== 0), ['Due', due]];
+  const sums = /** @type {[string, number][]} */ ([[t('Paid'), paid], [t('Credited'), credited], [t('Refunded'), refunded]]);
+  return [...sums.filter(([, value]) => value !== 0), [t('Due'), due]];
 }
 
 /** What voiding an invoice does, in sentences. @param {import('../../types').Invoice} before @param {import('../../types').Invoice} after */
 const effectsOfVoiding = ({ totals, currency, number }, after) => [
-  `Invoice ${number ?? ''} will be void; nothing will be due on it.`,
-  after.totals.credited > totals.credited ? `A credit note of ${money(after.totals.credited - totals.credited, currency)} is made.` : null,
-  after.totals.refunded > totals.refunded ? `${money(after.totals.refunded - totals.refunded, currency)} is refunded.` : null,
+  t`Invoice ${number ?? ''} will be void; nothing will be due on it.`,
+  after.totals.credited > totals.credited ? t`A credit note of ${money(after.totals.credited - totals.credited, currency)} is made.` : null,
+  after.totals.refunded > totals.refunded ? t`${money(after.totals.refunded - totals.refunded, currency)} is refunded.` : null,
 ];
 
 /** The credit notes of an invoice, if there are any. @param {{ invoice: string }} props */
@@ -150,6 +151,6 @@ function PayDialog({ invoice, onClose }) {
     ${pay.error ? html`<${ErrorNotice} error=${pay.error} />` : null}
     <${Field} label="Payment method" hint=${html`Without a choice, the account's default is used. <a href=${link('/payment_methods', { new: 1 })}>Add a payment method</a>`}>
       ${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="payment_method" label="Payment method" value=${method} onChange=${setMethod} />`}</${Field}>
-    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${pay.busy}>${pay.busy ? 'Paying…' : `Pay ${money(invoice.amount_due, invoice.currency)}`}</button></footer>
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${pay.busy}>${pay.busy ? t('Paying…') : t`Pay ${money(invoice.amount_due, invoice.currency)}`}</button></footer>
   </form></${Dialog}>`;
 }

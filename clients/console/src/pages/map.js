@@ -1,5 +1,6 @@
 // The map of charging stations and vehicles, with search around a point and along a route.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { useRead } from '../api/resource.js';
@@ -107,18 +108,18 @@ export default function MapPage({ route }) {
     <div class="map-page">
       <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
         <${Field} label="Search">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${mode} onChange=${(/** @type {string} */ next) => (setMode(next), setPoints([]))}
-          options=${[['view', 'What the map shows'], ['near', 'Around a point'], ['route', 'Along a route']]} />`}</${Field}>
-        ${mode === 'view' ? null : html`<${Field} label=${mode === 'near' ? 'Radius' : 'Distance from the route'}>
+          options=${[['view', t('What the map shows')], ['near', t('Around a point')], ['route', t('Along a route')]]} />`}</${Field}>
+        ${mode === 'view' ? null : html`<${Field} label=${mode === 'near' ? t('Radius') : t('Distance from the route')}>
           ${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} options=${RADII.map((one) => [String(one), distance(one)])} />`}</${Field}>`}
         <${Field} label="Plug">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${filters.plug} onChange=${(/** @type {string} */ plug) => set({ plug })}
-          options=${[['', 'Any'], ['CCS', 'CCS'], ['Type2', 'Type 2'], ['CHAdeMO', 'CHAdeMO']]} />`}</${Field}>
+          options=${[['', t('Any')], ['CCS', 'CCS'], ['Type2', t('Type 2')], ['CHAdeMO', 'CHAdeMO']]} />`}</${Field}>
         <${Field} label="Power">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${filters.power} onChange=${(/** @type {string} */ power) => set({ power })}
-          options=${[['', 'Any'], ['11', '11 kW or more'], ['43', '43 kW or more'], ['150', '150 kW or more']]} />`}</${Field}>
+          options=${[['', t('Any')], ['11', t('11 kW or more')], ['43', t('43 kW or more')], ['150', t('150 kW or more')]]} />`}</${Field}>
         <label class="check"><input type="checkbox" checked=${filters.available} onChange=${() => set({ available: !filters.available })} /> Free now</label>
         <label class="check"><input type="checkbox" checked=${filters.reservable} onChange=${() => set({ reservable: !filters.reservable })} /> Reservable</label>
         <label class="check"><input type="checkbox" checked=${vehicles} onChange=${() => setVehicles(!vehicles)} /> Vehicles</label>
       </form>
-      <p class="hint" role="status">${hintOf(mode, points)} ${read.data?.more ? `The first ${MOST} stations are shown: zoom in for all.` : ''}</p>
+      <p class="hint" role="status">${hintOf(mode, points)} ${read.data?.more ? t`The first ${MOST} stations are shown: zoom in for all.` : ''}</p>
       <${ResourceError} resource=${read} /><${ResourceError} resource=${fleet} />
       <div class="map-and-side">
         <${MapView} label="Map of charging stations" onMap=${onMap} />
@@ -137,8 +138,8 @@ export default function MapPage({ route }) {
 
 /** @param {string} mode @param {Point[]} points */
 function hintOf(mode, points) {
-  if (mode === 'near') return points.length ? 'Click elsewhere to search there.' : 'Click on the map: stations around that point are found.';
-  if (mode === 'route') return points.length === 0 ? 'Click on the map where the route begins.' : points.length === 1 ? 'Click where the route ends.' : 'Click to begin another route.';
+  if (mode === 'near') return points.length ? t('Click elsewhere to search there.') : t('Click on the map: stations around that point are found.');
+  if (mode === 'route') return points.length === 0 ? t('Click on the map where the route begins.') : points.length === 1 ? t('Click where the route ends.') : t('Click to begin another route.');
   return '';
 }
 

@@ -1,5 +1,6 @@
 // A reservation by need: how much a vehicle is to have by when, in place of a window, and the plan that the service makes for it.
 
+import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { useAction } from '../api/resource.js';
@@ -20,11 +21,11 @@ const HOUR = 3_600_000;
 
 /** Why a plan is short, in words. @type {Record<string, string>} */
 const LIMITS = {
-  battery: 'the battery cannot take more', time: 'the time is too short', bookings: 'the connectors are booked', stations: 'no station can serve',
+  battery: t('the battery cannot take more'), time: t('the time is too short'), bookings: t('the connectors are booked'), stations: t('no station can serve'),
 };
 
 /** Why a plan was made again, in words. @type {Record<string, string>} */
-const REASONS = { update: 'the reservation was changed', confirmation: 'it was made again at the confirmation' };
+const REASONS = { update: t('the reservation was changed'), confirmation: t('it was made again at the confirmation') };
 
 /** What the vehicle most often needs: 80 % the next time the clocks show six in the morning. @returns {NeedForm} */
 export function defaultNeed() {
@@ -51,12 +52,12 @@ const formOf = (need) => ({
 export function NeedFields({ value, onChange }) {
   const text = (/** @type {keyof NeedForm} */ name) => (/** @type {any} */ event) => onChange({ ...value, [name]: event.currentTarget.value });
   return html`<div class="row">
-      <${Field} label=${value.unit === 'percent' ? 'Charge to' : 'Charge'} error=${needOf({ ...value, notBefore: '', readyBy: '2000-01-01T00:00' }) ? null : 'A number above 0, and at most 100 %.'}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${value.amount} onInput=${text('amount')} />`}</${Field}>
-      <${Field} label="Unit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${value.unit} options=${[['percent', '% of the battery'], ['kwh', 'kWh']]} onChange=${(/** @type {any} */ unit) => onChange({ ...value, unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
+      <${Field} label=${value.unit === 'percent' ? t('Charge to') : t('Charge')} error=${needOf({ ...value, notBefore: '', readyBy: '2000-01-01T00:00' }) ? null : t('A number above 0, and at most 100 %.')}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${value.amount} onInput=${text('amount')} />`}</${Field}>
+      <${Field} label="Unit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${value.unit} options=${[['percent', t('% of the battery')], ['kwh', 'kWh']]} onChange=${(/** @type {any} */ unit) => onChange({ ...value, unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
     </div>
-    <${Field} label="Ready by" hint=${`In the time zone ${zone.get()}.`}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${value.readyBy} onInput=${text('readyBy')} />`}</${Field}>
+    <${Field} label="Ready by" hint=${t`In the time zone ${zone.get()}.`}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${value.readyBy} onInput=${text('readyBy')} />`}</${Field}>
     <${Field} label="Not before (optional)">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" value=${value.notBefore} onInput=${text('notBefore')} />`}</${Field}>
-    <${Field} label="Choose">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${value.optimize} options=${[['cost', 'the cheapest time'], ['time', 'the shortest time']]} onChange=${(/** @type {any} */ optimize) => onChange({ ...value, optimize })} />`}</${Field}>`;
+    <${Field} label="Choose">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${value.optimize} options=${[['cost', t('the cheapest time')], ['time', t('the shortest time')]]} onChange=${(/** @type {any} */ optimize) => onChange({ ...value, optimize })} />`}</${Field}>`;
 }
 
 /**
@@ -68,15 +69,15 @@ export const savingOf = ({ cost, cost_if_immediate: immediate }) => (cost !== nu
 /** @param {{ plan: import('../../types').ChargingPlan, need: Need, currency: string }} props */
 export function PlanCard({ plan, need, currency }) {
   const short = plan.status === 'short';
-  const amount = (/** @type {number | null} */ value) => (value === null ? 'unknown' : money(value, currency));
+  const amount = (/** @type {number | null} */ value) => (value === null ? t('unknown') : money(value, currency));
   const saving = savingOf(plan);
-  return html`<section class="card plan"><header><h2>Plan for ${needText(need)}</h2><span class=${`badge ${short ? 'bad' : 'good'}`}>${short ? 'Short' : 'Feasible'}</span></header>
+  return html`<section class="card plan"><header><h2>Plan for ${needText(need)}</h2><span class=${`badge ${short ? 'bad' : 'good'}`}>${short ? t('Short') : t('Feasible')}</span></header>
     ${short ? html`<p class="notice bad" role="status">${energy(plan.short_by_wh)} will be missing${plan.limited_by ? `: ${LIMITS[plan.limited_by] ?? plan.limited_by}` : ''}.</p>` : null}
     <${Facts} of=${[
-      ['Charges', plan.from && plan.until ? timeWindow(plan.from, plan.until) : 'not at all'], ['Energy', energy(plan.energy_wh)],
-      ['Cost', amount(plan.cost)], ['Cost if charged at once', html`${amount(plan.cost_if_immediate)}${saving === null ? null : html` <span class="badge good">${money(saving, currency)} saved</span>`}`],
-      plan.margin_seconds === null ? null : ['Ready', plan.margin_seconds >= 60 ? `${duration(plan.margin_seconds)} before the time` : 'just in time'],
-      plan.revision > 1 ? ['Planned', `${number(plan.revision)} times${plan.replanned_because ? `: ${REASONS[plan.replanned_because] ?? plan.replanned_because}` : ''}`] : null]} /></section>`;
+      [t('Charges'), plan.from && plan.until ? timeWindow(plan.from, plan.until) : t('not at all')], [t('Energy'), energy(plan.energy_wh)],
+      [t('Cost'), amount(plan.cost)], [t('Cost if charged at once'), html`${amount(plan.cost_if_immediate)}${saving === null ? null : html` <span class="badge good">${money(saving, currency)} saved</span>`}`],
+      plan.margin_seconds === null ? null : [t('Ready'), plan.margin_seconds >= 60 ? t`${duration(plan.margin_seconds)} before the time` : t('just in time')],
+      plan.revision > 1 ? [t('Planned'), `${number(plan.revision)} times${plan.replanned_because ? `: ${REASONS[plan.replanned_because] ?? plan.replanned_because}` : ''}`] : null]} /></section>`;
 }
 
 /** Asks for something else. @param {{ reservation: any, onClose: () => void }} props */

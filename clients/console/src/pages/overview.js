@@ -1,5 +1,6 @@
 // The overview: what happens now, what is planned, what was used, and what needs attention.
 
+import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { nullIfMissing, readPages, useRead } from '../api/resource.js';
@@ -35,7 +36,7 @@ export function Overview() {
     <${ResourceError} resource=${fleets} />
     ${fresh
       ? html`<${Empty} title="There is no fleet yet">
-          <p>${isTest() ? 'Load a demo fleet to look around, or begin with your own: first a ' : 'First make a '}<a href=${link('/fleets', { new: 1 })}>fleet</a>, then its <a href="#/vehicles">vehicles</a> and <a href="#/drivers">drivers</a>.</p>
+          <p>${isTest() ? t('Load a demo fleet to look around, or begin with your own: first a ') : t('First make a ')}<a href=${link('/fleets', { new: 1 })}>fleet</a>, then its <a href="#/vehicles">vehicles</a> and <a href="#/drivers">drivers</a>.</p>
           ${isTest() ? html`<button type="button" class="primary" onClick=${() => setLoadingDemo(true)}>Load a demo fleet</button>` : null}
         </${Empty}>`
       : null}
@@ -59,7 +60,7 @@ function Charging() {
   const rows = sessions.data?.data ?? [];
   const power = rows.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.power, 0);
   return html`<${Card} title="Charging now" resource=${sessions} more=${link('/sessions', { status: 'active' })}>
-    <p class="figure">${rows.length}${sessions.data?.next_page_url ? '+' : ''} <small>${rows.length === 1 ? 'vehicle' : 'vehicles'}, ${number(power)} kW</small></p>
+    <p class="figure">${rows.length}${sessions.data?.next_page_url ? '+' : ''} <small>${t('{0, plural, one {vehicle} other {vehicles}}', rows.length)}, ${number(power)} kW</small></p>
     ${rows.length === 0
       ? html`<p class="hint">No vehicle is charging. A session is started at a station on the <a href="#/map">map</a>, or from a confirmed <a href=${link('/reservations', { status: 'confirmed' })}>reservation</a>.</p>`
       : html`<ul class="lines">${rows.slice(0, 6).map((/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>
@@ -77,7 +78,7 @@ function Sites() {
   const short = planned.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.plan.short.length, 0);
   if (sites.data?.length === 0) return null;
   return html`<${Card} title="Departures from sites" resource=${sites} more="#/sites">
-    <p class="figure">${number(short)} <small>${short === 1 ? 'vehicle' : 'vehicles'} will not have what is needed</small></p>
+    <p class="figure">${number(short)} <small>${t('{0, plural, one {vehicle} other {vehicles}}', short)} will not have what is needed</small></p>
     ${planned.length ? null : html`<p class="hint">No departure is announced.</p>`}
     <ul class="lines">${planned.sort((/** @type {any} */ one, /** @type {any} */ other) => other.plan.short.length - one.plan.short.length).slice(0, 8).map((/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/sites/${one.id}`)}>${one.name}</a>
       ${one.plan.short[0] ? html`<span>${energy(one.plan.short.reduce((/** @type {number} */ sum, /** @type {any} */ other) => sum + other.short_by_wh, 0))} missing, first at ${dayMoment(one.plan.short[0].at)}</span><span class="badge bad">${number(one.plan.short.length)} short</span>` : html`<span class="badge good">All ready</span>`}</li>`)}</ul>
@@ -86,7 +87,7 @@ function Sites() {
 
 /** What a standing is called, and its tone. @type {Record<import('./morning.js').Standing, [string, string]>} */
 const STANDINGS = {
-  late: ['Late', 'bad'], short: ['Short', 'bad'], waiting: ['No station yet', 'wait'], planned: ['Planned', 'good'], ready: ['Ready', 'good'], charging: ['Charging', 'busy'],
+  late: [t('Late'), 'bad'], short: [t('Short'), 'bad'], waiting: [t('No station yet'), 'wait'], planned: [t('Planned'), 'good'], ready: [t('Ready'), 'good'], charging: [t('Charging'), 'busy'],
 };
 
 /** Reservations of the next 24 hours: those that nobody has come for and those that will not get what they need first. */
@@ -98,9 +99,9 @@ function Planned() {
   }, [], { every: EVERY });
   const near = planned.data?.near ?? [];
   const count = (/** @type {import('./morning.js').Standing} */ standing) => near.filter((one) => one.standing === standing).length;
-  const bad = [[count('late'), 'late'], [near.filter(({ reservation }) => reservation.charging_plan?.status === 'short').length, 'short of energy']].filter(([many]) => many).map(([many, text]) => `${many} ${text}`).join(', ');
+  const bad = [[count('late'), t('late')], [near.filter(({ reservation }) => reservation.charging_plan?.status === 'short').length, t('short of energy')]].filter(([many]) => many).map(([many, text]) => `${many} ${text}`).join(', ');
   return html`<${Card} title="Next 24 hours" resource=${planned} more="#/calendar">
-    <p class="figure">${near.length}${planned.data?.more ? '+' : ''} <small>${near.length === 1 ? 'reservation' : 'reservations'}${bad ? `: ${bad}` : ''}</small></p>
+    <p class="figure">${near.length}${planned.data?.more ? '+' : ''} <small>${t('{0, plural, one {reservation} other {reservations}}', near.length)}${bad ? `: ${bad}` : ''}</small></p>
     ${near.length === 0
       ? html`<p class="hint">Nothing is reserved. <a href="#/reserve">Reserve a charging window</a>.</p>`
       : html`<ul class="lines">${near.slice(0, 8).map(({ reservation: one, standing }) => html`<li key=${one.id}><a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>
@@ -113,7 +114,7 @@ function Planned() {
 /** How much will be missing, after the name of a standing. @param {any} reservation @param {import('./morning.js').Standing} standing */
 function shortBy({ charging_plan: plan }, standing) {
   if (plan?.status !== 'short') return '';
-  return `${standing === 'short' ? '' : ', short'} by ${energy(plan.short_by_wh)}`;
+  return `${standing === 'short' ? '' : t(', short')} by ${energy(plan.short_by_wh)}`;
 }
 
 /** Cost and energy of the last seven days, against the seven days before. */
@@ -136,8 +137,8 @@ function Weeks() {
   return html`<${Card} title="Last 7 days" resource=${read} more="#/reports">
     <table class="plain-table"><caption class="hidden">Cost and energy of the last 7 days and of the 7 days before</caption>
       <thead><tr><th scope="col"><span class="hidden">What</span></th><th scope="col" class="number">Last 7 days</th><th scope="col" class="number">7 days before</th><th scope="col" class="number">Change</th></tr></thead>
-      <tbody>${currencies.map((currency) => row(`Cost${currencies.length > 1 ? ` in ${currency.toUpperCase()}` : ''}`, (sum) => sum.spend[currency] ?? 0, (value) => money(value, currency)))}
-        ${row('Energy', (sum) => sum.energy, energy)}${row('Sessions', (sum) => sum.sessions, number)}</tbody></table>
+      <tbody>${currencies.map((currency) => row(t`Cost${currencies.length > 1 ? ` in ${currency.toUpperCase()}` : ''}`, (sum) => sum.spend[currency] ?? 0, (value) => money(value, currency)))}
+        ${row(t('Energy'), (sum) => sum.energy, energy)}${row(t('Sessions'), (sum) => sum.sessions, number)}</tbody></table>
     ${found?.last.sessions || found?.before.sessions ? html`<${ByDay} found=${found} currencies=${currencies} />` : null}
     ${found?.more ? html`<p class="hint">The newest ${number(SUMMED)} sessions are added up. A <a href="#/reports">report</a> has them all.</p>` : null}
   </${Card}>`;
@@ -165,17 +166,17 @@ function Night() {
     return { reservations: [...failed, ...expired].filter(changed), sessions, payments, deliveries: deliveries.filter((one) => one.failed.length) };
   }, [since], { every: 6 * EVERY });
   const found = read.data;
-  const count = (/** @type {any[]} */ list, /** @type {string} */ one, /** @type {string} */ many) => `${list.length}${list.length >= 100 ? '+' : ''} ${list.length === 1 ? one : many}`;
-  const some = (/** @type {any[]} */ list, /** @type {string} */ one, /** @type {(one: any) => any} */ show) => (list.length
-    ? html`<li key=${one}><span class="badge bad">${count(list, one, `${one}s`)}</span> ${list.slice(0, 4).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.length > 4 ? ' …' : ''}</li>` : null);
+  const count = (/** @type {any[]} */ list, /** @type {string} */ message) => `${t(message, list.length)}${list.length >= 100 ? '+' : ''}`;
+  const some = (/** @type {any[]} */ list, /** @type {string} */ message, /** @type {(one: any) => any} */ show) => (list.length
+    ? html`<li key=${message}><span class="badge bad">${count(list, message)}</span> ${list.slice(0, 4).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.length > 4 ? ' …' : ''}</li>` : null);
   const none = found && !found.reservations.length && !found.sessions.length && !found.payments.length && !found.deliveries.length;
-  return html`<${Card} title=${`Failed since ${dayMoment(since)}`} resource=${read}>
+  return html`<${Card} title=${t`Failed since ${dayMoment(since)}`} resource=${read}>
     ${none ? html`<p class="hint">Nothing: no reservation, session, payment or delivery.</p>` : null}
     ${found ? html`<ul class="lines attention">
-      ${some(found.reservations, 'reservation', (one) => html`<a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>${one.failed_reason ? ` (${words(one.failed_reason)})` : ' (expired)'}`)}
-      ${some(found.sessions, 'session', (one) => html`<a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>`)}
-      ${some(found.payments, 'payment', (one) => (one.invoice ? html`<a href=${link(`/invoices/${one.invoice}`)}>${money(one.amount, one.currency)}</a>` : money(one.amount, one.currency)))}
-      ${found.deliveries.map(({ endpoint, failed }) => html`<li key=${endpoint.id}><span class="badge bad">${count(failed, 'delivery', 'deliveries')}</span> <a href=${link(`/developers/endpoints/${endpoint.id}`, { status: 'failed' })}>${endpoint.url}</a></li>`)}
+      ${some(found.reservations, '{0, plural, one {# reservation} other {# reservations}}', (one) => html`<a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>${one.failed_reason ? ` (${words(one.failed_reason)})` : t(' (expired)')}`)}
+      ${some(found.sessions, '{0, plural, one {# session} other {# sessions}}', (one) => html`<a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>`)}
+      ${some(found.payments, '{0, plural, one {# payment} other {# payments}}', (one) => (one.invoice ? html`<a href=${link(`/invoices/${one.invoice}`)}>${money(one.amount, one.currency)}</a>` : money(one.amount, one.currency)))}
+      ${found.deliveries.map(({ endpoint, failed }) => html`<li key=${endpoint.id}><span class="badge bad">${count(failed, '{0, plural, one {# delivery} other {# deliveries}}')}</span> <a href=${link(`/developers/endpoints/${endpoint.id}`, { status: 'failed' })}>${endpoint.url}</a></li>`)}
     </ul>` : null}
   </${Card}>`;
 }
@@ -199,7 +200,7 @@ function Attention() {
     ${none ? html`<p class="hint">Nothing. Failing webhook endpoints, overdue invoices and stations out of order appear here.</p>` : null}
     ${found ? html`<ul class="lines attention">
       ${found.overdue.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Invoice overdue</span> <a href=${link(`/invoices/${one.id}`)}>${money(one.amount_due, one.currency)}</a> due <${Time} at=${one.due_date} ago /></li>`)}
-      ${found.failing.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Endpoint ${one.status === 'disabled' ? 'disabled' : 'failing'}</span> <a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? one.id}</a></li>`)}
+      ${found.failing.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Endpoint ${one.status === 'disabled' ? t('disabled') : t('failing')}</span> <a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? one.id}</a></li>`)}
       ${found.out.length ? html`<li><span class="badge bad">Out of order</span> <a href=${link('/map', { station: found.out[0].id })}>${found.out[0].name}</a>
         ${found.out.length > 1 ? html` and <a href="#/map">${found.out.length - 1}${found.stationsMore ? '+' : ''} more stations</a>` : null}</li>` : null}
     </ul>` : null}

@@ -1,5 +1,6 @@
 // Reservations: the list, and one with its place on the map, the explanation of its match, and what can be done with it.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { useAction, useList, useRead, useResource } from '../api/resource.js';
@@ -35,16 +36,16 @@ function List({ route }) {
   const [vehicle, driver] = [route.query.get('vehicle'), route.query.get('driver')];
   const list = useList(address('/v1/reservations', { status, vehicle, driver, limit: 25, 'expand[]': ['data.vehicle', 'data.driver', 'data.charging_station'] }), { every: 10_000 });
   const columns = [
-    { label: 'Window', cell: (/** @type {any} */ one) => html`<a href=${link(`/reservations/${one.id}`)}>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</a>` },
-    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.charging_plan?.status === 'short' ? html` <span class="badge bad">Short</span>` : null}` },
-    { label: 'Vehicle', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
-    { label: 'Driver', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.driver} />` },
-    { label: 'Station', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
-    { label: 'Created', cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} ago />` },
+    { label: t('Window'), cell: (/** @type {any} */ one) => html`<a href=${link(`/reservations/${one.id}`)}>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</a>` },
+    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.charging_plan?.status === 'short' ? html` <span class="badge bad">Short</span>` : null}` },
+    { label: t('Vehicle'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
+    { label: t('Driver'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.driver} />` },
+    { label: t('Station'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
+    { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} ago />` },
   ];
-  const empty = html`<${Empty} title=${status ? `No reservation is ${words(status)}` : 'No reservation yet'}><p>Pick a vehicle, a place and a time: a station is found about 30 minutes before.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`;
+  const empty = html`<${Empty} title=${status ? t`No reservation is ${words(status)}` : t('No reservation yet')}><p>Pick a vehicle, a place and a time: a station is found about 30 minutes before.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`;
   return html`<${PageHead} title="Reservations"><a class="button primary" href="#/reserve">Reserve</a></${PageHead}>
-    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', 'All'], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
     <${ListView} list=${list} caption="Reservations" columns=${columns} empty=${empty} />`;
 }
 
@@ -64,9 +65,9 @@ function Reservation({ id }) {
   if (!reservation) return html`<${PageHead} title="Reservation" /><${ResourceError} resource=${resource} />`;
   const open = ['pending', 'confirmed'].includes(reservation.status);
   const station = reservation.charging_station;
-  return html`<${PageHead} title=${`Reservation of ${reservation.vehicle.registration_plate}`}>
+  return html`<${PageHead} title=${t`Reservation of ${reservation.vehicle.registration_plate}`}>
       <${Status} value=${reservation.status} />
-      ${reservation.status === 'pending' ? html`<button type="button" onClick=${() => setMoving(true)}>${reservation.need ? 'Change the need' : 'Change the time'}</button>` : null}
+      ${reservation.status === 'pending' ? html`<button type="button" onClick=${() => setMoving(true)}>${reservation.need ? t('Change the need') : t('Change the time')}</button>` : null}
       ${open ? html`<${ConfirmButton} danger label="Cancel the reservation" question="The reservation is cancelled; this cannot be undone." trial=${{ method: 'POST', path: `${path}/cancel`, effects: effectsOfCancelling }} disabled=${cancel.busy} onConfirm=${() => cancel.run()} />` : null}
     </${PageHead}>
     <${ResourceError} resource=${resource} />
@@ -76,19 +77,19 @@ function Reservation({ id }) {
     ${reservation.charging_plan ? html`<${PlanCard} plan=${reservation.charging_plan} need=${reservation.need} currency=${reservation.currency} />` : null}
     <div class="columns">
       <section class="card"><h2>What was asked for</h2><${Facts} of=${[
-        ['Driver', html`<${Ref} to=${reservation.driver} />`], ['Vehicle', html`<${Ref} to=${reservation.vehicle} />`],
-        reservation.need ? ['Need', needText(reservation.need)] : ['Preferred', timeWindow(reservation.ideal_start, reservation.ideal_end)],
-        ['Acceptable', [reservation.earliest_start && `from ${dayMoment(reservation.earliest_start)}`, reservation.latest_end && `until ${dayMoment(reservation.latest_end)}`].filter(Boolean).join(' ') || null],
-        ['Plugs', reservation.connector_type.join(', ')], ['Area', `${distance(reservation.location.radius)} around the point on the map`],
-        ['Fee', money(reservation.reservation_fee, reservation.currency)],
-        ['Cancellation', reservation.cancellation_policy.type === 'free_cancellation' ? `free until ${duration(reservation.cancellation_policy.free_until_before)} before the start` : words(reservation.cancellation_policy.type)],
+        [t('Driver'), html`<${Ref} to=${reservation.driver} />`], [t('Vehicle'), html`<${Ref} to=${reservation.vehicle} />`],
+        reservation.need ? [t('Need'), needText(reservation.need)] : [t('Preferred'), timeWindow(reservation.ideal_start, reservation.ideal_end)],
+        [t('Acceptable'), [reservation.earliest_start && `from ${dayMoment(reservation.earliest_start)}`, reservation.latest_end && `until ${dayMoment(reservation.latest_end)}`].filter(Boolean).join(' ') || null],
+        [t('Plugs'), reservation.connector_type.join(', ')], [t('Area'), t`${distance(reservation.location.radius)} around the point on the map`],
+        [t('Fee'), money(reservation.reservation_fee, reservation.currency)],
+        [t('Cancellation'), reservation.cancellation_policy.type === 'free_cancellation' ? t`free until ${duration(reservation.cancellation_policy.free_until_before)} before the start` : words(reservation.cancellation_policy.type)],
         ['Id', html`<${Id} id=${reservation.id} />`]]} /></section>
       <section class="card"><h2>What was found</h2><${Facts} of=${[
-        ['Station', station ? html`<${Ref} to=${station} />` : reservation.status === 'pending' ? 'not yet' : null],
-        ['Connector', reservation.connector], ['Window', reservation.reserved_start ? timeWindow(reservation.reserved_start, reservation.reserved_end) : null],
-        ['Confirmed', html`<${Time} at=${reservation.confirmed_at} />`],
-        reservation.failed_reason ? ['Failed because', words(reservation.failed_reason)] : null,
-        reservation.charging_session ? ['Session', html`<${Ref} to=${reservation.charging_session} />`] : null]} />
+        [t('Station'), station ? html`<${Ref} to=${station} />` : reservation.status === 'pending' ? t('not yet') : null],
+        [t('Connector'), reservation.connector], [t('Window'), reservation.reserved_start ? timeWindow(reservation.reserved_start, reservation.reserved_end) : null],
+        [t('Confirmed'), html`<${Time} at=${reservation.confirmed_at} />`],
+        reservation.failed_reason ? [t('Failed because'), words(reservation.failed_reason)] : null,
+        reservation.charging_session ? [t('Session'), html`<${Ref} to=${reservation.charging_session} />`] : null]} />
         <${Explanation} reservation=${reservation} /></section>
     </div>
     <${PlaceMap} reservation=${reservation} found=${waits ? found.data : null} />
@@ -100,7 +101,7 @@ const searchOf = ({ driver, vehicle, connector_type, location, need, ideal_start
   { driver: idOf(driver), vehicle: idOf(vehicle), connector_type, location, ...(need ? { need } : { ideal_start, ideal_end, earliest_start, latest_end, energy }) });
 
 /** What cancelling a reservation does, in sentences. @param {any} after the reservation as it would be */
-const effectsOfCancelling = (after) => [after.charging_station ? 'The connector is free for others again.' : 'No station is looked for any more.', after.fee_due ? `A fee of ${money(after.fee_due, after.currency)} is charged.` : 'No fee is charged.'];
+const effectsOfCancelling = (after) => [after.charging_station ? t('The connector is free for others again.') : t('No station is looked for any more.'), after.fee_due ? t`A fee of ${money(after.fee_due, after.currency)} is charged.` : t('No fee is charged.')];
 
 /** What happens next, and on the local runner the button that lets it happen now. @param {{ reservation: any }} props */
 function NextStep({ reservation }) {
@@ -111,11 +112,11 @@ function NextStep({ reservation }) {
   }, { idempotencyKey: key }));
   const until = (/** @type {number} */ moment) => Math.max(0, Math.ceil((moment - now()) / 1000) + 1);
   const jump = (/** @type {string} */ text, /** @type {number} */ moment) => (hasTestClock() && moment > at
-    ? html`<button type="button" disabled=${move.busy} onClick=${() => move.run(until(moment))}>${move.busy ? 'Moving the clock…' : text}</button>` : null);
+    ? html`<button type="button" disabled=${move.busy} onClick=${() => move.run(until(moment))}>${move.busy ? t('Moving the clock…') : text}</button>` : null);
   if (reservation.status === 'pending') {
     const confirmation = Date.parse(reservation.ideal_start) - CONFIRMED_BEFORE;
-    return html`<div class="notice wait"><p role="status">${confirmation > at ? html`A station is assigned <${Time} at=${confirmation} ago />.` : 'A station is being looked for; it is tried every five minutes.'}</p>
-      ${jump('Move the test clock to the confirmation', confirmation)}${move.error ? html`<${ErrorNotice} error=${move.error} />` : null}</div>`;
+    return html`<div class="notice wait"><p role="status">${confirmation > at ? html`A station is assigned <${Time} at=${confirmation} ago />.` : t('A station is being looked for; it is tried every five minutes.')}</p>
+      ${jump(t('Move the test clock to the confirmation'), confirmation)}${move.error ? html`<${ErrorNotice} error=${move.error} />` : null}</div>`;
   }
   if (reservation.status !== 'confirmed') return null;
   const arrival = Date.parse(reservation.reserved_start) - 5 * 60_000;
@@ -124,7 +125,7 @@ function NextStep({ reservation }) {
     if (session) go(link(`/sessions/${session.id}`));
   };
   return html`<div class="notice good"><p role="status">Confirmed: the connector is kept for this vehicle from <${Time} at=${reservation.reserved_start} />.</p>
-    <div class="actions">${jump('Move the test clock to the arrival', arrival)}
+    <div class="actions">${jump(t('Move the test clock to the arrival'), arrival)}
     <button type="button" class="primary" disabled=${start.busy} onClick=${begin}>Start charging</button></div>
     ${[move.error, start.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}</div>`;
 }
@@ -187,7 +188,7 @@ export function MoveDialog({ reservation, start, onClose }) {
   };
   return html`<${Dialog} title="Ask for another time" onClose=${onClose}><form onSubmit=${submit}>
     ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}
-    <${Field} label="Preferred start" hint=${`The window stays ${duration(length / 1000)} long; earliest start and latest end move with it.`}>
+    <${Field} label="Preferred start" hint=${t`The window stays ${duration(length / 1000)} long; earliest start and latest end move with it.`}>
       ${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${from} onInput=${(/** @type {any} */ event) => setFrom(event.currentTarget.value)} />`}</${Field}>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${action.busy}>Ask for this time</button></footer>
   </form></${Dialog}>`;

@@ -1,5 +1,6 @@
 // Reserving: vehicle, driver, place on the map and window, the stations that could serve, and then the reservation.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { request } from '../api/client.js';
 import { useAction } from '../api/resource.js';
@@ -92,23 +93,23 @@ export default function Reserve({ route }) {
   return html`<${PageHead} title="Reserve" intro="A station is assigned about 30 minutes before the preferred start." />
     <form class="reserve" onSubmit=${submit}>
       <div class="reserve-fields">
-        <${Field} label="Vehicle" hint=${reading ? `Battery ${number(reading.level)} %${reading.assumed ? ', assumed: there is no reading of the last 24 hours.' : '.'}` : ''}>${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {any} */ _, /** @type {any} */ object) => chooseVehicle(object)} />`}</${Field}>
-        <${Field} label="Driver" hint=${vehicle && vehicle.drivers.length === 0 ? 'The vehicle has no driver of its own: choose one of its fleet.' : ''}>
+        <${Field} label="Vehicle" hint=${reading ? t`Battery ${number(reading.level)} %${reading.assumed ? t(', assumed: there is no reading of the last 24 hours.') : '.'}` : ''}>${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {any} */ _, /** @type {any} */ object) => chooseVehicle(object)} />`}</${Field}>
+        <${Field} label="Driver" hint=${vehicle && vehicle.drivers.length === 0 ? t('The vehicle has no driver of its own: choose one of its fleet.') : ''}>
           ${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
-        <${Field} label="By">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} options=${[['window', 'Time: when the vehicle is to charge'], ['need', 'Need: how full it is to be by when']]} onChange=${(/** @type {string} */ next) => setQuery({ by: next === 'need' ? next : null })} />`}</${Field}>
+        <${Field} label="By">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} options=${[['window', t('Time: when the vehicle is to charge')], ['need', t('Need: how full it is to be by when')]]} onChange=${(/** @type {string} */ next) => setQuery({ by: next === 'need' ? next : null })} />`}</${Field}>
         ${asksNeed ? html`<${NeedFields} value=${needForm} onChange=${setNeedForm} />` : html`<div class="row">
-          <${Field} label="Preferred start" hint=${`In the time zone ${zone.get()}.`} error=${past ? 'It is in the past.' : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {any} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
+          <${Field} label="Preferred start" hint=${t`In the time zone ${zone.get()}.`} error=${past ? t('It is in the past.') : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {any} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
           <${Field} label="For">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(length)} options=${LENGTHS.map((one) => [String(one), duration(one * 60)])} onChange=${(/** @type {string} */ next) => setLength(Number(next))} />`}</${Field}>
         </div>`}
         <div class="row">
-          ${asksNeed ? null : html`<${Field} label="Earlier or later by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(flexibility)} options=${FLEXIBILITY.map((one) => [String(one), one ? `up to ${duration(one * 60)}` : 'exactly then'])} onChange=${(/** @type {string} */ next) => setFlexibility(Number(next))} />`}</${Field}>`}
+          ${asksNeed ? null : html`<${Field} label="Earlier or later by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(flexibility)} options=${FLEXIBILITY.map((one) => [String(one), one ? t`up to ${duration(one * 60)}` : t('exactly then')])} onChange=${(/** @type {string} */ next) => setFlexibility(Number(next))} />`}</${Field}>`}
           <${Field} label="Within">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} options=${RADII.map((one) => [String(one), distance(one)])} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} />`}</${Field}>
         </div>
         <${Field} label="Place (latitude, longitude)" hint="Click on the map, or enter it.">
           ${(/** @type {string} */ id) => html`<input id=${id} required placeholder="51.507, -0.128" value=${place ? place.map((one) => one.toFixed(4)).join(', ') : ''}
             onChange=${(/** @type {any} */ event) => setPlace(pointOf(event.currentTarget.value))} />`}</${Field}>
         ${send.error ? html`<${ErrorNotice} error=${send.error} />` : null}
-        <footer><button type="submit" class="primary" disabled=${!body || send.busy}>${send.busy ? 'Reserving…' : 'Reserve'}</button>
+        <footer><button type="submit" class="primary" disabled=${!body || send.busy}>${send.busy ? t('Reserving…') : t('Reserve')}</button>
           ${body ? null : html`<span class="hint">${missing({ vehicle, driver, place, time: Boolean(asksNeed ? need : start) })}</span>`}</footer>
       </div>
       <${PlacePicker} place=${place} radius=${radius} found=${found.data} onPlace=${setPlace} />
@@ -118,8 +119,8 @@ export default function Reserve({ route }) {
 
 /** @param {{ vehicle: any, driver: string | null, place: Point | null, time: boolean }} given */
 function missing({ vehicle, driver, place, time }) {
-  const names = [!vehicle && 'a vehicle', !driver && 'a driver', !place && 'a place on the map', !time && 'a time'].filter(Boolean);
-  return names.length ? `Choose ${names.join(', ')}.` : '';
+  const names = [!vehicle && t('a vehicle'), !driver && t('a driver'), !place && t('a place on the map'), !time && t('a time')].filter(Boolean);
+  return names.length ? t`Choose ${names.join(', ')}.` : '';
 }
 
 /**

@@ -1,5 +1,6 @@
 // Charging sessions: the list, one of them live, and starting and stopping.
 
+import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { nullIfMissing, useAction, useList, useRead, useResource } from '../api/resource.js';
@@ -20,12 +21,12 @@ const STATUSES = ['pending', 'active', 'completed', 'cancelled', 'failed'];
 
 /** Why a session at a network's station failed, in words. @type {Record<string, string>} */
 const FAILURES = {
-  network_rejected: 'The charging network rejected it.', network_timeout: 'The charging network did not answer in time.', not_plugged_in: 'The vehicle was not plugged in.',
-  out_of_order: 'The charging station is out of order.', other: 'The charging network gave no reason.',
+  network_rejected: t('The charging network rejected it.'), network_timeout: t('The charging network did not answer in time.'), not_plugged_in: t('The vehicle was not plugged in.'),
+  out_of_order: t('The charging station is out of order.'), other: t('The charging network gave no reason.'),
 };
 
 /** Where the amounts of a session come from, in words. @type {Record<string, string>} */
-const SOURCES = { cdr: 'the charge detail record of the network', network_session: 'the session of the network, without a charge detail record', tariff: "the station's tariff" };
+const SOURCES = { cdr: t('the charge detail record of the network'), network_session: t('the session of the network, without a charge detail record'), tariff: t("the station's tariff") };
 
 /** How often live values are read, in milliseconds. */
 const EVERY = 2000;
@@ -43,19 +44,19 @@ function List({ route }) {
   const starting = route.query.get('start');
   const list = useList(address('/v1/charging_sessions', { status, vehicle: route.query.get('vehicle'), limit: 25, 'expand[]': EXPANDED.map((one) => `data.${one}`) }), { every: EVERY });
   const columns = [
-    { label: 'Started', cell: (/** @type {any} */ one) => html`<a href=${link(`/sessions/${one.id}`)}><${Time} at=${one.session_started} /></a>` },
-    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.started_by === 'card' ? html` <span class="badge plain">By card</span>` : null}` },
-    { label: 'Vehicle', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
-    { label: 'Station', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
-    { label: 'Power', number: true, cell: (/** @type {any} */ one) => (one.status === 'active' ? `${number(one.power)} kW` : '–') },
-    { label: 'Energy', number: true, cell: (/** @type {any} */ one) => energy(one.energy_consumed) },
-    { label: 'Cost', number: true, cell: (/** @type {any} */ one) => money(one.amount_due + one.amount_paid, one.currency) },
+    { label: t('Started'), cell: (/** @type {any} */ one) => html`<a href=${link(`/sessions/${one.id}`)}><${Time} at=${one.session_started} /></a>` },
+    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.started_by === 'card' ? html` <span class="badge plain">By card</span>` : null}` },
+    { label: t('Vehicle'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
+    { label: t('Station'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
+    { label: t('Power'), number: true, cell: (/** @type {any} */ one) => (one.status === 'active' ? `${number(one.power)} kW` : '–') },
+    { label: t('Energy'), number: true, cell: (/** @type {any} */ one) => energy(one.energy_consumed) },
+    { label: t('Cost'), number: true, cell: (/** @type {any} */ one) => money(one.amount_due + one.amount_paid, one.currency) },
   ];
-  const empty = html`<${Empty} title=${status ? `No session is ${words(status)}` : 'No session yet'}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
+  const empty = html`<${Empty} title=${status ? t`No session is ${words(status)}` : t('No session yet')}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
     <button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button> <a class="button" href=${link('/reservations', { status: 'confirmed' })}>Confirmed reservations</a></${Empty}>`;
   return html`<${PageHead} title="Sessions"><button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button></${PageHead}>
     ${starting ? html`<${StartDialog} station=${starting === 'any' ? null : starting} connector=${route.query.get('connector')} onClose=${() => setQuery({ start: null, connector: null })} />` : null}
-    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', 'All'], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
     <${ListView} list=${list} caption="Sessions" columns=${columns} empty=${empty} />`;
 }
 
@@ -73,11 +74,11 @@ function Session({ id }) {
   const battery = telemetry.data?.battery;
   const level = battery && session.status !== 'pending' ? levelOf(battery, session) : null;
   const lines = [
-    { label: 'Item', cell: (/** @type {any} */ one) => one.description }, { label: 'Quantity', number: true, cell: (/** @type {any} */ one) => `${one.quantity} ${one.unit}` },
-    { label: 'Unit price', number: true, cell: (/** @type {any} */ one) => price(Number(one.unit_price), session.currency) }, { label: 'Net', number: true, cell: (/** @type {any} */ one) => money(one.net, session.currency) },
-    { label: 'Tax', number: true, cell: (/** @type {any} */ one) => `${money(one.tax, session.currency)} (${one.tax_percent} %)` }, { label: 'Gross', number: true, cell: (/** @type {any} */ one) => money(one.gross, session.currency) },
+    { label: t('Item'), cell: (/** @type {any} */ one) => one.description }, { label: t('Quantity'), number: true, cell: (/** @type {any} */ one) => `${one.quantity} ${one.unit}` },
+    { label: t('Unit price'), number: true, cell: (/** @type {any} */ one) => price(Number(one.unit_price), session.currency) }, { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, session.currency) },
+    { label: t('Tax'), number: true, cell: (/** @type {any} */ one) => `${money(one.tax, session.currency)} (${one.tax_percent} %)` }, { label: t('Gross'), number: true, cell: (/** @type {any} */ one) => money(one.gross, session.currency) },
   ];
-  return html`<${PageHead} title=${`Session of ${nameOf(session.vehicle)}`}><${Status} value=${session.status} />
+  return html`<${PageHead} title=${t`Session of ${nameOf(session.vehicle)}`}><${Status} value=${session.status} />
       ${active ? html`<${ConfirmButton} label="Stop charging" question="Charging stops and the vehicle is unplugged; the session is billed." disabled=${stop.busy} onConfirm=${() => stop.run()} />` : null}
       ${pending ? html`<${ConfirmButton} label="Cancel the session" question="The charging network has not confirmed the session yet. It is cancelled, and stopped if it begins all the same." disabled=${stop.busy} onConfirm=${() => stop.run()} />` : null}</${PageHead}>
     <${ResourceError} resource=${resource} />
@@ -90,16 +91,16 @@ function Session({ id }) {
       <p><span>Energy</span><strong>${energy(session.energy_consumed)}</strong></p>
       <p><span>Cost</span><strong>${money(session.amount_due + session.amount_paid, session.currency)}</strong></p>
       <p><span>Time</span><strong>${duration((end - Date.parse(session.session_started)) / 1000)}</strong></p>
-      ${level === null ? null : html`<p><span>Battery${active ? '' : ' at the end'}, estimated</span><strong>${number(level)} %</strong><meter min="0" max="100" low="20" high="80" optimum="90" value=${level} aria-label="Battery"></meter></p>`}
+      ${level === null ? null : html`<p><span>Battery${active ? '' : t(' at the end')}, estimated</span><strong>${number(level)} %</strong><meter min="0" max="100" low="20" high="80" optimum="90" value=${level} aria-label="Battery"></meter></p>`}
     </div>
     <div class="columns"><section class="card"><h2>Details</h2><${Facts} of=${[
-      ['Vehicle', html`<${Ref} to=${session.vehicle} />`], ['Driver', html`<${Ref} to=${session.driver} />`], ['Fleet', html`<${Ref} to=${session.fleet} />`],
-      ['Station', html`<${Ref} to=${session.charging_station} />`], ['Connector', session.connector],
-      [pending ? 'Asked for' : 'Started', html`<${Time} at=${session.session_started} />`], session.started_by ? ['Started by', session.started_by === 'card' ? 'a charge card at the station' : 'the API'] : null, ['Ended', html`<${Time} at=${session.session_ended} />`],
-      session.ends_by && active ? ['Ends at the latest', html`<${Time} at=${session.ends_by} /> (${words(session.ends_by_reason)})`] : null,
-      session.session_limit ? ['Limit', energy(session.session_limit)] : null,
-      ['Reservation', session.reservation ? html`<${Ref} to=${session.reservation} />` : null], ['Invoice', session.invoice ? html`<${Ref} to=${session.invoice} />` : null],
-      ['Payment method', session.payment_method ? html`<${Ref} to=${session.payment_method} />` : 'billed by invoice'], ['Id', html`<${Id} id=${session.id} />`]]} /></section>
+      [t('Vehicle'), html`<${Ref} to=${session.vehicle} />`], [t('Driver'), html`<${Ref} to=${session.driver} />`], [t('Fleet'), html`<${Ref} to=${session.fleet} />`],
+      [t('Station'), html`<${Ref} to=${session.charging_station} />`], [t('Connector'), session.connector],
+      [pending ? t('Asked for') : t('Started'), html`<${Time} at=${session.session_started} />`], session.started_by ? [t('Started by'), session.started_by === 'card' ? t('a charge card at the station') : t('the API')] : null, [t('Ended'), html`<${Time} at=${session.session_ended} />`],
+      session.ends_by && active ? [t('Ends at the latest'), html`<${Time} at=${session.ends_by} /> (${words(session.ends_by_reason)})`] : null,
+      session.session_limit ? [t('Limit'), energy(session.session_limit)] : null,
+      [t('Reservation'), session.reservation ? html`<${Ref} to=${session.reservation} />` : null], [t('Invoice'), session.invoice ? html`<${Ref} to=${session.invoice} />` : null],
+      [t('Payment method'), session.payment_method ? html`<${Ref} to=${session.payment_method} />` : t('billed by invoice')], ['Id', html`<${Id} id=${session.id} />`]]} /></section>
     <section class="card"><h2>Cost</h2><${Table} caption="Cost" columns=${lines} rows=${session.cost_breakdown} rowKey=${(/** @type {any} */ one) => one.description} />
       ${session.cost_breakdown.length ? null : html`<p class="hint">Nothing so far.</p>`}
       ${session.cost_source ? html`<p class="hint">The amounts come from ${SOURCES[session.cost_source] ?? words(session.cost_source)}.</p>` : null}
@@ -111,7 +112,7 @@ function Session({ id }) {
 function PriceCheck({ check, currency }) {
   const same = Math.abs(check.difference) <= 1;
   return html`<h3>Price check</h3><p>${same ? html`<span class="badge good">Agrees</span>` : html`<span class="badge bad">Differs</span>`} The network bills ${money(check.network, currency)};
-    by the station's tariff it is ${money(check.ours, currency)}${same ? '' : `, ${money(Math.abs(check.difference), currency)} ${check.difference > 0 ? 'less' : 'more'}`}.</p>`;
+    by the station's tariff it is ${money(check.ours, currency)}${same ? '' : `, ${money(Math.abs(check.difference), currency)} ${check.difference > 0 ? t('less') : t('more')}`}.</p>`;
 }
 
 /**

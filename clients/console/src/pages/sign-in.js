@@ -1,10 +1,12 @@
 // Signing in with an API key, where the console is not signed in by the local runner.
 
+import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { useStore } from '../state/store.js';
 import { config, runnerRefuses, session, signIn, signInAtRunner, signInReason, signOut } from '../state/session.js';
 import { ApiError, request } from '../api/client.js';
 import { Field } from '../ui/elements.js';
+import { LanguageSelect } from '../ui/language.js';
 import { ErrorNotice } from '../ui/errors.js';
 
 export function SignIn() {
@@ -55,7 +57,7 @@ export function SignIn() {
         ${(/** @type {string} */ id) => html`<input id=${id} type="password" required autocomplete="off" spellcheck=${false} value=${key}
           onInput=${(/** @type {any} */ event) => setKey(event.currentTarget.value)} />`}
       </${Field}>
-      <button type="submit" class="primary" disabled=${busy}>${busy ? 'Signing in…' : 'Sign in'}</button>
+      <button type="submit" class="primary" disabled=${busy}>${busy ? t('Signing in…') : t('Sign in')}</button>
     </form>
-  </section>`;
+  <p><${LanguageSelect} /></p></section>`;
 }

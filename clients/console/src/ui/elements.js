@@ -1,5 +1,6 @@
 // Small elements that every page uses.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useId, useRef, useState } from './html.js';
 import { exactMoment, moment, relative, title } from '../format.js';
 import { useNow } from '../state/clock.js';
@@ -34,12 +35,12 @@ export async function copy(text, what) {
     await navigator.clipboard.writeText(text);
     toast(`${what} copied.`);
   } catch {
-    toast(`${what} could not be copied: the browser refused.`, 'bad');
+    toast(t`${what} could not be copied: the browser refused.`, 'bad');
   }
 }
 
 export const CopyButton = (/** @type {{ text: string, what: string, children?: any }} */ { text, what, children }) =>
-  html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${children ? `${children}: ${what}` : `Copy ${what}`}>${children ?? 'Copy'}</button>`;
+  html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${children ? `${children}: ${what}` : t`Copy ${what}`}>${children ?? t('Copy')}</button>`;
 
 /** Two sheets, the sign for copying. */
 const CopyMark = () => html`<svg width="13" height="13" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">
@@ -47,7 +48,7 @@ const CopyMark = () => html`<svg width="13" height="13" viewBox="0 0 16 16" fill
 
 /** An id, shortened for the eye, whole for the clipboard. */
 export const Id = (/** @type {{ id: string }} */ { id }) => html`<span class="id"><code title=${id}>${shortId(id)}</code>
-  <button type="button" class="quiet tiny" onClick=${() => copy(id, 'Id')} aria-label=${`Copy the id ${id}`}><${CopyMark} /></button></span>`;
+  <button type="button" class="quiet tiny" onClick=${() => copy(id, 'Id')} aria-label=${t`Copy the id ${id}`}><${CopyMark} /></button></span>`;
 
 /** @param {string} id */
 export function shortId(id) {
@@ -132,7 +133,7 @@ export const Tabs = (/** @type {{ label: string, tabs: [string, string, boolean]
 /** The heading of a page with its actions. */
 export function PageHead(/** @type {{ title: string, children?: any, intro?: any }} */ { title: text, children, intro }) {
   useEffect(() => {
-    document.title = `${text} · Fleet Charging`;
+    document.title = t`${text} · Fleet Charging`;
   }, [text]);
   return html`<header class="page-head"><div><h1 tabindex="-1">${text}</h1>${intro ? html`<p class="intro">${intro}</p>` : null}</div>
     <div class="actions">${children}</div></header>`;

@@ -1,5 +1,6 @@
 // How failed requests are shown: what happened, what the user can do, and when it is tried again.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from './html.js';
 import { createStore, useStore } from '../state/store.js';
 import { WebLink } from './elements.js';
@@ -8,16 +9,16 @@ import { signOut } from '../state/session.js';
 
 /** @type {Record<import('../api/client.js').ErrorKind, string>} */
 const TITLES = {
-  unauthorized: 'The API key was not accepted',
-  forbidden: 'This is not allowed',
-  missing: 'Not found',
-  limited: 'Too many requests',
-  invalid: 'The request was refused',
-  conflict: 'This is not possible in the present state',
-  payment: 'The payment failed',
-  server: 'The service failed',
-  timeout: 'The service does not respond',
-  offline: 'The service cannot be reached',
+  unauthorized: t('The API key was not accepted'),
+  forbidden: t('This is not allowed'),
+  missing: t('Not found'),
+  limited: t('Too many requests'),
+  invalid: t('The request was refused'),
+  conflict: t('This is not possible in the present state'),
+  payment: t('The payment failed'),
+  server: t('The service failed'),
+  timeout: t('The service does not respond'),
+  offline: t('The service cannot be reached'),
 };
 
 /** An error with the moment of the next try, if there is one. */
@@ -34,7 +35,7 @@ export function ErrorNotice(/** @type {{ error: import('../api/client.js').ApiEr
     <p class="notice-title">${TITLES[error.kind]}</p>
     <p>${error.message}</p>
     <p class="notice-details">${details.filter(Boolean).join(' · ')} ${error.docUrl ? html`<${WebLink} url=${error.docUrl}>about this error</${WebLink}>` : null}</p>
-    ${seconds === null ? null : html`<p aria-live="off">${seconds > 0 ? `Trying again in ${seconds} s.` : 'Trying again…'}</p>`}
+    ${seconds === null ? null : html`<p aria-live="off">${seconds > 0 ? t`Trying again in ${seconds} s.` : t('Trying again…')}</p>`}
     <div class="actions">
       ${onRetry ? html`<button type="button" onClick=${onRetry}>Try again</button>` : null}
       ${error.kind === 'unauthorized' ? html`<button type="button" onClick=${() => signOut()}>Sign in again</button>` : null}

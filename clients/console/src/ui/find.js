@@ -1,5 +1,6 @@
 // The search over everything, which Ctrl-K opens: pages by name, and objects by what the API finds exactly.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useId, useState } from './html.js';
 import { ApiError, address, request } from '../api/client.js';
 import { nullIfMissing } from '../api/resource.js';
@@ -47,7 +48,7 @@ export function Find({ pages, onClose }) {
     if (!requestsFor(wanted).length) return undefined;
     const controller = new AbortController();
     const timer = setTimeout(() => {
-      setFound({ matches: [], note: 'Searching…' });
+      setFound({ matches: [], note: t('Searching…') });
       ask(wanted, controller.signal).then(
         (matches) => setFound({ matches, note: '' }),
         (error) => controller.signal.aborted || setFound({ matches: [], note: error instanceof ApiError ? error.message : String(error) }),
@@ -59,7 +60,7 @@ export function Find({ pages, onClose }) {
     };
   }, [wanted]);
   const words = wanted.toLowerCase();
-  const places = pages.filter(([, name]) => name.toLowerCase().includes(words)).map(([target, name]) => ({ target: `#${target}`, name, detail: 'Page' }));
+  const places = pages.filter(([, name]) => name.toLowerCase().includes(words)).map(([target, name]) => ({ target: `#${target}`, name, detail: t('Page') }));
   const matches = [...found.matches, ...places];
   const choose = (/** @type {Match | undefined} */ match) => {
     if (!match) return;
@@ -76,7 +77,7 @@ export function Find({ pages, onClose }) {
       choose(matches[active]);
     }
   };
-  const note = found.note || (matches.length ? '' : 'Nothing found. Names are not searched: the list of each kind has a search of its own.');
+  const note = found.note || (matches.length ? '' : t('Nothing found. Names are not searched: the list of each kind has a search of its own.'));
   return html`<${Dialog} title="Search" onClose=${onClose}><div class="find" onInput=${(/** @type {Event} */ event) => event.stopPropagation()}>
     <input type="text" role="combobox" autocomplete="off" spellcheck=${false} aria-label="Plate, VIN, email, invoice number, id, or a page" placeholder="Plate, VIN, email, invoice number, id, or a page" aria-expanded="true" aria-autocomplete="list"
       aria-controls=${list} aria-activedescendant=${matches[active] ? `${list}-${active}` : undefined} value=${text} autofocus onKeyDown=${keys} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />

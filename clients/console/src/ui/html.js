@@ -3,11 +3,23 @@
 import { Fragment, h, render } from '../../vendor/preact.js';
 import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from '../../vendor/hooks.js';
 import htm from '../../vendor/htm.js';
+import { language, textOf } from '../i18n.js';
+import { replaceTexts } from './texts.js';
+
+/** @type {(strings: readonly string[], ...values: any[]) => any} */
+const elements = /** @type {any} */ (htm.bind(h));
+
+/** Templates in the language of the user. @type {WeakMap<readonly string[], { strings: readonly string[], order: number[] }>} */
+const translated = new WeakMap();
 
 /**
- * Makes elements from a template. Values are inserted as text or as properties, never as markup.
- * @type {(strings: TemplateStringsArray, ...values: any[]) => any}
+ * Makes elements from a template, with its texts in the language of the user. Values are inserted as text or as properties, never as markup.
+ * @type {(strings: readonly string[], ...values: any[]) => any}
  */
-export const html = htm.bind(h);
+export const html = language === 'en' ? elements : (strings, ...values) => {
+  const known = translated.get(strings) ?? replaceTexts(strings, textOf);
+  translated.set(strings, known);
+  return elements(known.strings, ...known.order.map((place) => values[place]));
+};
 
 export { Fragment, h, render, useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState };

@@ -1,5 +1,6 @@
 // Components whose files are loaded when they are first shown, so that the first page is small.
 
+import { t } from '../i18n.js';
 import { html, useEffect, useState } from './html.js';
 import { toast } from './toasts.js';
 
@@ -18,7 +19,7 @@ export function lazy(load, name) {
       load().then((module) => {
         component = module[name];
         setLoaded(true);
-      }, () => toast("The console's files cannot be reached.", 'bad'));
+      }, () => toast(t("The console's files cannot be reached."), 'bad'));
     }, []);
     return component ? html`<${component} ...${props} />` : null;
   };

@@ -1,5 +1,6 @@
 // A list of the API as a table, with its pages.
 
+import { t } from '../i18n.js';
 import { html } from './html.js';
 import { Loading } from './elements.js';
 import { ErrorNotice, ResourceError } from './errors.js';
@@ -41,7 +42,7 @@ export function ListView(/** @type {{ list: import('../api/resource.js').List<an
 
 /** The buttons for the next and the previous page, if there is one. */
 export const PageButtons = (/** @type {{ list: import('../api/resource.js').List<any>, caption: string }} */ { list, caption }) =>
-  (list.next || list.previous) && html`<nav class="pages" aria-label=${`Pages of ${caption}`}>
+  (list.next || list.previous) && html`<nav class="pages" aria-label=${t`Pages of ${caption}`}>
     <button type="button" disabled=${!list.previous} onClick=${list.previous}>← Newer</button>
     <button type="button" disabled=${!list.next} onClick=${list.next}>Older →</button>
   </nav>`;
@@ -52,8 +53,8 @@ function CsvButton(/** @type {{ list: import('../api/resource.js').List<any>, ca
     const path = /[?&]limit=/.test(list.path) ? list.path.replace(/([?&]limit=)\d+/, '$1100') : list.path;
     const { objects, more } = await readPages(path, { most: MOST });
     download(fileName(caption), csvOfObjects(objects));
-    toast(`${number(objects.length)} rows saved${more ? `: the first ${number(MOST)} of the list` : ''}.`);
+    toast(t`${number(objects.length)} rows saved${more ? t`: the first ${number(MOST)} of the list` : ''}.`);
   });
-  return html`<button type="button" class="small" disabled=${save.busy} onClick=${() => save.run()}>${save.busy ? 'Reading all pages…' : 'Save as CSV'}</button>
+  return html`<button type="button" class="small" disabled=${save.busy} onClick=${() => save.run()}>${save.busy ? t('Reading all pages…') : t('Save as CSV')}</button>
     ${save.error ? html`<${ErrorNotice} error=${save.error} />` : null}`;
 }

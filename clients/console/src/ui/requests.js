@@ -1,5 +1,6 @@
 // "Show API requests": what this page asked the API, as command lines.
 
+import { t } from '../i18n.js';
 import { html } from './html.js';
 import { useStore } from '../state/store.js';
 import { curl, sent } from '../api/client.js';
@@ -19,9 +20,9 @@ export function ApiRequests() {
     <summary>Show API requests of this page (${distinct.length})</summary>
     <p class="hint">Set the variable first: <code>KEY=sk_…</code></p>
     <ul>${distinct.map((one) => html`<li key=${one.id}>
-      <p><strong>${one.method}</strong> <code>${one.path}</code> → ${one.status ?? 'no response'}, ${one.milliseconds} ms
+      <p><strong>${one.method}</strong> <code>${one.path}</code> → ${one.status ?? t('no response')}, ${one.milliseconds} ms
         <${CopyButton} text=${curl(one, true)} what="curl command with the key">Copy as curl</${CopyButton}></p>
-      <pre tabindex="0" role="region" aria-label=${`curl command of ${one.method} ${one.path}`}>${curl(one)}</pre>
+      <pre tabindex="0" role="region" aria-label=${t`curl command of ${one.method} ${one.path}`}>${curl(one)}</pre>
     </li>`)}</ul>
   </details>`;
 }

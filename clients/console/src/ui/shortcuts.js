@@ -1,5 +1,6 @@
 // Keyboard shortcuts: "g" and a letter go to a page, "/" to the search, "n" makes something new, and "?" lists them.
 
+import { t } from '../i18n.js';
 import { html, useEffect } from './html.js';
 import { createStore, useStore } from '../state/store.js';
 import { Dialog } from './elements.js';
@@ -7,8 +8,8 @@ import { go } from '../router.js';
 
 /** The pages by the letter that follows "g". @type {Record<string, [string, string]>} */
 const PAGES = {
-  o: ['#/', 'Overview'], m: ['#/map', 'Map'], c: ['#/calendar', 'Calendar'], s: ['#/sites', 'Sites'], r: ['#/reservations', 'Reservations'], l: ['#/sessions', 'Sessions'], v: ['#/vehicles', 'Vehicles'],
-  d: ['#/drivers', 'Drivers'], f: ['#/fleets', 'Fleets'], i: ['#/invoices', 'Invoices'], e: ['#/developers/events', 'Events'], w: ['#/developers/endpoints', 'Endpoints'],
+  o: ['#/', t('Overview')], m: ['#/map', t('Map')], c: ['#/calendar', t('Calendar')], s: ['#/sites', t('Sites')], r: ['#/reservations', t('Reservations')], l: ['#/sessions', t('Sessions')], v: ['#/vehicles', t('Vehicles')],
+  d: ['#/drivers', t('Drivers')], f: ['#/fleets', t('Fleets')], i: ['#/invoices', t('Invoices')], e: ['#/developers/events', t('Events')], w: ['#/developers/endpoints', t('Endpoints')],
 };
 
 /** How long the letter after "g" may take, in milliseconds. */
@@ -61,7 +62,7 @@ export function Shortcuts() {
 
 /** @param {{ on: boolean }} props */
 function List({ on }) {
-  const rows = /** @type {[string, string][]} */ ([['?', 'This list'], ['Ctrl K', 'Search everything'], ['/', 'Search the list'], ['n', 'Add something to the list, or do what the page is for'], ...Object.entries(PAGES).map(([key, [, name]]) => [`g ${key}`, name])]);
+  const rows = /** @type {[string, string][]} */ ([['?', t('This list')], ['Ctrl K', t('Search everything')], ['/', t('Search the list')], ['n', t('Add something to the list, or do what the page is for')], ...Object.entries(PAGES).map(([key, [, name]]) => [`g ${key}`, name])]);
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${() => listed.set(false)}>
     <dl class="facts">${rows.map(([keys, text]) => html`<div key=${keys}><dt>${keys.split(' ').map((key) => html`<kbd key=${key}>${key}</kbd> `)}</dt><dd>${text}</dd></div>`)}</dl>
     <label class="check"><input type="checkbox" checked=${on} onInput=${(/** @type {Event} */ event) => event.stopPropagation()} onChange=${() => enabled.set(!enabled.get())} /> Single keys do this</label></${Dialog}>`;

@@ -1,5 +1,6 @@
 // Ranges of days, and the sums of GET /v1/analytics as charts show them.
 
+import { t } from '../../i18n.js';
 import { COLOURS, REST } from '../../charts/data.js';
 
 /**
@@ -11,7 +12,7 @@ import { COLOURS, REST } from '../../charts/data.js';
 const DAY = 86_400_000;
 
 /** The ranges that can be chosen, with their days; null for months. @type {[string, string, number | null][]} */
-export const RANGES = [['7', 'Last 7 days', 7], ['30', 'Last 30 days', 30], ['92', 'Last 92 days', 92], ['year', 'Last 12 months', null]];
+export const RANGES = [['7', t('Last 7 days'), 7], ['30', t('Last 30 days'), 30], ['92', t('Last 92 days'), 92], ['year', t('Last 12 months'), null]];
 
 /** How many days the API adds up by vehicle at most. */
 export const MOST_BY_VEHICLE = 31;
@@ -48,7 +49,7 @@ export function vehicleRange({ from, until }) {
 export const slotsOf = ({ intervals, until }) => intervals.map((date, index) => ({ from: Date.parse(date), until: Date.parse(intervals[index + 1] ?? until) }));
 
 /** What became of reservations, in the order in which they are stacked. @type {[string, string, string][]} */
-const OUTCOMES = [['completed', 'Charged', COLOURS[1]], ['expired', 'No-show', COLOURS[2]], ['failed', 'Failed', COLOURS[4]], ['cancelled', 'Cancelled', REST]];
+const OUTCOMES = [['completed', t('Charged'), COLOURS[1]], ['expired', t('No-show'), COLOURS[2]], ['failed', t('Failed'), COLOURS[4]], ['cancelled', t('Cancelled'), REST]];
 
 /** The outcomes of reservations as areas. @param {Pick<Analytics, 'series'>} sums @returns {Series[]} */
 export const outcomesOf = ({ series }) => OUTCOMES.flatMap(([outcome, name, colour]) => {

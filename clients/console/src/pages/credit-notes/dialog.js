@@ -1,5 +1,6 @@
 // Crediting an amount or lines of an invoice, with what that will do.
 
+import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { address, request } from '../../api/client.js';
 import { readPages, useAction, useRead } from '../../api/resource.js';
@@ -29,7 +30,7 @@ export function CreditDialog({ invoice, onClose }) {
   const chosen = invoice.line_items.filter(({ id }) => lines.includes(id));
   const value = by === 'amount' ? minorUnits(Number(amount), currency) : chosen.reduce((sum, line) => sum + line.amount, 0);
   const preview = previewOf(invoice, credited, value);
-  const fault = value > 0 && value <= preview.most ? null : `More than 0, and at most ${money(preview.most, currency)}.`;
+  const fault = value > 0 && value <= preview.most ? null : t`More than 0, and at most ${money(preview.most, currency)}.`;
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const text = reason.trim() ? { reason: reason.trim() } : {};
@@ -41,14 +42,14 @@ export function CreditDialog({ invoice, onClose }) {
   };
   return html`<${Dialog} wide title="Credit the invoice" onClose=${onClose}><form onSubmit=${submit}>
     <${ResourceError} resource=${notes} />${create.error ? html`<${ErrorNotice} error=${create.error} />` : null}
-    <${Field} label="Credit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} onChange=${setBy} options=${[['amount', 'an amount'], ['lines', 'lines of the invoice']]} />`}</${Field}>
+    <${Field} label="Credit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} onChange=${setBy} options=${[['amount', t('an amount')], ['lines', t('lines of the invoice')]]} />`}</${Field}>
     ${by === 'amount'
-      ? html`<${Field} label=${`Amount with tax (${currency.toUpperCase()})`} hint=${`At most ${money(preview.most, currency)}, at the tax rates of the invoice.`} error=${amount ? fault : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {any} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>`
+      ? html`<${Field} label=${t`Amount with tax (${currency.toUpperCase()})`} hint=${t`At most ${money(preview.most, currency)}, at the tax rates of the invoice.`} error=${amount ? fault : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {any} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>`
       : html`<${LineChoice} invoice=${invoice} lines=${lines} onChange=${setLines} />`}
     <${Field} label="Reason (optional)" hint="The documents show it.">${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} maxlength="1000" value=${reason} onInput=${(/** @type {any} */ event) => setReason(event.currentTarget.value)} />`}</${Field}>
-    ${preview.refunded > 0 && !fault ? html`<${Field} label="Refund to">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${destination} onChange=${setDestination} options=${[['original', 'the payment methods that were charged, the rest to the wallet'], ['wallet', 'the wallet']]} />`}</${Field}>` : null}
-    <section class="notice" aria-label="What will happen"><p class="notice-title">What will happen</p>${fault ? html`<p>${by === 'amount' ? 'Enter an amount.' : lines.length ? fault : 'Choose lines.'}</p>` : html`<${Effects} invoice=${invoice} value=${value} preview=${preview} />`}</section>
-    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${create.busy || !notes.data || Boolean(fault)}>${create.busy ? 'Crediting…' : fault ? 'Credit' : `Credit ${money(value, currency)}`}</button></footer>
+    ${preview.refunded > 0 && !fault ? html`<${Field} label="Refund to">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${destination} onChange=${setDestination} options=${[['original', t('the payment methods that were charged, the rest to the wallet')], ['wallet', t('the wallet')]]} />`}</${Field}>` : null}
+    <section class="notice" aria-label="What will happen"><p class="notice-title">What will happen</p>${fault ? html`<p>${by === 'amount' ? t('Enter an amount.') : lines.length ? fault : t('Choose lines.')}</p>` : html`<${Effects} invoice=${invoice} value=${value} preview=${preview} />`}</section>
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${create.busy || !notes.data || Boolean(fault)}>${create.busy ? t('Crediting…') : fault ? t('Credit') : t`Credit ${money(value, currency)}`}</button></footer>
     ${status === 'draft' ? html`<p class="hint">A credit on a draft has no number and no document.</p>` : null}
   </form></${Dialog}>`;
 }
@@ -57,7 +58,7 @@ export function CreditDialog({ invoice, onClose }) {
 function Effects({ invoice: { status, totals, currency }, value, preview }) {
   if (status === 'draft') return html`<ul><li>The draft gets a line of ${money(-value, currency)}.</li><li>${money(totals.due - value, currency)} will be due.</li></ul>`;
   return html`<ul><li>A credit note of ${money(value, currency)} gets a number of its own, and cannot be changed.</li>
-    ${preview.taken ? html`<li>${money(preview.taken, currency)} is taken off the amount due; ${money(totals.due - preview.taken, currency)} will be due${preview.paid ? ', so the invoice is paid' : ''}.</li>` : null}
+    ${preview.taken ? html`<li>${money(preview.taken, currency)} is taken off the amount due; ${money(totals.due - preview.taken, currency)} will be due${preview.paid ? t(', so the invoice is paid') : ''}.</li>` : null}
     ${preview.refunded ? html`<li>${money(preview.refunded, currency)} is refunded.</li>` : null}</ul>`;
 }
 
@@ -65,7 +66,7 @@ function Effects({ invoice: { status, totals, currency }, value, preview }) {
 function LineChoice({ invoice, lines, onChange }) {
   const toggle = (/** @type {string} */ id) => onChange(lines.includes(id) ? lines.filter((one) => one !== id) : [...lines, id]);
   const positive = invoice.line_items.filter(({ amount }) => amount > 0);
-  return html`<fieldset><legend>Lines</legend><p class="hint">What is left of each line is credited, of ${MOST_LINES} lines at most.${invoice.line_items_has_more ? ` The newest ${number(invoice.line_items.length)} lines are shown.` : ''}</p>
+  return html`<fieldset><legend>Lines</legend><p class="hint">What is left of each line is credited, of ${MOST_LINES} lines at most.${invoice.line_items_has_more ? t` The newest ${number(invoice.line_items.length)} lines are shown.` : ''}</p>
     <div class="line-choice" tabindex="0" role="group" aria-label="Lines of the invoice">${positive.map((line) => html`<label key=${line.id} class="check"><input type="checkbox" checked=${lines.includes(line.id)} disabled=${!lines.includes(line.id) && lines.length >= MOST_LINES} onChange=${() => toggle(line.id)} />
       <span>${line.description}</span> <strong>${money(line.amount, invoice.currency)}</strong></label>`)}</div></fieldset>`;
 }

@@ -1,5 +1,6 @@
 // The test clock of the local runner: moving it ahead, and what it will do next.
 
+import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { local } from '../../api/client.js';
 import { useAction, useRead } from '../../api/resource.js';
@@ -21,22 +22,22 @@ export function TestClock() {
   const due = useRead(() => local('GET', '/_local/due'), [], { every: 2000 });
   const run = async (/** @type {number} */ seconds) => {
     const moved = await move.run(seconds);
-    if (moved) toast(`The clock is at ${moment(moved.now)}.${moved.message ? ` ${moved.message}` : ''}`);
+    if (moved) toast(t`The clock is at ${moment(moved.now)}.${moved.message ? ` ${moved.message}` : ''}`);
   };
   const rows = due.data?.data ?? [];
   const columns = [
-    { label: 'When', cell: (/** @type {any} */ one) => html`<${Time} at=${one.at} /> (<${Time} at=${one.at} ago />)` },
-    { label: 'What', cell: (/** @type {any} */ one) => title(one.function.replaceAll('-', ' ')) },
-    { label: 'Of', cell: (/** @type {any} */ one) => html`<${Ref} to=${one.object} />` },
-    { label: 'Move', cell: (/** @type {any} */ one) => html`<button type="button" class="small" disabled=${move.busy} aria-label=${`Move there: ${moment(one.at)}`} onClick=${() => run((Date.parse(one.at) - at) / 1000 + 1)}>Move there</button>` },
+    { label: t('When'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.at} /> (<${Time} at=${one.at} ago />)` },
+    { label: t('What'), cell: (/** @type {any} */ one) => title(one.function.replaceAll('-', ' ')) },
+    { label: t('Of'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.object} />` },
+    { label: t('Move'), cell: (/** @type {any} */ one) => html`<button type="button" class="small" disabled=${move.busy} aria-label=${t`Move there: ${moment(one.at)}`} onClick=${() => run((Date.parse(one.at) - at) / 1000 + 1)}>Move there</button>` },
   ];
   return html`<${PageHead} title="Test clock" intro="Moves the time of the whole service ahead. Everything that falls due on the way is done, at its time." />
     <section class="card clock-card">
       <p class="figure">${exactMoment(at)}</p>
-      <p class="hint">${ahead.get() > 1000 ? `${duration(ahead.get() / 1000)} ahead of this computer.` : 'The time of this computer.'} The clock never goes back.</p>
+      <p class="hint">${ahead.get() > 1000 ? t`${duration(ahead.get() / 1000)} ahead of this computer.` : t('The time of this computer.')} The clock never goes back.</p>
       <label for="clock-step">Move ahead by <strong>${duration(STEPS[step])}</strong>, to ${moment(at + STEPS[step] * 1000)}</label>
       <input id="clock-step" type="range" min="0" max=${STEPS.length - 1} step="1" value=${step} aria-valuetext=${duration(STEPS[step])} onInput=${(/** @type {any} */ event) => setStep(event.currentTarget.valueAsNumber)} />
-      <div class="actions"><button type="button" class="primary" disabled=${move.busy} onClick=${() => run(STEPS[step])}>${move.busy ? 'Moving…' : `Move ${duration(STEPS[step])} ahead`}</button>
+      <div class="actions"><button type="button" class="primary" disabled=${move.busy} onClick=${() => run(STEPS[step])}>${move.busy ? t('Moving…') : t`Move ${duration(STEPS[step])} ahead`}</button>
         <button type="button" disabled=${move.busy || !rows.length} onClick=${() => run((Date.parse(rows[0].at) - at) / 1000 + 1)}>Move to what is due next</button></div>
       ${move.error ? html`<${ErrorNotice} error=${move.error} />` : null}
     </section>

@@ -1,5 +1,6 @@
 // An attempt to deliver an event: what was sent, what came back, and when it is tried again.
 
+import { t } from '../../i18n.js';
 import { html } from '../../ui/html.js';
 import { quoted, request } from '../../api/client.js';
 import { useAction, useRead } from '../../api/resource.js';
@@ -47,20 +48,20 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
   const resend = useAction((key) => request('POST', `/v1/events/${delivery.event}/redeliver`, {}, { idempotencyKey: key }));
   const event = read.data;
   const again = async () => {
-    if (await resend.run()) toast('The event is being delivered again.');
+    if (await resend.run()) toast(t('The event is being delivered again.'));
   };
-  return html`<section class="card delivery" aria-label=${`Attempt ${delivery.attempt} of ${delivery.event_type}, ${delivery.id}`}>
+  return html`<section class="card delivery" aria-label=${t`Attempt ${delivery.attempt} of ${delivery.event_type}, ${delivery.id}`}>
     <header><h3>Attempt ${delivery.attempt} <${Status} value=${delivery.status} />${delivery.redelivery ? html` <span class="badge plain">Redelivery</span>` : null}</h3><div class="actions">
       <button type="button" class="small" disabled=${resend.busy} onClick=${again}>Send again</button>
       <button type="button" class="small" disabled=${!event || !endpoint} onClick=${async () => copy(await deliveryCurl(endpoint, event), 'curl command')}>Copy as curl</button></div></header>
     ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
     <${Facts} of=${[
-      ['Event', html`<a href=${link(`/developers/events/${delivery.event}`)}><code>${delivery.event_type}</code></a>`], ['Sent', html`<${Time} at=${delivery.created} />`], ['To', endpoint ? html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>` : html`<${Id} id=${delivery.webhook_endpoint} />, which does not exist any more`],
-      ['Answer', delivery.response_status === null ? 'none' : `status ${delivery.response_status} after ${delivery.latency} ms`],
-      ['Next attempt', delivery.next_attempt ? html`<${Time} at=${delivery.next_attempt} /> (<${Time} at=${delivery.next_attempt} ago />)` : delivery.status === 'failed' ? 'none: the last one' : null]]} />
-    <details><summary>Request</summary>${endpoint ? html`<p class="hint"><code>POST ${endpoint.url}</code></p>` : null}<${Headers} of=${delivery.request_headers} label=${`Headers of the request of ${delivery.id}`} />
-      <p class="hint">The log masks signatures. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label=${`Body of the request of ${delivery.id}`} value=${event} />` : null}</details>
-    <details><summary>Response</summary><${Headers} of=${delivery.response_headers} label=${`Headers of the response to ${delivery.id}`} /><pre class="json" tabindex="0" role="region" aria-label=${`Response to ${delivery.id}`}>${delivery.response || '(empty)'}</pre>
+      [t('Event'), html`<a href=${link(`/developers/events/${delivery.event}`)}><code>${delivery.event_type}</code></a>`], [t('Sent'), html`<${Time} at=${delivery.created} />`], ['To', endpoint ? html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>` : html`<${Id} id=${delivery.webhook_endpoint} />, which does not exist any more`],
+      [t('Answer'), delivery.response_status === null ? t('none') : t`status ${delivery.response_status} after ${delivery.latency} ms`],
+      [t('Next attempt'), delivery.next_attempt ? html`<${Time} at=${delivery.next_attempt} /> (<${Time} at=${delivery.next_attempt} ago />)` : delivery.status === 'failed' ? t('none: the last one') : null]]} />
+    <details><summary>Request</summary>${endpoint ? html`<p class="hint"><code>POST ${endpoint.url}</code></p>` : null}<${Headers} of=${delivery.request_headers} label=${t`Headers of the request of ${delivery.id}`} />
+      <p class="hint">The log masks signatures. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label=${t`Body of the request of ${delivery.id}`} value=${event} />` : null}</details>
+    <details><summary>Response</summary><${Headers} of=${delivery.response_headers} label=${t`Headers of the response to ${delivery.id}`} /><pre class="json" tabindex="0" role="region" aria-label=${t`Response to ${delivery.id}`}>${delivery.response || '(empty)'}</pre>
       ${delivery.truncated ? html`<p class="hint">The log keeps the beginning of a long response.</p>` : null}</details>
   </section>`;
 }

@@ -1,5 +1,6 @@
 // Webhook endpoints with their health, and the deliveries of one.
 
+import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { address, request } from '../../api/client.js';
 import { nullIfMissing, useAction, useList, useRead, useResource } from '../../api/resource.js';
@@ -25,7 +26,7 @@ const PATH = '/v1/webhook_endpoints';
 const HEALTH = 60_000;
 
 /** How much of an object the events show, in words. @type {Record<string, string>} */
-const PAYLOADS = { snapshot: 'the whole object, as it was', thin: 'the id of the object only' };
+const PAYLOADS = { snapshot: t('the whole object, as it was'), thin: t('the id of the object only') };
 
 /** @param {{ id?: string, route: import('../../router.js').Route }} props */
 export function Endpoints({ id, route }) {
@@ -43,15 +44,15 @@ function Health({ endpoint }) {
 function List({ route }) {
   const list = useList(`${PATH}?limit=25`, { every: 10_000 });
   const columns = [
-    { label: 'URL', cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? 'Read by polling'}</a>` },
-    { label: 'Status', cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
-    { label: 'Health', cell: (/** @type {any} */ one) => html`<${Health} endpoint=${one} />` },
-    { label: 'Events', cell: (/** @type {any} */ one) => (one.enabled_events.includes('*') ? 'all' : `${one.enabled_events.length} types`) },
-    { label: 'Description', cell: (/** @type {any} */ one) => one.description ?? '–' },
+    { label: 'URL', cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? t('Read by polling')}</a>` },
+    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: t('Health'), cell: (/** @type {any} */ one) => html`<${Health} endpoint=${one} />` },
+    { label: t('Events'), cell: (/** @type {any} */ one) => (one.enabled_events.includes('*') ? t('all') : t('{0, plural, one {# type} other {# types}}', one.enabled_events.length)) },
+    { label: t('Description'), cell: (/** @type {any} */ one) => one.description ?? '–' },
   ];
   const create = () => setQuery({ new: 1 });
   const initial = { enabled_events: ['*'], ...(hasTestClock() ? { url: `${location.origin}/_local/inbox` } : {}) };
-  const empty = html`<${Empty} title="No webhook endpoint yet"><p>Events are sent to an endpoint, an address of yours.${hasTestClock() ? ' The inbox of the local runner can stand in for it.' : ''}</p>
+  const empty = html`<${Empty} title="No webhook endpoint yet"><p>Events are sent to an endpoint, an address of yours.${hasTestClock() ? t(' The inbox of the local runner can stand in for it.') : ''}</p>
     <button type="button" class="primary" onClick=${create}>Add an endpoint</button></${Empty}>`;
   return html`<${PageHead} title="Webhook endpoints"><button type="button" class="primary" onClick=${create}>Add an endpoint</button></${PageHead}>
     ${route.query.get('new') ? html`<${Dialog} wide title="Add an endpoint" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Add the endpoint" initial=${initial}
@@ -77,10 +78,10 @@ function Endpoint({ id, route }) {
   const deleteIt = async () => {
     if (await remove.run()) go('#/developers/endpoints');
   };
-  return html`<${PageHead} title=${endpoint.url ?? 'Polling endpoint'}><${Status} value=${endpoint.status} />
-      <button type="button" class="primary" disabled=${test.busy} onClick=${() => done(test.run(), polling ? 'A ping will be among the events.' : 'A ping is on its way.')}>Send a ping</button>
+  return html`<${PageHead} title=${endpoint.url ?? t('Polling endpoint')}><${Status} value=${endpoint.status} />
+      <button type="button" class="primary" disabled=${test.busy} onClick=${() => done(test.run(), polling ? t('A ping will be among the events.') : t('A ping is on its way.'))}>Send a ping</button>
       <button type="button" onClick=${() => setEditing(true)}>Edit</button>
-      ${polling ? null : html`<${ConfirmButton} label="Rotate the secret" question="A new secret signs at once. The previous secret keeps signing for 24 hours." onConfirm=${() => done(rotate.run(), 'The secret was rotated.')} />`}
+      ${polling ? null : html`<${ConfirmButton} label="Rotate the secret" question="A new secret signs at once. The previous secret keeps signing for 24 hours." onConfirm=${() => done(rotate.run(), t('The secret was rotated.'))} />`}
       <${ConfirmButton} danger label="Delete" question="The endpoint is deleted with what is still to be delivered to it." trial=${{ method: 'DELETE', path }} onConfirm=${deleteIt} /></${PageHead}>
     <${ResourceError} resource=${resource} />
     ${[test.error, rotate.error, remove.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
@@ -88,15 +89,15 @@ function Endpoint({ id, route }) {
       send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setEditing(false)} /></${Dialog}>` : null}
     ${polling ? null : html`<${HealthCard} endpoint=${endpoint} />`}
     <section class="card"><h2>Settings</h2><${Facts} of=${[
-      ['Type', polling ? 'Polling: a program reads the events' : 'Webhook: events are sent'], ['Description', endpoint.description], ['Application', endpoint.application],
-      ['Events', endpoint.enabled_events.includes('*') ? 'all' : html`<ul class="plain-list">${endpoint.enabled_events.map((/** @type {string} */ one) => html`<li key=${one}><code>${one}</code></li>`)}</ul>`],
-      ['Fleets', endpoint.fleets.length ? html`<${FleetNames} ids=${endpoint.fleets} />` : 'all'], ['Payload', PAYLOADS[endpoint.payload] ?? endpoint.payload],
-      ['Order', endpoint.ordered ? 'the events of an object follow one another' : 'as fast as possible, in any order'], ['Version', endpoint.api_version],
-      polling ? null : ['Limit', endpoint.max_per_second ? `${number(endpoint.max_per_second)} requests per second` : 'none'],
-      polling ? null : ['Headers', Object.keys(endpoint.headers).length ? html`<ul class="plain-list">${Object.entries(endpoint.headers).map(([name, value]) => html`<li key=${name}><code>${name}: ${shown ? value : '••••'}</code></li>`)}</ul>` : 'none'],
-      polling ? null : ['Secret', html`<code>${shown ? endpoint.secret : `${endpoint.secret.slice(0, 6)}••••`}</code> <button type="button" class="quiet small" onClick=${() => setShown(!shown)}>${shown ? 'Hide' : 'Show'}</button> <${CopyButton} text=${endpoint.secret} what="Secret" />`],
-      polling ? null : ['Time in the signature', endpoint.signature_timestamp === 'unix' ? 'Unix seconds' : 'RFC 3339'],
-      ...Object.entries(endpoint.metadata).map(([key, value]) => /** @type {[string, any]} */ ([key, value])), ['Created', html`<${Time} at=${endpoint.created} />`], ['Id', html`<${Id} id=${endpoint.id} />`]]} /></section>
+      [t('Type'), polling ? t('Polling: a program reads the events') : t('Webhook: events are sent')], [t('Description'), endpoint.description], [t('Application'), endpoint.application],
+      [t('Events'), endpoint.enabled_events.includes('*') ? t('all') : html`<ul class="plain-list">${endpoint.enabled_events.map((/** @type {string} */ one) => html`<li key=${one}><code>${one}</code></li>`)}</ul>`],
+      [t('Fleets'), endpoint.fleets.length ? html`<${FleetNames} ids=${endpoint.fleets} />` : t('all')], [t('Payload'), PAYLOADS[endpoint.payload] ?? endpoint.payload],
+      [t('Order'), endpoint.ordered ? t('the events of an object follow one another') : t('as fast as possible, in any order')], [t('Version'), endpoint.api_version],
+      polling ? null : [t('Limit'), endpoint.max_per_second ? t`${number(endpoint.max_per_second)} requests per second` : t('none')],
+      polling ? null : [t('Headers'), Object.keys(endpoint.headers).length ? html`<ul class="plain-list">${Object.entries(endpoint.headers).map(([name, value]) => html`<li key=${name}><code>${name}: ${shown ? value : '••••'}</code></li>`)}</ul>` : t('none')],
+      polling ? null : [t('Secret'), html`<code>${shown ? endpoint.secret : `${endpoint.secret.slice(0, 6)}••••`}</code> <button type="button" class="quiet small" onClick=${() => setShown(!shown)}>${shown ? t('Hide') : t('Show')}</button> <${CopyButton} text=${endpoint.secret} what="Secret" />`],
+      polling ? null : [t('Time in the signature'), endpoint.signature_timestamp === 'unix' ? t('Unix seconds') : 'RFC 3339'],
+      ...Object.entries(endpoint.metadata).map(([key, value]) => /** @type {[string, any]} */ ([key, value])), [t('Created'), html`<${Time} at=${endpoint.created} />`], ['Id', html`<${Id} id=${endpoint.id} />`]]} /></section>
     ${polling ? html`<${Polling} endpoint=${endpoint} />` : html`<${Replay} endpoint=${endpoint} /><${Deliveries} endpoint=${endpoint} route=${route} />`}`;
 }
 
@@ -124,8 +125,8 @@ function DeliveryFilters({ status, type, event, types }) {
   const offered = types.includes('*') ? (all.data ?? []) : [...new Set([...types, 'ping'])];
   const choices = [...new Set([...offered, ...(type ? [type] : [])])];
   return html`<div class="filters">
-    <${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', 'All'], ['succeeded', 'Succeeded'], ['failed', 'Failed']]} />`}</${Field}>
-    <${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', 'All'], ...choices.map((one) => [one, one])]} />`}</${Field}>
+    <${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ['succeeded', t('Succeeded')], ['failed', t('Failed')]]} />`}</${Field}>
+    <${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', t('All')], ...choices.map((one) => [one, one])]} />`}</${Field}>
     <${Field} label="Event (id)">${(/** @type {string} */ id) => html`<input id=${id} type="search" spellcheck=${false} placeholder="evt_…" value=${event} onChange=${(/** @type {any} */ change) => setQuery({ event: change.currentTarget.value.trim() || null })} />`}</${Field}>
   </div>`;
 }

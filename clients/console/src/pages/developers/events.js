@@ -1,5 +1,6 @@
 // Events, and the deliveries of one event.
 
+import { t } from '../../i18n.js';
 import { html } from '../../ui/html.js';
 import { address, request } from '../../api/client.js';
 import { useAction, useList, useRead, useResource } from '../../api/resource.js';
@@ -23,16 +24,16 @@ function List({ route }) {
   const types = useRead(async () => valuesOf(await openApi(), '/v1/events', 'type'), []);
   const list = useList(address('/v1/events', { type, limit: 25 }), { every: 3000 });
   const columns = [
-    { label: 'Type', cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>` },
-    { label: 'Object', cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–') },
-    { label: 'Name', cell: (/** @type {any} */ one) => (one.data.object?.name || one.data.object?.registration_plate ? nameOf(one.data.object) : '–') },
-    { label: 'Created', cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
-    { label: 'Deliveries to come', number: true, cell: (/** @type {any} */ one) => one.pending_webhooks },
-    { label: 'Request', cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request.id} />` : 'by the service') },
+    { label: t('Type'), cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>` },
+    { label: t('Object'), cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–') },
+    { label: t('Name'), cell: (/** @type {any} */ one) => (one.data.object?.name || one.data.object?.registration_plate ? nameOf(one.data.object) : '–') },
+    { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
+    { label: t('Deliveries to come'), number: true, cell: (/** @type {any} */ one) => one.pending_webhooks },
+    { label: t('Request'), cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request.id} />` : t('by the service')) },
   ];
-  const empty = html`<${Empty} title=${type ? `No event of type ${type}` : 'No event yet'}><p>Every change makes an event. Events are kept for 30 days.</p></${Empty}>`;
+  const empty = html`<${Empty} title=${type ? t`No event of type ${type}` : t('No event yet')}><p>Every change makes an event. Events are kept for 30 days.</p></${Empty}>`;
   return html`<${PageHead} title="Events" intro="What changed, and what was sent to webhook endpoints." />
-    <div class="filters"><${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', 'All'], ...(types.data ?? []).map((one) => [one, one])]} />`}</${Field}></div>
+    <div class="filters"><${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', t('All')], ...(types.data ?? []).map((one) => [one, one])]} />`}</${Field}></div>
     <${ListView} list=${list} caption="Events" columns=${columns} empty=${empty} />`;
 }
 
@@ -48,19 +49,19 @@ function Event({ id }) {
   const event = resource.data;
   if (!event) return html`<${PageHead} title="Event" /><${ResourceError} resource=${resource} />`;
   const again = async () => {
-    if (await resend.run()) toast('The event is being delivered again.');
+    if (await resend.run()) toast(t('The event is being delivered again.'));
   };
   return html`<${PageHead} title=${event.type}><button type="button" class="primary" disabled=${resend.busy} onClick=${again}>Deliver again</button></${PageHead}>
     <${ResourceError} resource=${resource} />
     ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
     <section class="card"><${Facts} of=${[
-      ['Created', html`<${Time} at=${event.created} />`], ['Object', event.data.object?.id ? html`<${Ref} to=${event.data.object.id} />` : null], ['Version', event.api_version], ['Mode', event.livemode ? 'live' : 'test'],
-      ['Deliveries to come', String(event.pending_webhooks)], ['Request', event.request ? html`<${Id} id=${event.request.id} />` : 'made by the service'],
-      event.request?.idempotency_key ? ['Idempotency key', html`<code>${event.request.idempotency_key}</code>`] : null, ['Id', html`<${Id} id=${event.id} />`]]} /></section>
+      [t('Created'), html`<${Time} at=${event.created} />`], [t('Object'), event.data.object?.id ? html`<${Ref} to=${event.data.object.id} />` : null], [t('Version'), event.api_version], [t('Mode'), event.livemode ? t('live') : t('test')],
+      [t('Deliveries to come'), String(event.pending_webhooks)], [t('Request'), event.request ? html`<${Id} id=${event.request.id} />` : t('made by the service')],
+      event.request?.idempotency_key ? [t('Idempotency key'), html`<code>${event.request.idempotency_key}</code>`] : null, ['Id', html`<${Id} id=${event.id} />`]]} /></section>
     <h2>Deliveries</h2>
     <${ResourceError} resource=${deliveries} /><${ResourceError} resource=${endpoints} />
-    ${deliveries.data?.length === 0 ? html`<${Empty} title=${event.pending_webhooks ? 'Not delivered yet' : 'Not delivered to anybody'}><p>${event.pending_webhooks
-      ? 'The first attempt is still to come.' : html`No endpoint subscribed to <code>${event.type}</code>.`} <a href="#/developers/endpoints">Webhook endpoints</a></p></${Empty}>` : null}
+    ${deliveries.data?.length === 0 ? html`<${Empty} title=${event.pending_webhooks ? t('Not delivered yet') : t('Not delivered to anybody')}><p>${event.pending_webhooks
+      ? t('The first attempt is still to come.') : html`No endpoint subscribed to <code>${event.type}</code>.`} <a href="#/developers/endpoints">Webhook endpoints</a></p></${Empty}>` : null}
     ${(deliveries.data ?? []).map((delivery) => html`<${DeliveryCard} key=${delivery.id} delivery=${delivery} endpoint=${endpoints.data?.get(delivery.webhook_endpoint) ?? null} event=${event} />`)}
     <${PageButtons} list=${deliveries} caption="deliveries" />
     <h2>Payload</h2><${Json} label="Payload of the event" value=${event} />`;

@@ -1,5 +1,6 @@
 // API keys: making one, whose secret is shown once, and revoking.
 
+import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { request } from '../../api/client.js';
 import { useAction, useList } from '../../api/resource.js';
@@ -20,12 +21,12 @@ export function Keys({ route }) {
   const revoke = useAction((key, id) => request('DELETE', `${PATH}/${id}`, undefined, { idempotencyKey: key }));
   const own = session.get()?.key.slice(-4);
   const columns = [
-    { label: 'Key', cell: (/** @type {any} */ one) => html`<code>${one.scopes.includes('*') ? 'sk' : 'rk'}_${one.livemode ? 'live' : 'test'}_…${one.last4}</code>${one.last4 === own ? ' (this one)' : ''}` },
-    { label: 'Scopes', cell: (/** @type {any} */ one) => (one.scopes.includes('*') ? 'everything' : one.scopes.join(', ')) },
-    { label: 'Created', cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
-    { label: 'Last used', cell: (/** @type {any} */ one) => html`<${Time} at=${one.last_used} ago />` },
-    { label: 'Expires', cell: (/** @type {any} */ one) => html`<${Time} at=${one.expires_at} />` },
-    { label: 'Revoke', cell: (/** @type {any} */ one) => html`<${ConfirmButton} danger label="Revoke" question=${`Requests with the key that ends in ${one.last4} are refused within a minute.`} trial=${{ method: 'DELETE', path: `${PATH}/${one.id}` }} onConfirm=${() => revoke.run(one.id)} />` },
+    { label: t('Key'), cell: (/** @type {any} */ one) => html`<code>${one.scopes.includes('*') ? 'sk' : 'rk'}_${one.livemode ? 'live' : 'test'}_…${one.last4}</code>${one.last4 === own ? t(' (this one)') : ''}` },
+    { label: t('Scopes'), cell: (/** @type {any} */ one) => (one.scopes.includes('*') ? t('everything') : one.scopes.join(', ')) },
+    { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
+    { label: t('Last used'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.last_used} ago />` },
+    { label: t('Expires'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.expires_at} />` },
+    { label: t('Revoke'), cell: (/** @type {any} */ one) => html`<${ConfirmButton} danger label="Revoke" question=${t`Requests with the key that ends in ${one.last4} are refused within a minute.`} trial=${{ method: 'DELETE', path: `${PATH}/${one.id}` }} onConfirm=${() => revoke.run(one.id)} />` },
   ];
   return html`<${PageHead} title="API keys"><button type="button" class="primary" onClick=${() => setQuery({ new: 1 })}>Create a key</button></${PageHead}>
     ${revoke.error ? html`<${ErrorNotice} error=${revoke.error} />` : null}

@@ -1,5 +1,6 @@
 // Reading the events of an endpoint of the type polling: the command line, and a look at what a program would be given.
 
+import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { address, quoted, request } from '../../api/client.js';
 import { useAction } from '../../api/resource.js';
@@ -17,7 +18,7 @@ const SHOWN = 20;
 const HOUR = 3_600_000;
 
 /** Since when events are looked at. @type {[string, string][]} */
-const SINCE = [['1', 'the last hour'], ['24', 'the last day'], ['168', 'the last week']];
+const SINCE = [['1', t('the last hour')], ['24', t('the last day')], ['168', t('the last week')]];
 
 /** @param {{ endpoint: import('../../../types').WebhookEndpoint }} props */
 export function Polling({ endpoint }) {
@@ -27,15 +28,15 @@ export function Polling({ endpoint }) {
   const look = useAction(async () => setPage(await request('GET', address(path, { from: new Date(now() - Number(hours) * HOUR).toISOString(), limit: SHOWN }))));
   const command = `curl -s -H "Authorization: Bearer $KEY" ${quoted(`${session.get()?.api || location.origin}${path}?wait=20`)}`;
   const columns = [
-    { label: 'Type', cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>` },
-    { label: 'Object', cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–') },
-    { label: 'Number', number: true, cell: (/** @type {any} */ one) => one.sequence },
-    { label: 'Created', cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
+    { label: t('Type'), cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>` },
+    { label: t('Object'), cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–') },
+    { label: t('Number'), number: true, cell: (/** @type {any} */ one) => one.sequence },
+    { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
   ];
   return html`<section class="card"><header><h2>Reading the events</h2><${CopyButton} text=${command} what="curl command">Copy as curl</${CopyButton}></header>
     <p class="hint">Nothing is sent to this endpoint. A program reads its events, and keeps the cursor of each response for the next request. A look here moves no cursor.</p>
     <div class="row"><${Field} label="Events of">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${hours} onChange=${setHours} options=${SINCE} />`}</${Field}>
-      <button type="button" disabled=${look.busy} onClick=${() => look.run()}>${look.busy ? 'Reading…' : 'Look'}</button></div>
+      <button type="button" disabled=${look.busy} onClick=${() => look.run()}>${look.busy ? t('Reading…') : t('Look')}</button></div>
     ${look.error ? html`<${ErrorNotice} error=${look.error} />` : null}
     ${page ? page.data.length ? html`<${Table} caption="Events of the endpoint" columns=${columns} rows=${page.data} />${page.has_more ? html`<p class="hint">The first ${SHOWN}; there are more.</p>` : null}` : html`<p class="hint" role="status">There was no event. An event is shown some ten seconds after it has happened.</p>` : null}
   </section>`;

@@ -1,5 +1,6 @@
 // Delivering the events of a period to a webhook endpoint again, and how far that has come.
 
+import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { request } from '../../api/client.js';
 import { nullIfMissing, useAction, useRead } from '../../api/resource.js';
@@ -15,7 +16,7 @@ const IDLE = 30_000;
 const DAY = 86_400_000;
 
 /** Why a replay failed, in words. @type {Record<string, string>} */
-const FAILURES = { endpoint_disabled: 'The endpoint was disabled.', too_many_events: 'The period has too many events: replay a shorter one.' };
+const FAILURES = { endpoint_disabled: t('The endpoint was disabled.'), too_many_events: t('The period has too many events: replay a shorter one.') };
 
 /**
  * The share of the period that a replay has looked at, from 0 to 1.
@@ -41,7 +42,7 @@ export function Replay({ endpoint }) {
   const disabled = endpoint.status === 'disabled';
   return html`<section class="card"><header><h2>Replay</h2><button type="button" disabled=${disabled || running} onClick=${() => setAsking(true)}>Replay a period</button></header>
     <${ResourceError} resource=${last} />
-    ${endpoint.missed_since ? html`<p class="notice wait">Events since <${Time} at=${endpoint.missed_since} /> were not delivered. ${disabled ? 'Enable the endpoint, and replay them.' : 'A replay delivers them.'}</p>` : null}
+    ${endpoint.missed_since ? html`<p class="notice wait">Events since <${Time} at=${endpoint.missed_since} /> were not delivered. ${disabled ? t('Enable the endpoint, and replay them.') : t('A replay delivers them.')}</p>` : null}
     ${replay ? html`<${Progress} replay=${replay} />` : html`<p class="hint">Delivers the events of a period again, in the background and in the order of their age.</p>`}
     ${asking ? html`<${ReplayDialog} path=${path} since=${endpoint.missed_since} onClose=${() => setAsking(false)} />` : null}
   </section>`;
@@ -49,7 +50,7 @@ export function Replay({ endpoint }) {
 
 /** @param {{ replay: any }} props */
 function Progress({ replay }) {
-  return html`<p role="status"><${Status} value=${replay.status} /> ${timeWindow(replay.from, replay.until)}, ${replay.only_failed ? 'what was not acknowledged' : 'all events'}:
+  return html`<p role="status"><${Status} value=${replay.status} /> ${timeWindow(replay.from, replay.until)}, ${replay.only_failed ? t('what was not acknowledged') : t('all events')}:
       ${number(replay.delivered)} delivered, ${number(replay.failed)} failed. ${replay.failed_reason ? FAILURES[replay.failed_reason] ?? replay.failed_reason : ''}</p>
     ${replay.status === 'running' ? html`<progress max="1" value=${progressOf(replay)} aria-label="Progress of the replay"></progress>` : null}`;
 }
@@ -70,7 +71,7 @@ function ReplayDialog({ path, since, onClose }) {
     ${start.error ? html`<${ErrorNotice} error=${start.error} />` : null}
     <${Field} label="From" hint="Events are kept for 30 days.">${moment(from, setFrom, true)}</${Field}>
     <${Field} label="Until (optional)" hint="Without it, until now.">${moment(until, setUntil, false)}</${Field}>
-    <${Field} label="Which">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${failed ? 'failed' : 'all'} onChange=${(/** @type {string} */ next) => setFailed(next === 'failed')} options=${[['failed', 'Events that the endpoint has not acknowledged'], ['all', 'All events']]} />`}</${Field}>
-    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${start.busy}>${start.busy ? 'Starting…' : 'Start the replay'}</button></footer>
+    <${Field} label="Which">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${failed ? 'failed' : 'all'} onChange=${(/** @type {string} */ next) => setFailed(next === 'failed')} options=${[['failed', t('Events that the endpoint has not acknowledged')], ['all', t('All events')]]} />`}</${Field}>
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${start.busy}>${start.busy ? t('Starting…') : t('Start the replay')}</button></footer>
   </form></${Dialog}>`;
 }

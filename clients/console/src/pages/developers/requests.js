@@ -1,5 +1,6 @@
 // The requests that the local runner has answered, of every client.
 
+import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { local } from '../../api/client.js';
 import { useRead } from '../../api/resource.js';
@@ -14,10 +15,10 @@ export function RequestLog() {
   const all = log.data?.data ?? [];
   const rows = all.filter((/** @type {any} */ one) => JSON.stringify(one).toLowerCase().includes(text.toLowerCase()));
   const columns = [
-    { label: 'When', cell: (/** @type {any} */ one) => html`<${Time} at=${one.time} />` },
-    { label: 'Request', cell: (/** @type {any} */ one) => html`<strong>${one.method}</strong> <code>${one.path}</code>` },
-    { label: 'Status', number: true, cell: (/** @type {any} */ one) => html`<span class=${`badge ${one.status < 400 ? 'good' : 'bad'}`}>${one.status}</span>` },
-    { label: 'Time', number: true, cell: (/** @type {any} */ one) => `${number(one.duration_ms)} ms` },
+    { label: t('When'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.time} />` },
+    { label: t('Request'), cell: (/** @type {any} */ one) => html`<strong>${one.method}</strong> <code>${one.path}</code>` },
+    { label: t('Status'), number: true, cell: (/** @type {any} */ one) => html`<span class=${`badge ${one.status < 400 ? 'good' : 'bad'}`}>${one.status}</span>` },
+    { label: t('Time'), number: true, cell: (/** @type {any} */ one) => `${number(one.duration_ms)} ms` },
     { label: 'Id', cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request} />` : '–') },
   ];
   return html`<${PageHead} title="Request log" intro="What the local runner has answered, of every client. The console's own requests are among them." />

@@ -1,5 +1,6 @@
 // What invoices and credit notes have in common: both parties, and totals by rate.
 
+import { t } from '../../i18n.js';
 import { html } from '../../ui/html.js';
 import { Facts } from '../../ui/elements.js';
 import { money } from '../../format.js';
@@ -13,7 +14,7 @@ import { money } from '../../format.js';
 export function Parties({ of: { seller, buyer } }) {
   if (!seller || !buyer) return html`<section class="card"><h2>Parties</h2><p class="hint">Seller and buyer are copied onto the invoice when it is finalized.</p></section>`;
   return html`<section class="card"><h2>Parties</h2><${Party} title="Seller" party=${seller} more=${[['IBAN', seller.iban], ['BIC', seller.bic]]} />
-    <${Party} title="Buyer" party=${buyer} more=${[['Reference', buyer.buyer_reference]]} /></section>`;
+    <${Party} title="Buyer" party=${buyer} more=${[[t('Reference'), buyer.buyer_reference]]} /></section>`;
 }
 
 /** One of the two. @param {{ title: string, party: any, more: [string, string | null][] }} props */
@@ -21,12 +22,12 @@ function Party({ title: text, party, more }) {
   const { address: place, electronic_address: electronic } = party;
   const lines = place ? [place.line1, place.line2, [place.postal_code, place.city].filter(Boolean).join(' '), place.state, place.country] : [];
   return html`<h3>${text}</h3><${Facts} of=${[
-    ['Name', party.legal_name], ['Address', lines.filter(Boolean).join(', ') || null], ['Email', party.email],
-    ...[['VAT id', party.vat_id], ['Registration', party.registration_number], ['Electronic address', electronic && `${electronic.scheme} ${electronic.value}`], ...more].filter(([, value]) => value)]} />`;
+    [t('Name'), party.legal_name], [t('Address'), lines.filter(Boolean).join(', ') || null], [t('Email'), party.email],
+    ...[[t('VAT id'), party.vat_id], [t('Registration'), party.registration_number], [t('Electronic address'), electronic && `${electronic.scheme} ${electronic.value}`], ...more].filter(([, value]) => value)]} />`;
 }
 
 /** What a tax category of EN 16931 means. @type {Record<string, string>} */
-const CATEGORIES = { S: 'standard rate', Z: 'zero rate', E: 'exempt' };
+const CATEGORIES = { S: t('standard rate'), Z: t('zero rate'), E: 'exempt' };
 
 /** Net and tax by rate, and what became of the sum. @param {{ totals: Pick<Invoice['totals'], 'by_rate' | 'net' | 'tax' | 'gross'>, currency: string, sums: [string, number][] }} props */
 export function Totals({ totals, currency, sums }) {

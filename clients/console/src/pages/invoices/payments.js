@@ -1,5 +1,6 @@
 // What was paid for an invoice or a session, and what was refunded of it.
 
+import { t } from '../../i18n.js';
 import { html, useEffect, useState } from '../../ui/html.js';
 import { address, request } from '../../api/client.js';
 import { useAction, useList } from '../../api/resource.js';
@@ -23,13 +24,13 @@ export function Payments({ of }) {
   const list = useList(address('/v1/transactions', { ...of, limit: 25, 'expand[]': 'data.payment_method' }), { every: 10_000 });
   const [refunding, setRefunding] = useState(/** @type {Transaction | null} */ (null));
   const columns = [
-    { label: 'When', cell: (/** @type {Transaction} */ one) => html`<${Time} at=${one.created} />` },
-    { label: 'What', cell: (/** @type {Transaction} */ one) => html`<span>${title(one.type)}${one.reason ? `: ${one.reason}` : ''}</span>` },
-    { label: 'Status', cell: (/** @type {Transaction} */ one) => html`<span><${Status} value=${one.status} />${one.failed_reason ? ` ${words(one.failed_reason)}` : ''}</span>` },
-    { label: 'With', cell: (/** @type {Transaction} */ one) => (one.destination === 'wallet' ? 'wallet' : html`<${Ref} to=${one.payment_method} />`) },
-    { label: 'Amount', number: true, cell: (/** @type {Transaction} */ one) => money(one.amount, one.currency) },
-    { label: 'Refunded', number: true, cell: (/** @type {Transaction} */ one) => (one.amount_refunded ? money(one.amount_refunded, one.currency) : '–') },
-    { label: 'Refund', cell: (/** @type {Transaction} */ one) => (refundable(one) ? html`<button type="button" class="small" onClick=${() => setRefunding(one)}>Refund</button>` : '–') },
+    { label: t('When'), cell: (/** @type {Transaction} */ one) => html`<${Time} at=${one.created} />` },
+    { label: t('What'), cell: (/** @type {Transaction} */ one) => html`<span>${title(one.type)}${one.reason ? `: ${one.reason}` : ''}</span>` },
+    { label: t('Status'), cell: (/** @type {Transaction} */ one) => html`<span><${Status} value=${one.status} />${one.failed_reason ? ` ${words(one.failed_reason)}` : ''}</span>` },
+    { label: t('With'), cell: (/** @type {Transaction} */ one) => (one.destination === 'wallet' ? t('wallet') : html`<${Ref} to=${one.payment_method} />`) },
+    { label: t('Amount'), number: true, cell: (/** @type {Transaction} */ one) => money(one.amount, one.currency) },
+    { label: t('Refunded'), number: true, cell: (/** @type {Transaction} */ one) => (one.amount_refunded ? money(one.amount_refunded, one.currency) : '–') },
+    { label: t('Refund'), cell: (/** @type {Transaction} */ one) => (refundable(one) ? html`<button type="button" class="small" onClick=${() => setRefunding(one)}>Refund</button>` : '–') },
   ];
   return html`<section class="card"><h2>Payments</h2><${ResourceError} resource=${list} />
     ${list.data?.length ? html`<${Table} caption="Payments" columns=${columns} rows=${list.data} />` : list.data ? html`<p class="hint">Nothing was paid yet.</p>` : null}
@@ -38,7 +39,7 @@ export function Payments({ of }) {
 }
 
 /** What a refund does, in sentences. @param {Transaction | null} refund as it would be */
-const effectsOfRefund = (refund) => (refund ? [`${money(refund.amount, refund.currency)} is returned to ${refund.destination === 'wallet' ? 'the wallet' : 'the payment method that was charged'}.`] : []);
+const effectsOfRefund = (refund) => (refund ? [t`${money(refund.amount, refund.currency)} is returned to ${refund.destination === 'wallet' ? t('the wallet') : t('the payment method that was charged')}.`] : []);
 
 /** @param {{ charge: Transaction, onClose: () => void }} props */
 function RefundDialog({ charge, onClose }) {
@@ -48,7 +49,7 @@ function RefundDialog({ charge, onClose }) {
   const [reason, setReason] = useState('');
   const refund = useAction((key, body) => request('POST', `/v1/transactions/${charge.id}/refund`, body, { idempotencyKey: key }));
   const value = minorUnits(Number(amount), charge.currency);
-  const fault = value > 0 && value <= refundable(charge) ? null : `More than 0, and at most ${money(refundable(charge), charge.currency)}.`;
+  const fault = value > 0 && value <= refundable(charge) ? null : t`More than 0, and at most ${money(refundable(charge), charge.currency)}.`;
   const [asked, setAsked] = useState(/** @type {{ amount: number, destination: string } | null} */ (null));
   useEffect(() => {
     const timer = setTimeout(() => setAsked(fault ? null : { amount: value, destination }), PAUSE);
@@ -61,10 +62,10 @@ function RefundDialog({ charge, onClose }) {
   };
   return html`<${Dialog} title="Refund" onClose=${onClose}><form onSubmit=${submit}>
     ${refund.error ? html`<${ErrorNotice} error=${refund.error} />` : null}
-    <${Field} label=${`Amount (${charge.currency.toUpperCase()})`} error=${fault}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {any} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>
-    <${Field} label="To">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${destination} onChange=${setDestination} options=${[['original', 'the payment method that was charged'], ['wallet', 'the wallet']]} />`}</${Field}>
+    <${Field} label=${t`Amount (${charge.currency.toUpperCase()})`} error=${fault}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {any} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>
+    <${Field} label="To">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${destination} onChange=${setDestination} options=${[['original', t('the payment method that was charged')], ['wallet', t('the wallet')]]} />`}</${Field}>
     <${Field} label="Reason (optional)" hint="The description of the refund shows it.">${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} maxlength="1000" value=${reason} onInput=${(/** @type {any} */ event) => setReason(event.currentTarget.value)} />`}</${Field}>
     ${fault ? null : html`<${Outcome} tried=${tried} effects=${effectsOfRefund} />`}
-    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${refund.busy || Boolean(fault) || Boolean(tried.error)}>${refund.busy ? 'Refunding…' : `Refund ${fault ? '' : money(value, charge.currency)}`}</button></footer>
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${refund.busy || Boolean(fault) || Boolean(tried.error)}>${refund.busy ? t('Refunding…') : t`Refund ${fault ? '' : money(value, charge.currency)}`}</button></footer>
   </form></${Dialog}>`;
 }

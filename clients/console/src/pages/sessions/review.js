@@ -1,5 +1,6 @@
 // A price of a charging network that is not plausible: nothing is billed before somebody has decided.
 
+import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { request } from '../../api/client.js';
 import { useAction } from '../../api/resource.js';
@@ -8,7 +9,7 @@ import { ErrorNotice } from '../../ui/errors.js';
 import { money } from '../../format.js';
 
 /** Why a price is reviewed. */
-const REASONS = { energy: 'more energy than the charging point can deliver', price: 'far more than the tariff' };
+const REASONS = { energy: t('more energy than the charging point can deliver'), price: t('far more than the tariff') };
 
 /** @param {{ session: import('../../../types').ChargingSession }} props */
 export function Review({ session }) {

@@ -1,5 +1,6 @@
 // The departures of a vehicle: those that are ahead, which can be edited, and what became of the last ones.
 
+import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { request } from '../../api/client.js';
 import { useAction, useResource } from '../../api/resource.js';
@@ -21,7 +22,7 @@ const pathOf = (vehicle) => `/v1/vehicles/${vehicle}/departures`;
 /** What a departure asks for: "80 %, at least 40 % first". @param {Departure} departure */
 export function needOf({ target_level: level, energy_wh: watts, min_level: minimum }) {
   const need = level === null ? energy(watts ?? 0) : `${number(level)} %`;
-  return minimum === null ? need : `${need}, ${number(minimum)} % before others`;
+  return minimum === null ? need : t`${need}, ${number(minimum)} % before others`;
 }
 
 /** @param {{ vehicle: string }} props an id */
@@ -33,15 +34,15 @@ export function Departures({ vehicle }) {
   const ahead = all.filter(({ status }) => status === 'scheduled');
   const amount = (/** @type {number | null} */ value, /** @type {string | null} */ currency) => (value === null || !currency ? '–' : money(value, currency));
   const columns = [
-    { label: 'Departs', cell: (/** @type {Departure} */ one) => dayMoment(one.at) },
-    { label: 'Status', cell: (/** @type {Departure} */ one) => html`<${Status} value=${one.status} />` },
-    { label: 'Needs', cell: needOf },
-    { label: 'Charged', number: true, cell: (/** @type {Departure} */ one) => (one.energy_delivered_wh === null ? '–' : energy(one.energy_delivered_wh)) },
-    { label: 'Missing', number: true, cell: (/** @type {Departure} */ one) => (one.short_by_wh ? energy(one.short_by_wh) : '–') },
-    { label: 'Cost', number: true, cell: (/** @type {Departure} */ one) => amount(one.cost, one.currency) },
-    { label: 'At once', number: true, cell: (/** @type {Departure} */ one) => amount(one.cost_if_immediate, one.currency) },
+    { label: t('Departs'), cell: (/** @type {Departure} */ one) => dayMoment(one.at) },
+    { label: t('Status'), cell: (/** @type {Departure} */ one) => html`<${Status} value=${one.status} />` },
+    { label: t('Needs'), cell: needOf },
+    { label: t('Charged'), number: true, cell: (/** @type {Departure} */ one) => (one.energy_delivered_wh === null ? '–' : energy(one.energy_delivered_wh)) },
+    { label: t('Missing'), number: true, cell: (/** @type {Departure} */ one) => (one.short_by_wh ? energy(one.short_by_wh) : '–') },
+    { label: t('Cost'), number: true, cell: (/** @type {Departure} */ one) => amount(one.cost, one.currency) },
+    { label: t('At once'), number: true, cell: (/** @type {Departure} */ one) => amount(one.cost_if_immediate, one.currency) },
   ];
-  return html`<section class="card"><header><h2>Departures</h2><button type="button" disabled=${!resource.data} onClick=${() => setEditing(true)}>${ahead.length ? 'Edit the departures' : 'Add a departure'}</button></header>
+  return html`<section class="card"><header><h2>Departures</h2><button type="button" disabled=${!resource.data} onClick=${() => setEditing(true)}>${ahead.length ? t('Edit the departures') : t('Add a departure')}</button></header>
     <${ResourceError} resource=${resource} />
     ${all.length ? html`<${Table} caption="Departures" columns=${columns} rows=${all} />` : resource.data ? html`<p class="hint">None is announced. The vehicle charges for what it needs at its departure.</p>` : null}
     ${editing ? html`<${DeparturesDialog} vehicle=${vehicle} departures=${ahead} onClose=${() => setEditing(false)} />` : null}
@@ -67,7 +68,7 @@ function DeparturesDialog({ vehicle, departures, onClose }) {
     ${forms.map((form, index) => html`<${DepartureFields} key=${index} number=${index + 1} form=${form} onChange=${(/** @type {any} */ changes) => change(index, changes)} onRemove=${() => setForms(forms.filter((_, place) => place !== index))} />`)}
     ${forms.length ? null : html`<p>No departure: the vehicle is not planned for.</p>`}
     <button type="button" onClick=${() => setForms([...forms, added()])}>Add a departure</button>
-    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${save.busy || forms.some(faultOf)}>${save.busy ? 'Saving…' : 'Save the departures'}</button></footer>
+    <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${save.busy || forms.some(faultOf)}>${save.busy ? t('Saving…') : t('Save the departures')}</button></footer>
   </form></${Dialog}>`;
 }
 
@@ -78,7 +79,7 @@ function DepartureFields({ number: place, form, onChange, onRemove }) {
       <${Field} label="Departs">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${form.at ? localInput(form.at) : ''} onInput=${(/** @type {any} */ event) => onChange({ at: fromLocalInput(event.currentTarget.value) ?? '' })} />`}</${Field}>
       <${Field} label="Minimum before others (%, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="1" max="100" step="any" value=${form.minimum} onInput=${(/** @type {any} */ event) => onChange({ minimum: event.currentTarget.value })} />`}</${Field}>
       <${Field} label="Needs">${(/** @type {string} */ id) => html`<input id=${id} type="number" required min="0" step="any" value=${form.amount} onInput=${(/** @type {any} */ event) => onChange({ amount: event.currentTarget.value })} />`}</${Field}>
-      <${Field} label="Unit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${form.unit} options=${[['percent', '% of the battery'], ['kwh', 'kWh']]} onChange=${(/** @type {any} */ unit) => onChange({ unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
+      <${Field} label="Unit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${form.unit} options=${[['percent', t('% of the battery')], ['kwh', 'kWh']]} onChange=${(/** @type {any} */ unit) => onChange({ unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
     </div>${fault ? html`<p class="field-error" role="status">${fault}</p>` : null}
     <button type="button" class="small" onClick=${onRemove}>Remove</button></fieldset>`;
 }

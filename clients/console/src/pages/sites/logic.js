@@ -1,5 +1,6 @@
 // The plan of a site as charts show it, and departures as a form has them.
 
+import { t } from '../../i18n.js';
 import { COLOURS, REST, largest } from '../../charts/data.js';
 
 /**
@@ -36,8 +37,8 @@ export function loadOf(plan, nameOf) {
   const reserved = plan.slots.map((slot) => kilo(slot.reserved_w));
   const charging = plan.vehicles.filter(({ loads_w: loads }) => loads.some((load) => load > 0));
   const vehicles = largest(charging.map((one) => ({ name: nameOf(one.vehicle), values: one.loads_w.map(kilo) })));
-  const areas = [...(reserved.some((value) => value > 0) ? [{ name: 'Reserved', colour: REST, values: reserved }] : []), ...vehicles];
-  const lines = [{ name: 'Limit', colour: LIMIT, values: limitOf(plan, 'limit_w') }, { name: 'Cost limit', colour: COST_LIMIT, values: limitOf(plan, 'cost_limit_w') }];
+  const areas = [...(reserved.some((value) => value > 0) ? [{ name: t('Reserved'), colour: REST, values: reserved }] : []), ...vehicles];
+  const lines = [{ name: t('Limit'), colour: LIMIT, values: limitOf(plan, 'limit_w') }, { name: t('Cost limit'), colour: COST_LIMIT, values: limitOf(plan, 'cost_limit_w') }];
   return { areas, lines: lines.filter(({ values }) => values.some((value) => value !== null)) };
 }
 
@@ -49,7 +50,7 @@ export function loadOf(plan, nameOf) {
  */
 export function pricesOf(plan, minor) {
   const values = plan.slots.map(({ price_per_kwh: price }) => (price === null ? null : price / minor));
-  return values.some((value) => value !== null) ? { name: 'Price', colour: COLOURS[0], values } : null;
+  return values.some((value) => value !== null) ? { name: t('Price'), colour: COLOURS[0], values } : null;
 }
 
 /**
@@ -76,9 +77,9 @@ export const formOf = ({ at, target_level: level, energy_wh: energy, min_level: 
 /** What is wrong with a departure; null if nothing is. @param {DepartureForm} form */
 export function faultOf({ at, amount, unit, minimum }) {
   const [value, least] = [Number(amount), Number(minimum)];
-  if (!at) return 'Say when the vehicle departs.';
-  if (!(value > 0) || (unit === 'percent' && value > 100)) return 'A number above 0, and at most 100 %.';
-  if (minimum && (!(least > 0) || least > (unit === 'percent' ? value : 100))) return 'The minimum is above 0, and at most what is needed.';
+  if (!at) return t('Say when the vehicle departs.');
+  if (!(value > 0) || (unit === 'percent' && value > 100)) return t('A number above 0, and at most 100 %.');
+  if (minimum && (!(least > 0) || least > (unit === 'percent' ? value : 100))) return t('The minimum is above 0, and at most what is needed.');
   return null;
 }
 

@@ -1,5 +1,6 @@
 // What a site plans: its load under the limit, the price, who will be short and why, and the plan of a vehicle.
 
+import { t } from '../../i18n.js';
 import { html } from '../../ui/html.js';
 import { address } from '../../api/client.js';
 import { readPages, useRead, useResource } from '../../api/resource.js';
@@ -25,10 +26,10 @@ const EVERY = 10_000;
 const MOST = 500;
 
 /** Why energy will be missing. @type {Record<string, string>} */
-const SHORT = { time: 'the time until the departure is too short', limit: 'the limit of the site', power: 'the power of the connectors' };
+const SHORT = { time: t('the time until the departure is too short'), limit: t('the limit of the site'), power: t('the power of the connectors') };
 
 /** Why vehicles do not follow the plan. @type {Record<string, string>} */
-const NOT_ENFORCED = { no_charging_profiles: 'the charging networks take no charging profiles yet' };
+const NOT_ENFORCED = { no_charging_profiles: t('the charging networks take no charging profiles yet') };
 
 /** @param {number} value */
 const kilowatts = (value) => `${number(value)} kW`;
@@ -46,10 +47,10 @@ export function SiteOverview({ object: site }) {
   return html`<${ResourceError} resource=${resource} /><${ResourceError} resource=${vehicles} />
     ${resource.loading || vehicles.loading ? html`<${Loading} what="the plan" />` : null}
     ${plan && plan.slots.length ? html`<${Sums} plan=${plan} site=${site} />
-      ${plan.enforced ? null : html`<p class="notice wait">The plan is advice: ${NOT_ENFORCED[plan.not_enforced_because ?? ''] ?? 'the vehicles do not follow it'}.</p>`}
+      ${plan.enforced ? null : html`<p class="notice wait">The plan is advice: ${NOT_ENFORCED[plan.not_enforced_because ?? ''] ?? t('the vehicles do not follow it')}.</p>`}
       <section class="card"><h2>Load and price</h2><${LoadAndPrice} plan=${plan} nameIn=${nameIn} /></section>` : null}
     ${plan && vehicles.data ? html`<section class="card"><h2>Vehicles</h2><${Vehicles} plan=${plan} vehicles=${vehicles.data} site=${site.id} chosen=${chosen} /></section>` : null}
-    ${chosen && vehicles.data ? html`<section aria-label=${`Plan of ${nameIn(chosen)}`}><h2>${nameIn(chosen)}</h2>
+    ${chosen && vehicles.data ? html`<section aria-label=${t`Plan of ${nameIn(chosen)}`}><h2>${nameIn(chosen)}</h2>
       ${plan && planned ? html`<div class="card"><${VehiclePlan} plan=${plan} planned=${planned} name=${nameIn(chosen)} /></div>` : null}<${Departures} key=${chosen} vehicle=${chosen} /></section>` : null}`;
 }
 
@@ -62,8 +63,8 @@ function Sums({ plan, site }) {
     <p><span>Energy to charge</span><strong>${energy(sums.energy)}</strong></p>
     ${sums.cost === null ? null : html`<p><span>Cost</span><strong>${money(sums.cost, plan.currency)}</strong></p>`}
     ${saved !== null && saved > 0 ? html`<p><span>Saved against charging at once</span><strong>${money(saved, plan.currency)}</strong></p>` : null}
-    <p><span>Short</span><strong>${sums.short ? `${number(sums.short)}, by ${energy(sums.missing)}` : 'none'}</strong></p></div>
-    <p class="hint">Planned <${Time} at=${plan.planned_at} ago />${site.plan?.changed_because.length ? ` because of ${site.plan.changed_because.map(words).join(', ')}` : ''}, revision ${number(plan.revision)}.</p>`;
+    <p><span>Short</span><strong>${sums.short ? t`${number(sums.short)}, by ${energy(sums.missing)}` : t('none')}</strong></p></div>
+    <p class="hint">Planned <${Time} at=${plan.planned_at} ago />${site.plan?.changed_because.length ? t` because of ${site.plan.changed_because.map(words).join(', ')}` : ''}, revision ${number(plan.revision)}.</p>`;
 }
 
 /** @param {{ plan: SitePlan, nameIn: (vehicle: string) => string }} props */
@@ -86,17 +87,17 @@ function Vehicles({ plan, vehicles, site, chosen }) {
   const of = (/** @type {(plan: PlannedVehicle) => any} */ show) => (/** @type {Row} */ row) => (row.plan ? show(row.plan) : '–');
   const amount = (/** @type {number | null} */ value) => (value === null ? '–' : money(value, plan.currency));
   const columns = [
-    { label: 'Vehicle', cell: (/** @type {Row} */ { id }) => html`<${Ref} to=${objects.get(id) ?? id} />` },
-    { label: 'Departs', cell: of((one) => dayMoment(one.departs_at)) },
-    { label: 'Ready', cell: of((one) => html`<span>${one.status === 'short' ? html`<${Status} value="short" />` : html`<span class="badge good">Yes</span>`}${one.limited_by ? html` ${energy(one.short_by_wh)} missing: ${SHORT[one.limited_by] ?? words(one.limited_by)}` : ''}</span>`) },
-    { label: 'Battery', number: true, cell: of((one) => `${number(one.level)} %`) },
-    { label: 'To charge', number: true, cell: of((one) => energy(one.energy_wh)) },
-    { label: 'Done', cell: of((one) => (one.finish ? dayMoment(one.finish) : 'nothing to charge')) },
-    { label: 'Cost', number: true, cell: of((one) => amount(one.cost)) },
-    { label: 'At once', number: true, cell: of((one) => amount(one.cost_if_immediate)) },
-    { label: 'Plan', cell: (/** @type {Row} */ { id, plan: own }) => {
-      const text = id === chosen ? 'Hide' : own ? 'Show' : 'Add a departure';
-      return html`<a class="button small" href=${link(`/sites/${site}`, { vehicle: id === chosen ? null : id })} aria-label=${`${text}: plan and departures of ${nameOf(objects.get(id) ?? id)}`}>${text}</a>`;
+    { label: t('Vehicle'), cell: (/** @type {Row} */ { id }) => html`<${Ref} to=${objects.get(id) ?? id} />` },
+    { label: t('Departs'), cell: of((one) => dayMoment(one.departs_at)) },
+    { label: t('Ready'), cell: of((one) => html`<span>${one.status === 'short' ? html`<${Status} value="short" />` : html`<span class="badge good">Yes</span>`}${one.limited_by ? html` ${energy(one.short_by_wh)} missing: ${SHORT[one.limited_by] ?? words(one.limited_by)}` : ''}</span>`) },
+    { label: t('Battery'), number: true, cell: of((one) => `${number(one.level)} %`) },
+    { label: t('To charge'), number: true, cell: of((one) => energy(one.energy_wh)) },
+    { label: t('Done'), cell: of((one) => (one.finish ? dayMoment(one.finish) : t('nothing to charge'))) },
+    { label: t('Cost'), number: true, cell: of((one) => amount(one.cost)) },
+    { label: t('At once'), number: true, cell: of((one) => amount(one.cost_if_immediate)) },
+    { label: t('Plan'), cell: (/** @type {Row} */ { id, plan: own }) => {
+      const text = id === chosen ? t('Hide') : own ? t('Show') : t('Add a departure');
+      return html`<a class="button small" href=${link(`/sites/${site}`, { vehicle: id === chosen ? null : id })} aria-label=${t`${text}: plan and departures of ${nameOf(objects.get(id) ?? id)}`}>${text}</a>`;
     } },
   ];
   return rows.length ? html`<${Table} caption="Vehicles of the site" columns=${columns} rows=${rows} />`
@@ -108,9 +109,9 @@ function VehiclePlan({ plan, planned, name }) {
   const end = plan.slots.findIndex(({ until }) => Date.parse(until) >= Date.parse(planned.departs_at));
   const slots = slotsOf(plan).slice(0, end < 0 ? undefined : end + 1);
   const values = planned.loads_w.slice(0, slots.length).map((watts) => watts / 1000);
-  return html`<${Chart} title=${`Load of ${name} until it departs`} unit="kW" slots=${slots} areas=${[{ name: 'Load', colour: COLOURS[0], values }]} format=${kilowatts} />
+  return html`<${Chart} title=${t`Load of ${name} until it departs`} unit="kW" slots=${slots} areas=${[{ name: t('Load'), colour: COLOURS[0], values }]} format=${kilowatts} />
     <${Facts} of=${[
-      ['Departs', dayMoment(planned.departs_at)], ['Charged so far', energy(planned.delivered_wh)], ['Still to charge', energy(planned.energy_wh)],
-      planned.short_by_wh ? ['Missing', `${energy(planned.short_by_wh)}: ${SHORT[planned.limited_by ?? ''] ?? ''}`] : null,
-      planned.carbon_g === null ? null : ['Carbon dioxide', `${number(planned.carbon_g / 1000)} kg`]]} />`;
+      [t('Departs'), dayMoment(planned.departs_at)], [t('Charged so far'), energy(planned.delivered_wh)], [t('Still to charge'), energy(planned.energy_wh)],
+      planned.short_by_wh ? [t('Missing'), `${energy(planned.short_by_wh)}: ${SHORT[planned.limited_by ?? ''] ?? ''}`] : null,
+      planned.carbon_g === null ? null : [t('Carbon dioxide'), `${number(planned.carbon_g / 1000)} kg`]]} />`;
 }
