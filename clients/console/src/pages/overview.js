@@ -78,7 +78,7 @@ function Sites() {
   const short = planned.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.plan.short.length, 0);
   if (sites.data?.length === 0) return null;
   return html`<${Card} title="Departures from sites" resource=${sites} more="#/sites">
-    <p class="figure">${number(short)} <small>${t('{0, plural, one {vehicle} other {vehicles}}', short)} will not have what is needed</small></p>
+    <p class="figure">${number(short)} <small>${t('{0, plural, one {vehicle will not have what is needed} other {vehicles will not have what is needed}}', short)}</small></p>
     ${planned.length ? null : html`<p class="hint">No departure is announced.</p>`}
     <ul class="lines">${planned.sort((/** @type {any} */ one, /** @type {any} */ other) => other.plan.short.length - one.plan.short.length).slice(0, 8).map((/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/sites/${one.id}`)}>${one.name}</a>
       ${one.plan.short[0] ? html`<span>${energy(one.plan.short.reduce((/** @type {number} */ sum, /** @type {any} */ other) => sum + other.short_by_wh, 0))} missing, first at ${dayMoment(one.plan.short[0].at)}</span><span class="badge bad">${number(one.plan.short.length)} short</span>` : html`<span class="badge good">All ready</span>`}</li>`)}</ul>
