@@ -63,7 +63,7 @@ async function walk(runner, options) {
   await step('the demo fleet is loaded', async () => {
     await page.getByRole('button', { name: 'Load a demo fleet' }).first().click();
     await page.getByRole('button', { name: 'Load the demo fleet' }).click();
-    await page.getByText('The demo fleet is ready').waitFor({ timeout: 300_000 });
+    await page.getByText('The demo fleet is ready').waitFor({ timeout: 900_000 });
     await page.getByRole('button', { name: 'Done' }).click();
   });
 

@@ -29,7 +29,7 @@ try {
     await page.goto(runner.url);
     await page.getByRole('button', { name: 'Load a demo fleet' }).first().click();
     await page.getByRole('button', { name: 'Load the demo fleet' }).click();
-    await page.getByText('The demo fleet is ready').waitFor({ timeout: 600_000 });
+    await page.getByText('The demo fleet is ready').waitFor({ timeout: 900_000 });
   });
   const { site, vehicles } = await makeDepot(runner);
   const first = async (path) => (await runner.api('GET', path)).data[0].id;
