@@ -202,7 +202,7 @@ try {
     await checkAccessibility(tab.page, 'a German form');
     await open('/analytics', 'Auswertung');
     await tab.page.getByRole('slider', { name: 'Energie je Tag' }).waitFor();
-    await tab.page.getByLabel('Language').selectOption('en');
+    await tab.page.getByLabel('Sprache', { exact: true }).selectOption('en');
     await tab.page.getByRole('heading', { name: 'Analytics' }).waitFor();
     await tab.page.reload();
     await tab.page.getByRole('heading', { name: 'Analytics' }).waitFor();
