@@ -297,10 +297,10 @@ async fn prepare(
 ) -> Result<(RequestContext, QueryString, Bytes, Wanted)> {
     let rights = authenticated.principal.key.rights.clone();
     let dry_run = is_dry_run(parts)?;
-    let idempotency = if route.only_reads() || dry_run {
+    let idempotency = if route.only_reads() {
         None
     } else {
-        idempotency(parts, &body, version, rights)?
+        idempotency(parts, &body, version, rights)?.filter(|_| !dry_run)
     };
     let origin = Origin {
         tenant: authenticated.principal.tenant,
