@@ -37,8 +37,8 @@ pub struct Line {
     pub calls: f64,
     pub reads: f64,
     pub writes: f64,
-    /// Messages sent, and schedules that have fired.
-    pub queued: f64,
+    /// Messages sent, each with those for the same function, and schedules that have fired.
+    pub queued: Vec<f64>,
     pub scheduled: f64,
     /// Bytes of the log.
     pub logged: f64,
@@ -68,6 +68,8 @@ const DELIVERY_DURATION: f64 = 0.2;
 const ACCESS_LOG: f64 = 190.0;
 /// How many changes of the table one invocation of the relay takes.
 const RELAY_BATCH: f64 = 10.0;
+/// How many messages to one function are sent with one call.
+const MESSAGES_AT_ONCE: f64 = 10.0;
 
 /// Dollars per million reservations.
 #[derive(Debug, Clone, Copy, Default)]
@@ -124,6 +126,13 @@ impl Line {
             "deliver-webhook" => DELIVERY_DURATION,
             _ => DURATION,
         };
+        // The relay sends the messages of its changes at the end, ten to a function with one call.
+        let is_relay = self.function == "relay-stream";
+        let sent = self.queued.iter().map(|messages| match is_relay {
+            true => messages.min(runs).max(messages / MESSAGES_AT_ONCE),
+            false => *messages,
+        });
+        let sent: f64 = sent.sum();
         Cost {
             table: self.writes * price::WRITE + self.reads * price::READ,
             gateway: if self.is_route() {
@@ -133,7 +142,7 @@ impl Line {
             },
             lambda: runs * (price::INVOCATION + seconds * MEMORY * price::GIGABYTE_SECOND),
             // A schedule that fires sends a message as well.
-            queues: (self.queued + self.scheduled + received) * price::QUEUE_CALL,
+            queues: (sent + self.scheduled + received) * price::QUEUE_CALL,
             scheduler: self.scheduled * price::SCHEDULE,
             logs: (self.logged
                 + if self.is_route() {
@@ -265,7 +274,11 @@ fn lines_of(taken: Vec<(&'static str, Taken)>, share: f64) -> Vec<Line> {
         calls: sum.calls as f64 * share,
         reads: sum.reads * share,
         writes: sum.writes * share,
-        queued: sum.queued as f64 * share,
+        queued: sum
+            .queued
+            .values()
+            .map(|count| *count as f64 * share)
+            .collect(),
         scheduled: sum.scheduled as f64 * share,
         logged: sum.logged as f64 * share,
     };

@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
 use kernel::{Id, Kind};
 use ocpi::object::Module;
 use serde_json::{Map, Value, json};
 use table::layout::VERSION;
-use table::{Item, client, keys};
+use table::{Item, client, deflate, keys};
 
 use crate::platform::{Connected, cdr_of, fixture, session_of};
 use crate::samples::one_of_each;
@@ -203,8 +199,8 @@ pub async fn all_rows(app: &TestApp) -> BTreeMap<(String, String), Value> {
 pub fn to_json(value: &AttributeValue) -> Value {
     match value {
         AttributeValue::B(bytes) => {
-            let inflated = DeflateDecoder::new(bytes.as_ref());
-            let inflated: Value = serde_json::from_reader(inflated).expect("JSON");
+            let inflated = deflate::inflated(bytes).expect("a text");
+            let inflated: Value = serde_json::from_slice(&inflated).expect("JSON");
             json!({DEFLATED: inflated})
         }
         AttributeValue::L(values) => values.iter().map(to_json).collect(),
@@ -222,9 +218,8 @@ fn to_attribute(value: &Value) -> AttributeValue {
     match value {
         Value::Object(members) => match members.get(DEFLATED) {
             Some(inflated) => {
-                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-                serde_json::to_writer(&mut encoder, inflated).expect("a text");
-                AttributeValue::B(Blob::new(encoder.finish().expect("bytes")))
+                let text = inflated.to_string();
+                deflate::deflated_behind_dictionary(text.as_bytes()).expect("bytes")
             }
             None => AttributeValue::M(members_of(members)),
         },

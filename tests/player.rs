@@ -1,6 +1,7 @@
 //! The service in virtual time, one piece of work after another, with all calls to its table counted: what bills and benchmarks
 //! are computed from.
 
+use std::collections::BTreeMap;
 use std::io::{Result as Written, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -48,7 +49,8 @@ struct Posted {
 #[derive(Default)]
 struct Mail {
     posted: Vec<Posted>,
-    queued: usize,
+    /// By the function that works on them.
+    queued: BTreeMap<&'static str, usize>,
     scheduled: usize,
 }
 
@@ -57,7 +59,7 @@ struct Post(Arc<Mutex<Mail>>, Arc<Hand>);
 impl Queue for Post {
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
         let mut mail = self.0.lock().expect("the mail");
-        mail.queued += 1;
+        *mail.queued.entry(message.function).or_default() += 1;
         mail.posted.push(Posted {
             arrives: self.1.now().plus_seconds(delay_seconds.into()),
             message: message.clone(),
@@ -141,8 +143,8 @@ pub struct Taken {
     pub calls: usize,
     pub reads: f64,
     pub writes: f64,
-    /// Messages sent to queues, and schedules that have fired for it: one that is deleted before its moment costs nothing.
-    pub queued: usize,
+    /// Messages sent to the queues of functions, and schedules that have fired for it: one that is deleted before its moment costs nothing.
+    pub queued: BTreeMap<&'static str, usize>,
     pub scheduled: usize,
     /// Bytes of the log, figures for CloudWatch included.
     pub logged: usize,
@@ -154,7 +156,9 @@ impl Taken {
         self.calls += other.calls;
         self.reads += other.reads;
         self.writes += other.writes;
-        self.queued += other.queued;
+        for (function, count) in &other.queued {
+            *self.queued.entry(function).or_default() += count;
+        }
         self.scheduled += other.scheduled;
         self.logged += other.logged;
     }
@@ -319,7 +323,8 @@ impl Player {
             if changes.is_empty() && due.is_empty() {
                 return;
             }
-            for change in &changes {
+            // The others do not invoke the relay.
+            for change in changes.iter().filter(|change| change.is_relayed()) {
                 self.remember_account(change).await;
                 let relayed = functions::stream::relay::handle(&self.app, change);
                 let relayed = relayed.with_subscriber(self.subscriber.clone()).await;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::extract::FromRef;
 
 use crate::aws;
+use crate::outbox::Gathering;
 use crate::stripe::Stripe;
 use kernel::cache::TtlCache;
 use kernel::environment::variable;
@@ -86,7 +87,7 @@ impl App {
         Self(Arc::new(Parts {
             store,
             clock,
-            queue,
+            queue: Arc::new(Gathering(queue)),
             schedules,
             payments,
             files,

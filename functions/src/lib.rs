@@ -24,6 +24,7 @@ pub mod jobs;
 pub mod log;
 pub mod networks;
 pub mod ocpi;
+mod outbox;
 pub mod payment_methods;
 pub mod payments;
 pub mod policies;

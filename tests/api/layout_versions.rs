@@ -32,7 +32,9 @@ fn shape(row: &Value) -> BTreeSet<String> {
     };
     let attributes = members(row, "");
     let of_object = members(&row["object"], "object.");
-    attributes.into_iter().chain(of_object).collect()
+    let all = attributes.into_iter().chain(of_object);
+    // It is stored if the id has another moment, which depends on what was made just before.
+    all.filter(|name| name != "object.created").collect()
 }
 
 /// A value with all numbers as floats: the table does not tell 22 from 22.0.
@@ -83,9 +85,17 @@ async fn rows_are_written_as_the_recorded_ones_of_this_version() {
 #[test]
 fn what_each_reservation_writes_stays_below_a_kilobyte() {
     let golden = recorded(VERSION);
-    for name in ["event", "idem", "reservation"] {
-        let name = format!("account-mode-{name}");
-        let bytes = size(&item_of(&golden[&name]).into());
+    let usual = [
+        "account-mode-event",
+        "account-mode-idem",
+        "account-mode-reservation",
+        "account-mode-charging_session",
+        "account-mode-transaction",
+        "special-account-mode-reservation",
+        "special-account-mode-charging_session",
+    ];
+    for name in usual {
+        let bytes = size(&item_of(&golden[name]).into());
         assert!(bytes < 1024, "{name} has {bytes} bytes");
     }
 }
@@ -131,9 +141,10 @@ async fn objects_of_every_version_are_read() {
         }
         for row in objects {
             let (id, stored) = (id_of(row).expect("an id"), row["object"].as_object());
+            let deflated = row["deflated"][DEFLATED]["object"].as_object();
             let shown = read.iter().find(|object| object["id"] == id.as_str());
             let shown = shown.unwrap_or_else(|| panic!("version {version}: {row:#}"));
-            for (name, value) in stored.into_iter().flatten() {
+            for (name, value) in stored.into_iter().chain(deflated).flatten() {
                 // What a state has besides its status is shown in members of its own.
                 let (name, value) = match name.as_str() {
                     "state" => ("status", &value["status"]),

@@ -1,15 +1,23 @@
 //! Lost triggers: the sweeper finds what is pending all the same.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use functions::App;
 use functions::job::Job as _;
 use functions::jobs;
-use functions::reservations::confirm::ConfirmReservation;
+use functions::stream::relay::{StreamRecord, handle_batch};
 use functions::stream::sweep::SweepPartition;
-use std::collections::BTreeSet;
+use futures::future::BoxFuture;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use functions::stream::sweep;
 use kernel::time::{MINUTE, hours};
-use kernel::{Id, Kind};
+use kernel::{Error, Id, Kind, Origin};
+use models::event_type::EventType;
+use models::fleet::Fleet;
+use models::ports::{FailedChange, Message, Queue, QueueDepth};
 use models::webhook_delivery::WebhookDelivery;
 use serde_json::json;
 use table::deliveries::{Attempt, Claim};
@@ -17,6 +25,8 @@ use table::keys::{Key, next_actions};
 use table::sweep::SWEEP_PAGE;
 use tests::player::Player;
 use tests::{Receiver, TestApp, fleet};
+use tokio::time::Instant;
+use tracing::Span;
 
 use crate::reservations::{confirmed_at_one_station, events};
 
@@ -140,32 +150,27 @@ async fn a_worker_that_dies_with_the_first_attempt_is_followed_by_the_second() {
 }
 
 #[tokio::test]
-async fn a_confirmation_is_delivered_once_although_every_trigger_was_lost() {
+async fn a_deletion_is_delivered_once_although_every_trigger_was_lost() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["reservation.confirmed"]});
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.deleted"]});
     app.alice
         .post("/v1/webhook_endpoints", hook)
         .await
         .expect(200);
-    let crew = app.crew(&app.alice).await;
-    let id = app
-        .alice
-        .post("/v1/reservations", app.reservation(&crew, 60))
-        .await
-        .id();
-    app.running().lose_triggers().await.expect("lost");
-    app.advance(31 * 60).await;
-    let message = ConfirmReservation {
-        tenant: app.alice.tenant(),
-        reservation: id.as_str().into(),
-        request: None,
-    }
-    .message()
-    .expect("a message");
-    jobs::work(app.app(), &message)
-        .await
-        .expect("a confirmation");
+    let id = app.alice.post("/v1/fleets", fleet()).await.id();
+    app.drain().await;
+    let (store, origin) = (
+        &app.app().store,
+        Origin::background(app.alice.tenant(), app.now()),
+    );
+    let fleet = Id::from(id.as_str());
+    let fleet = store.load::<Fleet>(&origin.tenant, &fleet).await;
+    let mut fleet = fleet.expect("the fleet");
+    fleet.record(EventType::FleetDeleted);
+    let mut tx = store.begin(&origin);
+    tx.delete(&fleet).expect("a write");
+    tx.commit_without_response().await.expect("a deletion");
     // The event is in the table, and was not delivered.
     app.running().lose_triggers().await.expect("lost");
     app.advance(3 * 60).await;
@@ -178,7 +183,7 @@ async fn a_confirmation_is_delivered_once_although_every_trigger_was_lost() {
     let found = sweep::before(app.app(), app.now()).await;
     assert_eq!(found.expect("a sweep"), 1);
     app.drain().await;
-    assert_eq!(receiver.types(), ["reservation.confirmed"]);
+    assert_eq!(receiver.types(), ["fleet.deleted"]);
     assert_eq!(receiver.received()[0].event["data"]["object"]["id"], id);
     app.advance(3 * 60).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
@@ -418,4 +423,78 @@ async fn a_partition_with_a_backlog_is_handed_on_and_nothing_of_it_is_lost() {
             "{message:?}"
         );
     }
+}
+
+/// A queue that refuses the first call, and keeps the messages of each of the others.
+#[derive(Default)]
+struct Calls(Mutex<(bool, Vec<Vec<Message>>)>);
+
+impl Queue for Calls {
+    fn send<'a>(&'a self, message: &'a Message, _: u16) -> BoxFuture<'a, Result<(), Error>> {
+        panic!("{} was not sent with the others", message.body);
+    }
+
+    fn send_all<'a>(&'a self, messages: &'a [(Message, u16)]) -> BoxFuture<'a, Result<(), Error>> {
+        let mut calls = self.0.lock().expect("the calls");
+        let is_first = !std::mem::replace(&mut calls.0, true);
+        if !is_first {
+            let messages = messages.iter().map(|(message, _)| message.clone());
+            calls.1.push(messages.collect());
+        }
+        Box::pin(async move {
+            match is_first {
+                true => Err(Error::unavailable("the first call")),
+                false => Ok(()),
+            }
+        })
+    }
+
+    fn depth<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<QueueDepth, Error>> {
+        Box::pin(async { Ok(QueueDepth::default()) })
+    }
+
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<(), Error>> {
+        panic!("a change can never be relayed: {change:?}")
+    }
+}
+
+#[tokio::test]
+async fn the_relay_sends_all_messages_of_a_batch_or_repeats_it() {
+    let app = TestApp::start().await;
+    let receiver = Receiver::start().await;
+    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
+    app.alice
+        .post("/v1/webhook_endpoints", hook)
+        .await
+        .expect(200);
+    app.drain().await;
+    let mut player = Player::on(&app).await;
+    player.settle().await;
+    for _ in 0..3 {
+        player
+            .send("create-fleet", "/v1/fleets", &app.alice, fleet())
+            .await;
+    }
+    let changes = player.changes().await.into_iter();
+    let relayed = changes.filter(|change| change.is_relayed());
+    let batch: Vec<_> = relayed.map(|change| (change, Span::none())).collect();
+    let first = |(change, _): &(StreamRecord, Span)| change.key().0.contains("#flt_");
+    let first = batch.iter().position(first);
+    let queue = Arc::new(Calls::default());
+    let parts = app.app();
+    let service = App::new(
+        parts.store.clone(),
+        parts.clock.clone(),
+        queue.clone(),
+        parts.schedules.clone(),
+        parts.payments.clone(),
+        parts.files.clone(),
+        parts.settings.clone(),
+    );
+    let until = Instant::now() + Duration::from_secs(60);
+    assert!(first.is_some());
+    assert_eq!(handle_batch(&service, &batch, until).await, first);
+    assert_eq!(handle_batch(&service, &batch, until).await, None);
+    let calls = &queue.0.lock().expect("the calls").1;
+    assert_eq!(calls.iter().map(Vec::len).collect::<Vec<_>>(), [3]);
 }

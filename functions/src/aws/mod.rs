@@ -3,7 +3,7 @@
 mod http;
 mod s3;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use aws_sdk_dynamodb::error::DisplayErrorContext;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, FlexibleTimeWindow, FlexibleTimeWindowMode, Target,
 };
-use aws_sdk_sqs::types::QueueAttributeName;
+use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
 use aws_types::SdkConfig;
 use futures::future::BoxFuture;
 #[cfg(feature = "profiles")]
@@ -210,6 +210,11 @@ impl Clock for SystemClock {
     }
 }
 
+/// How many messages one call sends at most, and how many bytes they may have together for that: a quarter of what a message may have,
+/// which is what SQS charges as one call.
+const MOST_AT_ONCE: usize = 10;
+const MOST_BYTES: usize = 64 * 1024;
+
 /// SQS: one queue per function that works on messages. `<FUNCTION>_QUEUE_URL` names each, `RELAY_DEAD_LETTERS_URL` the
 /// failure destination of the relay.
 /// The client is made when it is first needed.
@@ -244,6 +249,40 @@ impl Sqs {
         Ok(())
     }
 
+    /// Sends at most ten messages: together, unless they are too large for that.
+    async fn put_all(&self, url: &str, messages: &[&(Message, u16)]) -> Result<()> {
+        let size: usize = messages.iter().map(|(message, _)| message.body.len()).sum();
+        if size > MOST_BYTES {
+            for (message, delay) in messages {
+                let group = message.subject.waits_for.as_ref();
+                self.put(url, message.body.clone(), *delay, group).await?;
+            }
+            return Ok(());
+        }
+        let mut call = self.client().send_message_batch().queue_url(url);
+        for (place, (message, delay)) in messages.iter().enumerate() {
+            let group = message.subject.waits_for.as_ref();
+            let entry = SendMessageBatchRequestEntry::builder()
+                .id(place.to_string())
+                .message_body(&message.body)
+                .set_message_group_id(group.map(Id::to_string))
+                .delay_seconds((*delay).into());
+            call = call.entries(entry.build().map_err(Error::internal)?);
+        }
+        let sent = call.send().await;
+        let sent =
+            sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        match sent.failed.first() {
+            None => Ok(()),
+            Some(failed) => Err(Error::unavailable(format!(
+                "{} messages were not sent: {} {}",
+                sent.failed.len(),
+                failed.code,
+                failed.message.as_deref().unwrap_or_default()
+            ))),
+        }
+    }
+
     fn client(&self) -> &aws_sdk_sqs::Client {
         self.client.get_or_init(|| {
             let endpoint =
@@ -264,6 +303,25 @@ impl Queue for Sqs {
             let group = message.subject.waits_for.as_ref();
             self.put(url, message.body.clone(), delay_seconds, group)
                 .await
+        })
+    }
+
+    fn send_all<'a>(&'a self, messages: &'a [(Message, u16)]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let mut by_function: BTreeMap<&str, Vec<&(Message, u16)>> = BTreeMap::new();
+            for message in messages {
+                by_function
+                    .entry(message.0.function)
+                    .or_default()
+                    .push(message);
+            }
+            for (function, messages) in by_function {
+                let url = queue_url(&self.urls, function)?;
+                for batch in messages.chunks(MOST_AT_ONCE) {
+                    self.put_all(url, batch).await?;
+                }
+            }
+            Ok(())
         })
     }
 

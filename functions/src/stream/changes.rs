@@ -5,7 +5,8 @@
 //!
 //! Life cycle of a change. The relay writes each recorded event, and sends a message for every subscribed endpoint. A delivery that waits for
 //! another attempt comes back over the stream, and so does an event that was written with its object: the relay sends their messages. For
-//! an object with a next action it sends a message for that moment, on a queue or by EventBridge Scheduler.
+//! an object with a next action it sends a message for that moment, on a queue or by EventBridge Scheduler. The messages of a batch of changes
+//! are sent together at its end.
 //!
 //! Invariants. The id of an event follows from its object and the version of the item, so that a change which is relayed twice
 //! writes one event. Every message can be sent twice: its worker checks what is left to do.

@@ -6,6 +6,7 @@ use crate::App;
 use futures::stream::{self, StreamExt as _};
 use kernel::function_scope;
 use kernel::{Error, Kind};
+use models::ports::Message;
 use table::access::Rows;
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, Span};
@@ -15,6 +16,7 @@ use super::changes;
 pub use super::record::{StreamRecord, filters};
 use crate::analytics::count::count;
 use crate::function::{Function, Trigger};
+use crate::outbox::gathered;
 
 /// The name of the function.
 pub const NAME: &str = "relay-stream";
@@ -23,7 +25,8 @@ pub const NAME: &str = "relay-stream";
 const ABREAST: usize = 8;
 
 /// Relays a batch of changes until a moment, each within its span: those of one item in their order, as the stream has them, those of eight items
-/// side by side. A batch takes as long as its longest item then, and not as long as all its changes together.
+/// side by side. A batch takes as long as its longest item then, and not as long as all its changes together. The messages of all changes
+/// are sent at the end, together.
 ///
 /// Returns the place of the first change that was not relayed. It has to come again with those behind it, of which some were relayed:
 /// a change that is relayed twice leads to the same events and messages.
@@ -40,20 +43,40 @@ pub async fn handle_batch(
     for (place, (change, _)) in batch.iter().enumerate() {
         places.entry(change.key()).or_default().push(place);
     }
-    let failed = stream::iter(places.into_values()).map(async |places| {
+    let relayed = stream::iter(places.into_values()).map(async |places| {
+        let mut messages = Vec::new();
         for place in places {
             let (change, span) = &batch[place];
-            let relayed = timeout_at(until, relay(app, change).instrument(span.clone()));
-            let out_of_time = |_| Err(Error::unavailable("the function has no time left"));
-            if let Err(error) = relayed.await.unwrap_or_else(out_of_time) {
+            let relayed = timeout_at(until, gathered(relay(app, change)).instrument(span.clone()));
+            let out_of_time = |_| (Err(out_of_time()), Vec::new());
+            let (relayed, gathered) = relayed.await.unwrap_or_else(out_of_time);
+            if let Err(error) = relayed {
                 span.in_scope(|| tracing::error!(%error, "a change was not relayed"));
-                return Some(place);
+                return (messages, Some(place));
             }
+            messages.extend(gathered.into_iter().map(|message| (place, message)));
         }
-        None
+        (messages, None)
     });
-    let failed: Vec<_> = failed.buffer_unordered(ABREAST).collect().await;
-    failed.into_iter().flatten().chain(uncounted).min()
+    let relayed: Vec<_> = relayed.buffer_unordered(ABREAST).collect().await;
+    let (messages, failed): (Vec<_>, Vec<_>) = relayed.into_iter().unzip();
+    let unsent = send(app, messages.into_iter().flatten().collect(), until).await;
+    let failed = failed.into_iter().flatten();
+    failed.chain(unsent).chain(uncounted).min()
+}
+
+/// Sends the messages of changes, each given with the place of its change. Returns the first of these places if not all could be sent.
+async fn send(app: &App, messages: Vec<(usize, (Message, u16))>, until: Instant) -> Option<usize> {
+    let first = messages.iter().map(|(place, _)| *place).min()?;
+    let messages: Vec<_> = messages.into_iter().map(|(_, message)| message).collect();
+    let sent = timeout_at(until, app.queue.send_all(&messages)).await;
+    let error = sent.unwrap_or_else(|_| Err(out_of_time())).err()?;
+    tracing::error!(%error, "the messages of a batch were not sent");
+    Some(first)
+}
+
+fn out_of_time() -> Error {
+    Error::unavailable("the function has no time left")
 }
 
 /// Counts and relays one change of the table.

@@ -162,7 +162,7 @@ impl<T: Object> Stored<T> {
     }
 
     /// Counts the recorded events, which are written with the object or by themselves.
-    pub fn count_events(&mut self) {
+    fn count_events(&mut self) {
         self.recorded += self.events.len() as u64;
         self.events.clear();
     }

@@ -1,7 +1,8 @@
 //! Calendars in the table: one document per EVSE or vehicle and UTC day. [`models::charging::calendar`] describes what they
 //! hold and when that changes.
 //!
-//! Every document has a `version`, which each write increases by one. A write is conditional on the version that was read
+//! Every document has a `revision`, which each write increases by one: not a `version`, because nothing is relayed of it. A write is conditional
+//! on the revision that was read
 //! (or on the document's absence), and stands in the same transaction as the reservation or session that it is for. So
 //! calendars may be read without locks and eventually consistent: if what was read is out of date, the transaction is
 //! refused as a whole, and the caller reads again and decides again.
@@ -29,6 +30,9 @@ use models::charging::calendar::{Calendar, CalendarOwner, Entry};
 use models::charging_session::ChargingSession;
 use models::reservation::Reservation;
 use models::stored::Stored;
+
+/// The attribute that counts the writes of a document.
+pub(super) const REVISION: &str = "revision";
 
 /// One document: the owner of the calendar, and the day.
 pub type Page = (CalendarOwner, Date);
@@ -114,7 +118,7 @@ pub enum Booked {
 /// the week by which `latest_end` may follow `ideal_end`.
 const REACH: SignedDuration = days(9);
 
-/// The reservation comes first in the transaction, then its event, then the calendars.
+/// The reservation comes first in the transaction, then the calendars.
 const RESERVATION: usize = 0;
 
 impl Calendars {
@@ -193,7 +197,7 @@ impl Store {
             let page = by_key
                 .remove(&pair)
                 .ok_or_else(|| Error::internal("a calendar that was not asked for"))?;
-            let version = number(&item, "version").unsigned_abs();
+            let version = number(&item, REVISION).unsigned_abs();
             let calendar = item
                 .remove("calendar")
                 .ok_or_else(|| Error::internal("a calendar without content"))?;
@@ -216,7 +220,7 @@ impl Store {
         before: Option<&CalendarHold>,
     ) -> Result<Booked> {
         let mut tx = self.begin(origin);
-        tx.save_with_events(reservation)?;
+        tx.save(reservation)?;
         let now = CalendarHold::of_reservation(reservation)
             .ok_or_else(|| Error::internal("a reservation without a window"))?;
         let kept: BTreeSet<Page> = now.pages().collect();
@@ -325,7 +329,7 @@ impl UnitOfWork<'_> {
             owner: &owner,
             day,
         });
-        item.insert("version".into(), n(version + 1));
+        item.insert(REVISION.into(), n(version + 1));
         item.insert(
             "calendar".into(),
             serde_dynamo::to_attribute_value(calendar).map_err(Error::internal)?,
@@ -338,13 +342,11 @@ impl UnitOfWork<'_> {
         let put = self.store.put(item).condition_expression(if version == 0 {
             "attribute_not_exists(pk)"
         } else {
-            "#version = :read"
+            "revision = :read"
         });
         let put = match version {
             0 => put,
-            _ => put
-                .expression_attribute_names("#version", "version")
-                .expression_attribute_values(":read", n(version)),
+            _ => put.expression_attribute_values(":read", n(version)),
         };
         self.push(
             Write::Put(put.build().map_err(Error::internal)?),

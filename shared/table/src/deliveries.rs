@@ -405,10 +405,11 @@ impl Store {
             .set_key(Some(key))
             .update_expression(
                 "SET #internal.endpoints = :endpoints, #object.api_version = :version \
-                 REMOVE #internal.unplanned_since, next_pk, next_at",
+                 REMOVE #internal.unplanned_since, next_pk, next_at, #version",
             )
             .condition_expression("attribute_exists(#internal.unplanned_since)")
             .expression_attribute_names("#internal", "internal")
+            .expression_attribute_names("#version", "version")
             .expression_attribute_names("#object", "object")
             .expression_attribute_values(
                 ":endpoints",
@@ -439,7 +440,7 @@ impl Store {
         until: Timestamp,
     ) -> Result<Claim> {
         // Nothing is created for an event that has expired or was erased.
-        let Some(event) = self.find::<Event>(&origin.tenant, event).await? else {
+        let Some(event) = self.find_lately::<Event>(&origin.tenant, event).await? else {
             return Ok(Claim::Closed);
         };
         let id = &event.object.id;
@@ -841,9 +842,10 @@ impl UnitOfWork<'_> {
                 id: event.object.id(),
             })))
             .update_expression(
-                "SET #internal.endpoints = :endpoints REMOVE #internal.unplanned_since, next_pk, next_at",
+                "SET #internal.endpoints = :endpoints REMOVE #internal.unplanned_since, next_pk, next_at, #version",
             )
             .expression_attribute_names("#internal", "internal")
+            .expression_attribute_names("#version", "version")
             .expression_attribute_values(":endpoints", list(endpoints)?);
         let update = match &event.internal.endpoints {
             None => update.condition_expression("attribute_not_exists(#internal.endpoints)"),

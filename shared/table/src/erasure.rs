@@ -13,6 +13,7 @@ use aws_sdk_dynamodb::types::{
 use futures::stream::{self, TryStreamExt as _};
 use jiff::civil::Date;
 
+use super::calendars::REVISION;
 use super::keys::{self, Key, Partition};
 use super::scan::{Pass, each_text};
 use super::{Item, Store, client, key_item, n, number, row, s, string};
@@ -211,7 +212,7 @@ impl Store {
 
     /// Removes the entries of the accounts from a calendar. One that has changed since it was read is left to the next pass.
     async fn leave_calendar(&self, mut item: Item, accounts: &Accounts) -> Result<()> {
-        let version = number(&item, "version");
+        let revision = number(&item, REVISION);
         let calendar = item
             .remove("calendar")
             .unwrap_or(AttributeValue::Null(true));
@@ -223,13 +224,12 @@ impl Store {
         });
         let calendar = serde_dynamo::to_attribute_value(calendar).map_err(Error::internal)?;
         item.insert("calendar".into(), calendar);
-        item.insert("version".into(), n(version + 1));
+        item.insert(REVISION.into(), n(revision + 1));
         let put = self.client.put_item().table_name(&self.table);
         let sent = put
             .set_item(Some(item))
-            .condition_expression("#version = :read")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":read", n(version))
+            .condition_expression("revision = :read")
+            .expression_attribute_values(":read", n(revision))
             .send()
             .await;
         match sent {

@@ -48,3 +48,34 @@ pub(super) fn names_in(projection: &str) -> HashMap<String, String> {
         .filter_map(|one| Some((one.to_owned(), one.strip_prefix('#')?.to_owned())))
         .collect()
 }
+
+/// How many bytes DynamoDB counts for an item, about: names and values.
+pub(super) fn size(item: &Item) -> usize {
+    let attributes = item.iter();
+    attributes
+        .map(|(name, value)| name.len() + size_of(value))
+        .sum()
+}
+
+fn size_of(value: &AttributeValue) -> usize {
+    /// What each list and map has besides its elements, and each element besides its content.
+    const COLLECTION: usize = 3;
+    const ELEMENT: usize = 1;
+    match value {
+        AttributeValue::S(text) => text.len(),
+        // Two digits are a byte.
+        AttributeValue::N(number) => number.len() / 2 + 2,
+        AttributeValue::B(bytes) => bytes.as_ref().len(),
+        AttributeValue::L(values) => {
+            let elements = values.iter().map(|one| ELEMENT + size_of(one));
+            COLLECTION + elements.sum::<usize>()
+        }
+        AttributeValue::M(members) => {
+            let members = members
+                .iter()
+                .map(|(name, one)| ELEMENT + name.len() + size_of(one));
+            COLLECTION + members.sum::<usize>()
+        }
+        _ => 1,
+    }
+}

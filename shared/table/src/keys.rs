@@ -2,17 +2,17 @@
 //!
 //! | What | `pk` | `sk` | Index |
 //! |---|---|---|---|
-//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of invoices, reservations, sessions and transactions instead `ids`: the same |
-//! | vehicle, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
+//! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of API keys, fleets, invoices, reservations, sessions and transactions instead `ids`: the same |
+//! | vehicle, reservation, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
 //! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; while it is open and names a payment method `payment`: `<pm>` by id |
-//! | reservation | | | also, while it is open, `open_driver`: `<drv>` and `open_vehicle`: `<veh>` by prefix; while its fee is due `fleet`: `<acct>#<mode>#FEES` by id |
+//! | reservation | | | also, while its fee is due, `network`: `<acct>#<mode>#FEES` by id, and once it is paid `<acct>#<mode>#FEES#<yyyy-mm>` |
 //! | transaction | | | also `payment`: of one that pays a session or an invoice, and of its refunds, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
 //! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` and `driver`: `<acct>#<mode>#FINALIZED#<yyyy-mm>` by id |
 //! | credit note | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<inv>` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
 //! | account | `ACCOUNT#<acct>` | `#` | `list`: `<parent>#ACCOUNTS` by id |
 //! | number of accounts below an account | `ACCOUNT#<acct>` | `CHILDREN` | |
-//! | API key | `KEY#<acct>#<hash>` | `#` | `list`: `<acct>#<mode>#api_key` by id |
+//! | API key | `KEY#<acct>#<hash>` | `#` | `ids`: `<acct>#<mode>#api_key` by id |
 //! | idempotency record | `<acct>#<mode>#IDEM#<key>` | `#` | `ttl` 24 h, compared with the clock |
 //! | event (outbox) | `<acct>#<mode>#event#<0 to 3>` | `<evt>` | `next_action` until its deliveries are planned; `ttl` 30 days |
 //! | entry of the feed of events, where there is a polling endpoint | `<acct>#<mode>#event#FEED#<0 to 3>` | `<Unix ms>#<evt>`, of one that only an endpoint is shown `<Unix ms>#<evt>#<wh>` | `ttl` 30 days |
@@ -49,7 +49,8 @@
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
 //! Only the index `list` holds whole rows: of kinds that are listed more often than they change. The other indexes hold keys, so
-//! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. Events are listed as they lie in the
+//! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. Those by driver and by vehicle also hold
+//! whether a reservation is open, so that the open ones among many are found without reading the others. Events are listed as they lie in the
 //! table, without an index: the number in their partition key follows from the id. Ids are unique among all
 //! accounts and modes, so the indexes by driver, vehicle and payment method need no prefix; the keys that they lead to name the
 //! tenant.
@@ -534,22 +535,16 @@ impl Partition<'_> {
                 let (index, attribute) = list_of(kind);
                 (index, attribute, of_tenant(tenant, kind.name()))
             }
-            // The other index has those whose fee is due.
-            Self::Fleet {
-                tenant,
-                fleet,
-                kind: kind @ Kind::Reservation,
-            } => ("network", "network_pk", of_fleet(tenant, fleet, kind)),
             Self::Fleet {
                 tenant,
                 fleet,
                 kind,
             } => ("fleet", "fleet_pk", of_fleet(tenant, fleet, kind)),
-            Self::Fees { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "FEES")),
+            Self::Fees { tenant } => ("network", "network_pk", of_tenant(tenant, "FEES")),
             Self::Adjustments { tenant } => ("fleet", "fleet_pk", of_tenant(tenant, "ADJUSTMENTS")),
             Self::PaidFees { tenant, month } => {
                 let month = format!("FEES#{}", month.strftime("%Y-%m"));
-                ("fleet", "fleet_pk", of_tenant(tenant, &month))
+                ("network", "network_pk", of_tenant(tenant, &month))
             }
             Self::Refunds { tenant, month } => {
                 let month = format!("REFUNDS#{}", month.strftime("%Y-%m"));
@@ -672,8 +667,10 @@ pub const DELIVERY_SHARDS: u8 = 4;
 fn list_of(kind: Kind) -> (&'static str, &'static str) {
     match kind {
         Kind::Event => (TABLE, "pk"),
-        Kind::ChargingSession
+        Kind::ApiKey
+        | Kind::ChargingSession
         | Kind::ChargingStation
+        | Kind::Fleet
         | Kind::Invoice
         | Kind::Reservation
         | Kind::Transaction => ("ids", "ids_pk"),

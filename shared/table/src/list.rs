@@ -78,7 +78,9 @@ impl Attributes {
     fn in_rows(self) -> Option<&'static str> {
         match self {
             Self::Row => None,
-            Self::Object => Some("pk, sk, list_sk, driver_pk, vehicle_pk, #object, #schema"),
+            Self::Object => Some(
+                "pk, sk, list_sk, driver_pk, fleet_pk, payment_pk, vehicle_pk, #object, deflated, #schema",
+            ),
         }
     }
 }
@@ -522,6 +524,7 @@ impl Store {
         while let Some(read) = entries.next(at_a_time).await? {
             rounds += 1;
             for mut item in read {
+                row::inflate(&mut item)?;
                 row::restore(&mut item);
                 (seen, seen_bytes) = (seen + 1, seen_bytes + size_of(&item));
                 let is_kept = filter.iter().all(|condition| is_met(&item, condition))

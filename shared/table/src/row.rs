@@ -3,16 +3,18 @@
 //!
 //! A write of an item below a kilobyte costs half as much as one of the next. So nothing is stored twice, and what is absent means the
 //! default: nulls are left out, and so are members that other attributes repeat, what a kind puts back by itself
-//! ([`Record::complete`]), and an internal state that is null.
+//! ([`Record::complete`]), and an internal state that is null. A session or reservation that is larger all the same is deflated, besides what
+//! it is filtered by ([`Record::READABLE`]).
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::deflate::{deflated, inflated};
-use super::item::{Item, n, number, s, string};
+use super::deflate::{deflated, deflated_behind_dictionary, inflated};
+use super::item::{Item, n, number, s, size, string};
 use super::keys::{self, Key, Lookup, Partition};
 use super::layout::{self, Layout, new_item};
+use super::schema::OPEN;
 use kernel::encryption::{Encrypted, EncryptionKeys};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -49,6 +51,11 @@ use models::webhooks::headers::MASKED;
 
 /// An object that has a row of its own: the keys of the row and of its index entries follow from the object.
 pub trait Record: Object {
+    /// The parts of an item above a kilobyte that are stored as they are: members of the object, `internal`, and of `state` the status alone.
+    /// They are what filters ask for, and what is written by updates of single attributes. The other parts are deflated together. None for
+    /// a kind that is stored as it is.
+    const READABLE: Option<&'static [&'static str]> = None;
+
     /// Where the row lies.
     fn key<'a>(&'a self, tenant: &'a Tenant, _internal: &'a Self::Internal) -> Key<'a> {
         let id = self.id();
@@ -113,7 +120,7 @@ pub trait Record: Object {
         Ok(())
     }
 
-    /// Whether the row is in the indexes of open objects of its driver and vehicle.
+    /// Whether its entries in the indexes of its driver and vehicle say that it is open.
     fn is_open(&self) -> bool {
         false
     }
@@ -276,7 +283,7 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         }
     }
     if row.object.is_open() {
-        item.insert("open_sk".into(), s(T::KIND.prefix()));
+        item.insert(OPEN.into(), IS_OPEN);
     }
     if let Some(at) = row.next_action_at() {
         let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
@@ -289,7 +296,10 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     if let Some(request) = Cause::of(origin).request {
         item.insert("request".into(), without_nulls(&request)?);
     }
-    item.insert("version".into(), n(row.version + 1));
+    // An event is written once. Nothing follows from it when its deliveries are planned, so it is not relayed then.
+    if T::KIND != Kind::Event || row.next_action_at().is_some() {
+        item.insert("version".into(), n(row.version + 1));
+    }
     let mut object = without_nulls(&StoredForm(&row.object))?;
     T::compact(&mut object);
     if !row.events().is_empty() {
@@ -308,14 +318,95 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         members.retain(|name, member| repeated(name, &item).as_ref() != Some(&*member));
     }
     item.insert("object".into(), object);
-    let internal = without_nulls(&row.internal)?;
+    let mut internal = without_nulls(&row.internal)?;
+    if let (Kind::Reservation, AttributeValue::M(members)) = (T::KIND, &mut internal) {
+        members
+            .retain(|name, member| name != FLEET || listed_fleet(&item).as_ref() != Some(member));
+    }
     if !internal.is_null() {
         item.insert("internal".into(), internal);
     }
     if let Some(unknown) = row.unknown() {
         keep_unknown(&mut item, unknown)?;
     }
+    if let Some(readable) = T::READABLE.filter(|_| size(&item) > KILOBYTE) {
+        deflate(&mut item, readable)?;
+    }
     Ok(item)
+}
+
+/// What an item may have in bytes, so that a write of it counts as one of a kilobyte.
+const KILOBYTE: usize = 1024;
+
+/// The attribute with the deflated parts of an item, as JSON: the members of the object and of its state that belong there, and the internal
+/// state.
+const DEFLATED: &str = "deflated";
+
+/// The value of [`OPEN`].
+pub(super) const IS_OPEN: AttributeValue = AttributeValue::Bool(true);
+
+const FLEET: &str = "fleet";
+const STATE: &str = "state";
+
+/// Deflates the parts of an item that need not stay readable.
+fn deflate(item: &mut Item, readable: &[&str]) -> Result<()> {
+    let mut parts = Item::new();
+    if !readable.contains(&"internal") {
+        parts.extend(item.remove_entry("internal"));
+    }
+    if let Some(AttributeValue::M(object)) = item.get_mut("object") {
+        if let Some(AttributeValue::M(state)) = object.get_mut(STATE) {
+            let others = state.extract_if(|name, _| name != "status").collect();
+            parts.insert(STATE.into(), AttributeValue::M(others));
+        }
+        let others = object.extract_if(|name, _| !readable.contains(&name.as_str()));
+        let others = others.collect();
+        parts.insert("object".into(), AttributeValue::M(others));
+    }
+    let parts: Value = serde_dynamo::from_item(parts).map_err(Error::internal)?;
+    let deflated = deflated_behind_dictionary(parts.to_string().as_bytes())?;
+    item.insert(DEFLATED.into(), deflated);
+    Ok(())
+}
+
+/// Puts back the parts of an item that are deflated.
+///
+/// # Errors
+/// A permanent `Internal` if they cannot be read.
+pub(super) fn inflate(item: &mut Item) -> Result<()> {
+    let Some(AttributeValue::B(bytes)) = item.remove(DEFLATED) else {
+        return Ok(());
+    };
+    let parts: Value = serde_json::from_slice(&inflated(&bytes)?).map_err(Error::permanent)?;
+    let mut parts: Item = serde_dynamo::to_item(parts).map_err(Error::permanent)?;
+    let state = parts.remove(STATE);
+    let object = parts.remove("object");
+    item.extend(parts);
+    if let (Some(AttributeValue::M(object)), Some(AttributeValue::M(others))) =
+        (item.get_mut("object"), object)
+    {
+        object.extend(others);
+        if let (Some(AttributeValue::M(state)), Some(AttributeValue::M(others))) =
+            (object.get_mut(STATE), state)
+        {
+            state.extend(others);
+        }
+    }
+    Ok(())
+}
+
+/// The fleet in whose list a session, reservation or transaction is, as the key of the list names it.
+fn listed_fleet(item: &Item) -> Option<AttributeValue> {
+    let fleet = Id::from(string(item, "fleet_pk").split('#').nth(2)?);
+    fleet.is(Kind::Fleet).then(|| s(fleet.as_str()))
+}
+
+/// Whether objects of a kind have many rows, so that it pays to store of them what their ids and keys have only there.
+fn is_frequent(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::ChargingSession | Kind::Reservation | Kind::Transaction
+    )
 }
 
 /// How many events an item names, those of its last write.
@@ -333,25 +424,43 @@ fn recorded(item: &Item) -> u64 {
 }
 
 /// The members of the object that other attributes of its item may have.
-const REPEATED: [&str; 8] = [
+const REPEATED: [&str; 11] = [
     "account",
+    "created",
     "driver",
     "event",
+    FLEET,
     "id",
     "livemode",
     "object",
+    "payment_method",
     "vehicle",
     "webhook_endpoint",
 ];
 
-/// The value of a member of the object, if other attributes of its item have it: the id and with it the kind, the account, the mode and the
-/// endpoint of a delivery are in the key, the keys of indexes name driver and vehicle, and a delivery names its event.
+/// The value of a member of the object, if other attributes of its item have it: the id and with it the kind and the moment of creation, the
+/// account, the mode and the endpoint of a delivery are in the key, the keys of indexes name driver, vehicle, fleet and payment method, and a
+/// delivery names its event.
 fn repeated(member: &str, item: &Item) -> Option<AttributeValue> {
     let (pk, sk) = (string(item, "pk"), string(item, "sk"));
     match member {
         "id" => Some(s(keys::id_of(pk, sk)?.as_str())),
         "object" => Some(s(keys::id_of(pk, sk)?.kind()?.name())),
         "account" => Some(s(keys::tenant_of(pk)?.account.as_str())),
+        "created" => {
+            let id = keys::id_of(pk, sk)?;
+            let kind = id.kind().filter(|kind| is_frequent(*kind))?;
+            Some(s(id.time(kind)?.to_string()))
+        }
+        FLEET => {
+            let kind = keys::id_of(pk, sk)?.kind()?;
+            is_frequent(kind).then(|| listed_fleet(item)).flatten()
+        }
+        // The entries by payment method are spread: a number follows.
+        "payment_method" => {
+            let method = Id::from(string(item, "payment_pk").split('#').next()?);
+            method.is(Kind::PaymentMethod).then(|| s(method.as_str()))
+        }
         "livemode" => Some(AttributeValue::Bool(keys::tenant_of(pk)?.mode.is_live())),
         // The index by driver lists invoices by other keys.
         "driver" if !keys::is_invoice(pk) => item.get("driver_pk").cloned(),
@@ -406,7 +515,13 @@ pub fn decode<T: Record>(item: serde_dynamo::Item) -> Result<Stored<T>> {
 /// A permanent `Internal` if the item is not a row of this kind.
 pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
     let mut item = layout.upgraded(T::KIND, item);
-    let version = number(&item, "version").unsigned_abs();
+    inflate(&mut item)?;
+    if let (Kind::Reservation, Some(fleet)) = (T::KIND, listed_fleet(&item))
+        && let Some(AttributeValue::M(internal)) = item.get_mut("internal")
+    {
+        internal.entry(FLEET.to_owned()).or_insert(fleet);
+    }
+    let version = number(&item, "version").unsigned_abs().max(1);
     let recorded = recorded(&item);
     let newer = layout.newer(&item).map(|schema| (schema, item.clone()));
     let object: T = object_in(&mut item)?;
@@ -425,7 +540,9 @@ pub(super) fn read<T: Record>(item: Item, layout: Layout) -> Result<Stored<T>> {
 /// # Errors
 /// A permanent `Internal` if the item is not a row of this kind.
 pub(super) fn object<T: Record>(item: Item, layout: Layout) -> Result<T> {
-    object_in(&mut layout.upgraded(T::KIND, item))
+    let mut item = layout.upgraded(T::KIND, item);
+    inflate(&mut item)?;
+    object_in(&mut item)
 }
 
 fn object_in<T: Record>(item: &mut Item) -> Result<T> {
@@ -442,6 +559,7 @@ const ATTRIBUTES: &[&str] = &[
     "internal",
     layout::KEPT,
     "object",
+    OPEN,
     "outline",
     "place",
     "request",
@@ -716,6 +834,26 @@ records! {
     }
 
     ChargingSession {
+        const READABLE: Option<&'static [&'static str]> =
+            Some(&["charging_station", "invoice", STATE, "updated"]);
+
+        /// Leaves out the moment at which the session began if it was created then.
+        fn compact(object: &mut AttributeValue) {
+            if let AttributeValue::M(session) = object
+                && session.get("session_started") == session.get("created")
+            {
+                session.remove("session_started");
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            if let AttributeValue::M(session) = object
+                && let Some(created) = session.get("created").cloned()
+            {
+                session.entry("session_started".into()).or_insert(created);
+            }
+        }
+
         fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionInternal) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let (fleet, driver, vehicle) = (&self.fleet, &self.driver, &self.vehicle);
@@ -738,6 +876,8 @@ records! {
     }
 
     Reservation {
+        const READABLE: Option<&'static [&'static str]> = Some(&["internal", STATE, "updated"]);
+
         fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let fleet = internal.fleet.iter().map(|fleet| Partition::Fleet { tenant, fleet, kind });
@@ -1133,10 +1273,6 @@ mod tests {
             assert_eq!(row.recorded, numbers.len() as u64);
         }
         assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
-        row.record(EventType::FleetUpdated);
-        row.count_events();
-        let item = to_item(&row, &origin()).unwrap();
-        assert_eq!(from_item::<Fleet>(item).unwrap().recorded, 7);
     }
 
     #[test]

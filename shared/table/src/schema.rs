@@ -1,5 +1,7 @@
 //! The table's shape, for stores that have no template to make it: local runs and tests.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
     ProjectionType, ScalarAttributeType, StreamSpecification, StreamViewType,
@@ -9,16 +11,17 @@ use aws_sdk_dynamodb::types::{
 use super::{Store, client};
 use kernel::error::{Error, Result};
 
+/// The attribute of an object that is open: its driver or vehicle cannot be deleted.
+pub(super) const OPEN: &str = "open";
+
 /// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all).
 pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("list", "list_pk", "list_sk", &["*"]),
     ("ids", "ids_pk", "list_sk", &[]),
     ("fleet", "fleet_pk", "list_sk", &[]),
-    ("driver", "driver_pk", "list_sk", &[]),
-    ("vehicle", "vehicle_pk", "list_sk", &[]),
+    ("driver", "driver_pk", "list_sk", &[OPEN]),
+    ("vehicle", "vehicle_pk", "list_sk", &[OPEN]),
     ("payment", "payment_pk", "list_sk", &[]),
-    ("open_driver", "driver_pk", "open_sk", &[]),
-    ("open_vehicle", "vehicle_pk", "open_sk", &[]),
     ("next_action", "next_pk", "next_at", &[]),
     ("cell", "cell_pk", "cell_sk", &["outline", "place"]),
     ("network", "network_pk", "network_sk", &[]),
@@ -28,7 +31,8 @@ impl Store {
     /// Makes the table with its indexes, stream and expiry, unless it is there. True when it was made.
     ///
     /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached; `Internal` if the table exists and lacks an index of this release.
+    /// `Unavailable` if DynamoDB cannot be reached; `Internal` if the table exists and lacks an index of this release, or holds other attributes
+    /// in one.
     pub async fn create_table(&self) -> Result<bool> {
         let mut names = vec!["pk", "sk"];
         for (_, hash, range, _) in INDEXES {
@@ -93,17 +97,29 @@ impl Store {
         Ok(true)
     }
 
-    /// Refuses a table that was made before one of its indexes: it would look empty.
+    /// Refuses a table whose indexes are those of another version: it would look empty.
     async fn check_indexes(&self) -> Result<()> {
         let call = self.client.describe_table().table_name(&self.table);
         let found = call.send().await.map_err(client::failure)?.table;
         let found = found.and_then(|table| table.global_secondary_indexes);
         let found = found.unwrap_or_default();
-        let is_there = |name: &str| found.iter().any(|one| one.index_name() == Some(name));
-        match INDEXES.iter().find(|(name, ..)| !is_there(name)) {
+        let is_there = |name: &str, held: &[&str]| {
+            let mut found = found.iter().filter(|one| one.index_name() == Some(name));
+            found.any(|one| {
+                let projection = one.projection();
+                let others = projection.map(|one| one.non_key_attributes());
+                let others: BTreeSet<&str> =
+                    others.into_iter().flatten().map(String::as_str).collect();
+                held == ["*"] || others == held.iter().copied().collect()
+            })
+        };
+        match INDEXES
+            .iter()
+            .find(|(name, _, _, held)| !is_there(name, held))
+        {
             None => Ok(()),
             Some((name, ..)) => Err(Error::internal(format!(
-                "the table {} has no index {name}: it was made by another version, and nothing in it was changed. Choose another \
+                "the table {} has no index {name} as this version needs it: it was made by another version, and nothing in it was changed. Choose another \
                  table or data folder, or delete this one if its data is not needed any more",
                 self.table
             ))),

@@ -164,18 +164,6 @@ impl<'a> UnitOfWork<'a> {
         Ok(())
     }
 
-    /// Replaces an object as [`UnitOfWork::save`] does, and creates the events that it has recorded in the same transaction,
-    /// so that they exist as soon as the change does.
-    ///
-    /// # Errors
-    /// `Internal` if the object or an event cannot be written as an item.
-    pub fn save_with_events<T: Record>(&mut self, row: &mut Stored<T>) -> Result<()> {
-        let mut events = row::events_of(row, self.origin)?;
-        row.count_events();
-        self.save(row)?;
-        events.iter_mut().try_for_each(|event| self.create(event))
-    }
-
     /// Replaces objects as [`UnitOfWork::save`] does, and commits the writes so far whenever the next object would make the
     /// transaction larger than DynamoDB accepts.
     ///

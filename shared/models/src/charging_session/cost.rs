@@ -20,6 +20,7 @@ pub struct SessionCost {
     pub refunded: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<SessionCostLine>,
+    #[serde(default, skip_serializing_if = "is_default")]
     pub source: CostSource,
 }
 
@@ -77,7 +78,7 @@ pub struct SessionCostLine {
 }
 
 /// Where the amounts of a session come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostSource {
     /// A charge detail record, with which the network bills the session.
@@ -85,6 +86,7 @@ pub enum CostSource {
     /// What the network has reported of the session, without having billed it.
     NetworkSession,
     /// The tariff of the station. After a review, where the tariff is not known, the price per kWh that the service assumes.
+    #[default]
     Tariff,
     /// None: the price is unknown, because the station has no prices, or none that held when the session began. The session
     /// costs 0, and is not free of charge.

@@ -31,6 +31,16 @@ pub trait Queue: Send + Sync {
     /// Sends a message that arrives after so many seconds, at most 900.
     fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>>;
 
+    /// Sends messages, each with its delay in seconds, with as few calls as possible. If it fails, some of them may have been sent.
+    fn send_all<'a>(&'a self, messages: &'a [(Message, u16)]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            for (message, delay_seconds) in messages {
+                self.send(message, *delay_seconds).await?;
+            }
+            Ok(())
+        })
+    }
+
     /// How many messages the queue of a function holds.
     fn depth<'a>(&'a self, function: &'a str) -> BoxFuture<'a, Result<QueueDepth>>;
 

@@ -1,0 +1,54 @@
+//! Messages that are sent together: those of many changes of the table with one call for ten of them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use kernel::error::Result;
+use models::ports::{FailedChange, Message, Queue, QueueDepth};
+
+tokio::task_local! {
+    /// The messages of the work that is done now, with their delays in seconds.
+    static OUTBOX: Mutex<Vec<(Message, u16)>>;
+}
+
+/// Does work whose messages are not sent but returned: whoever calls it sends them, or has the work done again.
+pub async fn gathered<T>(work: impl Future<Output = T>) -> (T, Vec<(Message, u16)>) {
+    let work = async {
+        let done = work.await;
+        let messages = OUTBOX.with(|outbox| {
+            std::mem::take(&mut *outbox.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        (done, messages)
+    };
+    OUTBOX.scope(Mutex::default(), work).await
+}
+
+/// Queues whose messages are gathered within [`gathered`], and are sent at once elsewhere.
+pub struct Gathering(pub Arc<dyn Queue>);
+
+impl Queue for Gathering {
+    fn send<'a>(&'a self, message: &'a Message, delay_seconds: u16) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let noted = OUTBOX.try_with(|outbox| {
+                let mut outbox = outbox.lock().unwrap_or_else(PoisonError::into_inner);
+                outbox.push((message.clone(), delay_seconds));
+            });
+            match noted {
+                Ok(()) => Ok(()),
+                Err(_) => self.0.send(message, delay_seconds).await,
+            }
+        })
+    }
+
+    fn send_all<'a>(&'a self, messages: &'a [(Message, u16)]) -> BoxFuture<'a, Result<()>> {
+        self.0.send_all(messages)
+    }
+
+    fn depth<'a>(&'a self, function: &'a str) -> BoxFuture<'a, Result<QueueDepth>> {
+        self.0.depth(function)
+    }
+
+    fn fail<'a>(&'a self, change: &'a FailedChange) -> BoxFuture<'a, Result<()>> {
+        self.0.fail(change)
+    }
+}
