@@ -178,8 +178,16 @@ async fn rows(test: &TestApp, tenant: &Tenant, kind: Kind) -> Vec<Value> {
     scan(test, keys).await
 }
 
-/// The row, with what its keys say of its object: the id, and the vehicle.
+/// The row, with what is deflated of its object, and what its keys say of that: the id, and the vehicle.
 fn with_keys(mut row: Value) -> Value {
+    let deflated = row["deflated"][DEFLATED].take();
+    let others = |part: &str| deflated[part].as_object().cloned().into_iter().flatten();
+    if let Some(object) = row["object"].as_object_mut() {
+        object.extend(others("object"));
+    }
+    if let Some(state) = row["object"]["state"].as_object_mut() {
+        state.extend(others("state"));
+    }
     let key = text(&row["pk"]);
     let id = key.rsplit('#').next();
     row["object"]["id"] = id.into();

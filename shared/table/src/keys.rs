@@ -935,6 +935,9 @@ pub fn parse_network(pk: &str) -> Option<(Mode, Id)> {
     id.is(Kind::Network).then_some((mode, id))
 }
 
+/// The attribute of an object that is open: its driver or vehicle cannot be deleted. The indexes by driver and by vehicle hold it.
+pub const OPEN: &str = "open";
+
 /// The attribute that orders the stations of a region: the name of the H3 cell of resolution 8. Stations of one cell have the
 /// same, because entries of an index need not differ in their keys, and the id is in `pk` already.
 pub const CELL: &str = "cell_sk";

@@ -1,9 +1,8 @@
 //! Open reservations of a driver or vehicle, found without reading those that are over.
 
-use super::keys::{self, Partition};
+use super::keys::{self, OPEN, Partition};
 use super::list::row_key;
 use super::row;
-use super::schema::OPEN;
 use super::{Item, Store, client, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};

@@ -12,9 +12,8 @@ use serde_json::{Map, Value};
 
 use super::deflate::{deflated, deflated_behind_dictionary, inflated};
 use super::item::{Item, n, number, s, size, string};
-use super::keys::{self, Key, Lookup, Partition};
+use super::keys::{self, Key, Lookup, OPEN, Partition};
 use super::layout::{self, Layout, new_item};
-use super::schema::OPEN;
 use kernel::encryption::{Encrypted, EncryptionKeys};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -268,28 +267,7 @@ fn previous_secrets(internal: &mut AttributeValue) -> impl Iterator<Item = &mut 
 /// # Errors
 /// `Internal` if the object cannot be represented as attributes.
 pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Item> {
-    let tenant = &origin.tenant;
-    let mut item = new_item(row.object.key(tenant, &row.internal));
-    let lists = row.object.lists(tenant, &row.internal);
-    let list_id = row.object.list_id();
-    if !lists.is_empty() {
-        item.insert("list_sk".into(), s(list_id.as_str()));
-    }
-    for list in lists {
-        let (_, attribute, _) = list.place();
-        item.insert(attribute.into(), s(list.value_of(&list_id)));
-        if attribute == "network_pk" {
-            item.insert("network_sk".into(), s(list_id.as_str()));
-        }
-    }
-    if row.object.is_open() {
-        item.insert(OPEN.into(), IS_OPEN);
-    }
-    if let Some(at) = row.next_action_at() {
-        let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
-        item.insert("next_pk".into(), s(partition));
-        item.insert("next_at".into(), s(at.to_string()));
-    }
+    let mut item = keys_of(row, &origin.tenant);
     if let Some(at) = row.object.expires() {
         item.insert("ttl".into(), n(at.unix_seconds()));
     }
@@ -407,6 +385,32 @@ fn is_frequent(kind: Kind) -> bool {
         kind,
         Kind::ChargingSession | Kind::Reservation | Kind::Transaction
     )
+}
+
+/// The keys of the row and of its entries in indexes.
+fn keys_of<T: Record>(row: &Stored<T>, tenant: &Tenant) -> Item {
+    let mut item = new_item(row.object.key(tenant, &row.internal));
+    let lists = row.object.lists(tenant, &row.internal);
+    let list_id = row.object.list_id();
+    if !lists.is_empty() {
+        item.insert("list_sk".into(), s(list_id.as_str()));
+    }
+    for list in lists {
+        let (_, attribute, _) = list.place();
+        item.insert(attribute.into(), s(list.value_of(&list_id)));
+        if attribute == "network_pk" {
+            item.insert("network_sk".into(), s(list_id.as_str()));
+        }
+    }
+    if row.object.is_open() {
+        item.insert(OPEN.into(), IS_OPEN);
+    }
+    if let Some(at) = row.next_action_at() {
+        let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
+        item.insert("next_pk".into(), s(partition));
+        item.insert("next_at".into(), s(at.to_string()));
+    }
+    item
 }
 
 /// How many events an item names, those of its last write.

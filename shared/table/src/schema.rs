@@ -8,11 +8,9 @@ use aws_sdk_dynamodb::types::{
     TimeToLiveSpecification,
 };
 
+use super::keys::OPEN;
 use super::{Store, client};
 use kernel::error::{Error, Result};
-
-/// The attribute of an object that is open: its driver or vehicle cannot be deleted.
-pub(super) const OPEN: &str = "open";
 
 /// The indexes: name, hash key, range key, and the attributes besides the keys that each holds (`*` for all).
 pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
