@@ -1238,7 +1238,7 @@ mod tests {
             object.as_object_mut().unwrap().remove(absent);
         }
         object["total_energy_consumed_kwh"] = json!(0);
-        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "list_pk": format!("{tenant}#fleet"), "list_sk": id,
+        let want = json!({"pk": format!("{tenant}#{id}"), "sk": "#", "ids_pk": format!("{tenant}#fleet"), "list_sk": id,
             "network_pk": format!("{tenant}#fleet#EMAIL#a@b.example"), "network_sk": id,
             "schema": 1, "version": 1, "events": ["fleet.created"], "object": object, "internal": {},
             "request": {"id": "req_00000000000000000000000000000002", "idempotency_key": "k"}});
