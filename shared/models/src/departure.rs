@@ -186,7 +186,7 @@ impl VehicleDepartures {
 }
 
 impl Stored<VehicleDepartures> {
-    /// Replaces all scheduled departures. One that is as it was keeps its id.
+    /// Replaces all scheduled departures. One that is as it was keeps its id, and so does one that has moved: what was charged for it counts.
     ///
     /// # Errors
     /// 409 for a vehicle without a site; 400 that names the departure.
@@ -211,15 +211,23 @@ impl Stored<VehicleDepartures> {
         let (scheduled, mut over): (Vec<_>, Vec<_>) = std::mem::take(&mut self.object.departures)
             .into_iter()
             .partition(is_scheduled);
-        let is_as = |old: &Departure, new: &NewDeparture| {
+        let needs = |old: &Departure, new: &NewDeparture| {
             let need = (old.energy_wh, old.target_level, old.min_level);
-            old.at == new.at
-                && need == (new.energy_wh, new.target_level, new.min_level)
-                && old.site == *site
+            need == (new.energy_wh, new.target_level, new.min_level) && old.site == *site
         };
-        over.extend(new.departures.into_iter().map(|new| {
-            let kept = scheduled.iter().find(|old| is_as(old, &new)).cloned();
-            kept.unwrap_or_else(|| Departure {
+        let mut new = new.departures;
+        new.sort_by_key(|departure| departure.at);
+        let (kept, mut moved): (Vec<_>, Vec<_>) = scheduled
+            .into_iter()
+            .partition(|old| new.iter().any(|new| old.at == new.at && needs(old, new)));
+        over.extend(new.into_iter().map(|new| {
+            if let Some(as_it_was) = kept.iter().find(|old| old.at == new.at) {
+                return as_it_was.clone();
+            }
+            let place = moved.iter().position(|old| needs(old, &new));
+            let old = place.map(|place| moved.remove(place));
+            let moved = old.map(|old| Departure { at: new.at, ..old });
+            moved.unwrap_or_else(|| Departure {
                 id: Id::new(Kind::Departure, now),
                 object: Kind::Departure,
                 at: new.at,

@@ -15,7 +15,7 @@ use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, hours, minutes};
 use kernel::{Id, Kind};
 use models::charging::battery::Battery;
-use models::departure::Departure;
+use models::departure::{Departure, VehicleDepartures};
 use models::site::charge::{PlanInputs, SiteVehicle};
 use models::site::plan::{SitePlan, plan};
 use models::site::{LimitType, NewPrices, Site, SiteDay, SiteLimit};
@@ -392,4 +392,33 @@ fn a_month_of_a_depot_keeps_its_limit_and_its_plans() {
     assert!(month.unserved <= month.expected + 20 * (nights * vans) as u64);
     assert!(month.unserved + 20 * (nights * vans) as u64 >= unserved);
     assert!(month.cost < month.immediate);
+}
+
+#[test]
+fn a_departure_that_moves_keeps_what_was_charged_for_it() {
+    let mut depot = Simulation::new(1);
+    let mut departures = Stored::new(VehicleDepartures::of(&id(Kind::Vehicle, 0)));
+    let mut announce = |depot: &mut Simulation, at: Timestamp, now: Timestamp| {
+        let later = at.plus(hours(30));
+        let both = json!({"departures": [{"at": later, "target_level": 90}, {"at": at, "energy_wh": 22_000}]});
+        let new = serde_json::from_value(both).expect("departures");
+        let van = &mut depot.inputs.vehicles[0];
+        departures
+            .replace(new, &van.vehicle, now)
+            .expect("departures");
+        van.next = departures.object.next().cloned();
+        let planned = plan(&depot.site, &depot.inputs, now);
+        depot.site.put_into_force(&planned, &depot.inputs, now);
+        planned.view(&depot.site.object, &depot.inputs, now)
+    };
+    let before = announce(&mut depot, start().plus(hours(8)), start());
+    let hour = start().plus(hours(1));
+    let after = announce(&mut depot, hour.plus(hours(4)), hour);
+    let (before, after) = (&before.vehicles[0], &after.vehicles[0]);
+    assert_eq!((before.energy_wh, before.delivered_wh), (22_000, 0));
+    assert_eq!((after.energy_wh, after.delivered_wh), (11_000, 11_000));
+    assert_eq!(before.departure, after.departure);
+    assert_eq!(after.departs_at, hour.plus(hours(4)));
+    let over = plan(&depot.site, &depot.inputs, hour.plus(hours(5)));
+    assert_eq!(over.ended[0].1.energy_wh, Some(22_000));
 }

@@ -291,14 +291,22 @@ fn settle(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Vec<Charg
 
 /// Plans a site at a moment: accounts for the time since the plan in force, takes in what has changed, and finds the best plan.
 pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned {
-    let before = settle(site, inputs, now);
+    let mut before = settle(site, inputs, now);
+    let mut changes = site.internal.changed.clone();
+    for charge in &mut before {
+        let next = inputs.vehicle(charge).and_then(|one| one.next.as_ref());
+        let moved = next.filter(|one| one.id == charge.departure && one.at != charge.at);
+        if let Some(departure) = moved {
+            charge.at = departure.at;
+            changes.push(SitePlanReason::Departures);
+        }
+    }
     let (ended, mut kept): (Vec<_>, Vec<_>) = before.into_iter().partition(|one| one.at <= now);
     let currency = site.object.currency;
     let outcome = |charge: Charge| {
         let outcome = charge.outcome(inputs, currency);
         (charge, outcome)
     };
-    let mut changes = site.internal.changed.clone();
     let mut charges = Vec::new();
     for vehicle in &inputs.vehicles {
         let next = vehicle.next.as_ref();
