@@ -40,7 +40,7 @@ pub struct Line {
     /// Messages sent, each with those for the same function, and schedules that have fired.
     pub queued: Vec<f64>,
     pub scheduled: f64,
-    /// Bytes of the log.
+    /// Bytes of the log, to the nearest ten: what a duration writes differs by a digit.
     pub logged: f64,
 }
 
@@ -280,7 +280,7 @@ fn lines_of(taken: Vec<(&'static str, Taken)>, share: f64) -> Vec<Line> {
             .map(|count| *count as f64 * share)
             .collect(),
         scheduled: sum.scheduled as f64 * share,
-        logged: sum.logged as f64 * share,
+        logged: (sum.logged as f64 * share / 10.0).round() * 10.0,
     };
     sums.into_iter().map(line).collect()
 }

@@ -35,7 +35,7 @@ than a minute passes in between. Dollars are per million reservations in us-east
 0.125 for read units, HTTP API 1.00, Lambda on arm64 0.20 and 13.33 per million GB-s, SQS 0.40 for a call: a message is sent, received and
 deleted, Scheduler 1.00 for a schedule that fires (one that is deleted before its moment costs nothing), logs 0.50 per GB. An invocation counts
 as 10 ms of 256 MB, one that delivers as 200 ms; an invocation of the relay takes ten changes of the table that its filters let through, and sends
-their messages to one function with one call; one of a worker takes as many messages as its batch may have, which are received and deleted together. Logs are what the functions wrote, and
+their messages to one function with one call; one of a worker takes as many messages as its batch may have, which are received and deleted together. Logs are what the functions wrote, to the nearest ten bytes, and
 for each request a line of 190 bytes in the access log of API Gateway.
 
 | Function | Runs | Calls | RCU | WCU | Messages | Schedules | Bytes of logs | Dollars |
