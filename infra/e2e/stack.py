@@ -54,4 +54,10 @@ def child(path, bucket, key):
     """The template of a nested stack as the SAM transform makes it, with this code."""
     template = yaml_parse(path.read_text())
     template["Globals"]["Function"]["CodeUri"] = {"Bucket": bucket, "Key": key}
+    # On AWS whoever may send a message may send a batch of them. The local AWS asks for an action that AWS does not have.
+    for role in template["Resources"].values():
+        for policy in role.get("Properties", {}).get("Policies", []) if role["Type"] == "AWS::IAM::Role" else []:
+            for statement in policy["PolicyDocument"]["Statement"]:
+                if "sqs:SendMessage" in statement["Action"]:
+                    statement["Action"] = ["sqs:SendMessage", "sqs:SendMessageBatch"]
     return transform(template, dict(ALL_AT_ONCE), NoManagedPolicies())
