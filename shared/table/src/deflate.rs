@@ -9,7 +9,7 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 
 use kernel::error::{Error, Result};
 
-/// What short texts are deflated behind: what is most usual comes last.
+/// The text that short texts are deflated behind, with the most usual names at its end.
 const DICTIONARY: &[u8] = include_bytes!("dictionary.json");
 
 /// How much larger than a text its deflated form may be, besides an eighth.

@@ -58,7 +58,7 @@ pub(super) fn size(item: &Item) -> usize {
 }
 
 fn size_of(value: &AttributeValue) -> usize {
-    /// What each list and map has besides its elements, and each element besides its content.
+    /// The bytes that each list and map takes besides its elements, and each element besides its content.
     const COLLECTION: usize = 3;
     const ELEMENT: usize = 1;
     match value {

@@ -313,7 +313,7 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
     Ok(item)
 }
 
-/// What an item may have in bytes, so that a write of it counts as one of a kilobyte.
+/// The most bytes of an item whose write counts as one of a kilobyte.
 const KILOBYTE: usize = 1024;
 
 /// The attribute with the deflated parts of an item, as JSON: the members of the object and of its state that belong there, and the internal

@@ -75,7 +75,7 @@ const COUNTRIES: [(&str, u16, u8); 58] = [
     ("ZA", 708, 13),
 ];
 
-/// What a kWh at a station stands for.
+/// The emissions and the green share of a kWh that is charged at a station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Footprint {
     /// Grams of CO2 per kWh; none if neither the station nor its country has a value.

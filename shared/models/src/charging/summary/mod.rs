@@ -50,7 +50,7 @@ pub struct Summary {
     mixes: HashMap<Id, Option<EnergyMix>>,
 }
 
-/// What a row stands for.
+/// The session, month or other thing whose figures a line of the report adds up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
     Of(Id),
