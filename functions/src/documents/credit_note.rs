@@ -53,6 +53,7 @@ fn of_credit_note(note: &CreditNote, invoice: &Invoice, issued: &Issued) -> Docu
         prepaid: 0,
         rounding: note.amount - gross,
         lines,
+        time_zone: None,
     }
 }
 

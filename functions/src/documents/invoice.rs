@@ -76,6 +76,7 @@ fn of_invoice(invoice: &Invoice, issued: &Issued, lines: &[LineItem]) -> Documen
         prepaid: issued.prepaid,
         rounding: invoice.totals.gross - gross,
         lines,
+        time_zone: Some(issued.buyer_zone.as_str().to_owned()),
     }
 }
 

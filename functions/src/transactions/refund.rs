@@ -5,7 +5,7 @@
 use crate::App;
 use axum::extract::State;
 use kernel::origin::Tenant;
-use kernel::{Error, Id, Kind, Reply};
+use kernel::{Error, Id, Reply};
 use models::api_key::Resource;
 use models::stored::Stored;
 use models::transaction::{NewRefund, RefundDestination, Transaction};
@@ -52,10 +52,13 @@ async fn wallet(app: &App, tenant: &Tenant, charge: &Stored<Transaction>) -> Res
         (None, Some(fleet)) => Wallet::Fleet(fleet),
         (None, None) => Wallet::Account(&tenant.account),
     };
-    let refuse = |why| Err(Error::conflict(why, Some(Kind::Transaction.name())));
+    let refuse = |why: String| Err(Error::conflict(why, Some("destination")));
     match app.store.funds(tenant, wallet).await? {
         Some(funds) if funds.currency == charge.currency => Ok(wallet.owner().clone()),
-        Some(_) => refuse("The wallet that would take the money is in another currency."),
-        None => refuse("The owner of the wallet that would take the money was deleted."),
+        Some(funds) => refuse(format!(
+            "The wallet that would take the money is in {}, and the charge in {}. Refund it to the method that was charged.",
+            funds.currency, charge.currency
+        )),
+        None => refuse("The owner of the wallet that would take the money was deleted.".into()),
     }
 }

@@ -31,6 +31,8 @@ pub struct Document {
     /// were rounded singly when they were charged, both differ by some minor units.
     pub rounding: i64,
     pub lines: Vec<Line>,
+    /// The time zone of the times of lines, by its IANA name. The PDF states it.
+    pub time_zone: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -140,6 +140,7 @@ pub fn invoice(language: Language, sessions: i64) -> Document {
         lines: (0..sessions)
             .map(|number| session(number, 731 + number * 911 % 5_000, 19))
             .collect(),
+        time_zone: Some("Europe/Brussels".to_owned()),
     }
 }
 

@@ -129,6 +129,10 @@ fn facts(document: &Document, due: i64) -> Vec<(&'static str, String)> {
         language.pick("Service period", "Leistungszeitraum"),
         document.period.map(|period| language.days(period)),
     );
+    add(
+        language.pick("Time zone", "Zeitzone"),
+        document.time_zone.clone(),
+    );
     let preceding = document.preceding_invoice.as_ref().map(|invoice| {
         let date = invoice.issue_date.map(|date| language.date(date));
         date.map_or(invoice.number.clone(), |date| {
