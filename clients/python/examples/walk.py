@@ -6,6 +6,7 @@ FLEET_LOCAL_TOKEN.
 
 from datetime import datetime, timedelta
 
+import httpx
 from fleet_charging import FleetClient, models
 from fleet_charging.testing import LocalRunner
 
@@ -38,3 +39,5 @@ draft = client.invoices.create(fleet=fleet, currency="gbp", period_start=now - 2
 client.invoices.finalize(draft.id)
 invoice = client.invoices.pay(draft.id, payment_method=client.payment_methods.create(type="card", token="tok_success").id)
 print(f"charged at {station.name}, invoice {invoice.status}: {invoice.amount_paid} {invoice.currency}")
+document = httpx.get(client.invoices.retrieve_document(draft.id)).content  # PDF; also format="ubl" or "cii"
+assert document.startswith(b"%PDF"), document[:100]

@@ -310,18 +310,18 @@ def resources() -> str:
     described = {tag["name"]: tag["description"] for tag in DOCUMENT["tags"]}
     for path, item in DOCUMENT["paths"].items():
         for verb, operation in item.items():
-            if "200" not in operation["responses"]:
-                continue  # A redirect to a file.
             tag, method = operation["tags"][0], operation["x-method"]
             arguments = ["self"]
             call = [f'"{verb.upper()}"', f'f"{path}"'.replace("{id}", "{quote(id, safe=\'\')}") if "{id}" in path else f'"{path}"']
             if "{id}" in path:
                 arguments.append("id: str")
-            response = str(target(operation["responses"]["200"]["content"]["application/json"]["schema"]))
+            # An operation without 200 redirects to a file.
+            answer = operation["responses"].get("200")
+            response = str(target(answer["content"]["application/json"]["schema"])) if answer else ""
             is_page = response.endswith("Page")
             shown = str(target(SCHEMAS[response]["properties"]["data"]["items"])) if is_page else response
             keywords, passed = [], []
-            if any(one.get("name") == "expand[]" for one in operation["parameters"]):
+            if answer and any(one.get("name") == "expand[]" for one in operation["parameters"]):
                 paths = ", ".join(f"`{one}`" for one in expandable(shown))
                 keywords.append("expand: Sequence[str] = ()")
                 passed.append("expand=expand")
@@ -346,7 +346,16 @@ def resources() -> str:
             text = doc(operation["description"], "        ")
             kind = f"models.{shown}"
             call_text = ", ".join([*call, *passed])
-            if is_page:
+            if not answer:
+                call_text = ", ".join([call[1], *passed])
+                text = doc(operation["description"] + " Returns the URL of the file.", "        ")
+                sync[tag] = sync.get(tag, "") + (
+                    f"    def {method}({signature}) -> str:\n{text}        return self._http.link({call_text})\n\n"
+                )
+                asynchronous[tag] = asynchronous.get(tag, "") + (
+                    f"    async def {method}({signature}) -> str:\n{text}        return await self._http.link({call_text})\n\n"
+                )
+            elif is_page:
                 target_call = ", ".join([f'"{shown}"', call[1], *passed])
                 sync[tag] = sync.get(tag, "") + (
                     f"    def {method}({signature}) -> Page[{kind}]:\n{text}"

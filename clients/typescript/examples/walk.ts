@@ -1,5 +1,7 @@
 // Reserve, wait for the confirmation, verify its webhook, charge, and pay the invoice. Needs a service that was started with
 // `cargo run`, whose key, address and token are in FLEET_API_KEY, FLEET_API_URL and FLEET_LOCAL_TOKEN.
+import assert from "node:assert/strict";
+
 import { FleetClient } from "fleet-charging";
 import { LocalRunner } from "fleet-charging/testing";
 
@@ -34,3 +36,5 @@ await client.invoices.finalize(draft.id);
 const { id: payment_method } = await client.paymentMethods.create({ type: "card", token: "tok_success" });
 const invoice = await client.invoices.pay(draft.id, { payment_method });
 console.log(`invoice ${invoice.status}: ${invoice.amount_paid} ${invoice.currency}`);
+const file = await fetch(await client.invoices.retrieveDocument(draft.id)); // a PDF; also { format: "ubl" } or "cii"
+assert.match(await file.text(), /^%PDF/);

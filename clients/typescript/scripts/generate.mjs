@@ -93,7 +93,6 @@ function queryInterface(name, operation) {
 
 for (const [path, item] of Object.entries(document.paths)) {
   for (const [verb, operation] of Object.entries(item)) {
-    if (!operation.responses["200"]) continue; // A redirect to a file.
     const tag = tags.get(operation.tags[0]);
     const name = camel(operation["x-method"]);
     const args = [];
@@ -113,6 +112,13 @@ for (const [path, item] of Object.entries(document.paths)) {
       args.push(`params: ${pascal(operation.tags[0])}${pascal(operation["x-method"])}Query = {}`);
       parts.push("query: params");
     }
+    const url = `\`${path.replace("{id}", "${encodeURIComponent(id)}")}\``.replace(/^`([^$]*)`$/, '"$1"');
+    if (!operation.responses["200"]) {
+      const text = comment(`${operation.description} Returns the URL of the file.`, "  ");
+      const call = `return this.http.link(${url}, { ${parts.join(", ")} }, options);`.replace("{  }", "{}");
+      tag.methods.push(`${text}  ${name}(${[...args, "options?: RequestOptions"].join(", ")}): Promise<string> {\n    ${call}\n  }\n`);
+      continue;
+    }
     const response = target(operation.responses["200"].content["application/json"].schema);
     const isPage = response.endsWith("Page");
     const shown = isPage ? target(schemas[response].properties.data.items) : response;
@@ -120,7 +126,6 @@ for (const [path, item] of Object.entries(document.paths)) {
     const expand = paths.length ? `<const Path extends Deeper<${paths.map((one) => `"${one}"`).join(" | ")}> = never>` : "";
     const type = paths.length ? `${use(shown)}<Path>` : use(shown);
     args.push(`options?: RequestOptions${paths.length ? "<Path>" : ""}`);
-    const url = `\`${path.replace("{id}", "${encodeURIComponent(id)}")}\``.replace(/^`([^$]*)`$/, '"$1"');
     const call = isPage
       ? `return this.http.list(${url}, ${query ? "params" : "undefined"}, options);`
       : `return this.http.request("${verb.toUpperCase()}", ${url}, { ${parts.join(", ")} }, options);`;

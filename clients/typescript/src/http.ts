@@ -105,6 +105,11 @@ export class Http {
     return this.#send<T>(method, url, parts.body, options);
   }
 
+  /** Sends a request that is answered with a redirect to a file, and returns the URL of the file. */
+  async link(path: string, parts: RequestParts, options?: RequestOptions): Promise<string> {
+    return (await this.request<{ url: string }>("GET", path, parts, options)).url;
+  }
+
   /** Requests a list. */
   list<T>(path: string, query: object | undefined, options: RequestOptions<string> = {}): PagePromise<T> {
     const load = async (url: string): Promise<Page<T>> => {
@@ -133,7 +138,8 @@ export class Http {
     if (body !== undefined) headers.set("Content-Type", "application/json");
     // One key for all attempts, so that the request has its effect once.
     if (method !== "GET") headers.set("Idempotency-Key", options.idempotencyKey ?? crypto.randomUUID());
-    const request: RequestInit = { method, headers };
+    // A link to a file carries its own permission: the key is not sent there.
+    const request: RequestInit = { method, headers, redirect: "manual" };
     if (body !== undefined) request.body = JSON.stringify(body);
     const retries = options.maxRetries ?? this.#options.maxRetries ?? 4;
     for (let attempt = 0; ; attempt += 1) {
@@ -166,6 +172,8 @@ export class Http {
     const info = { method: request.method!, url: url.href, status, headers, text, milliseconds: performance.now() - began };
     this.#options.onResponse?.(info);
     options.onResponse?.(info);
+    const location = headers.get("location");
+    if (status === 302 && location !== null) return { value: { url: location } as T };
     const body = parsed(text);
     if (response.ok && body !== undefined) return { value: body as T };
     if (response.ok) return { error: new ConnectionError(`${request.method} ${url.pathname}: the response is not JSON.`) };

@@ -26,6 +26,8 @@ LONGEST_WAIT = 60.0
 """The longest `Retry-After` that is waited for, in seconds."""
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 8.0
+FOUND = 302
+"""The status of a response that leads to a file. The link carries its own permission, so that the key is not sent there."""
 
 
 class RequestOptions(TypedDict, total=False):
@@ -206,6 +208,8 @@ def _outcome(call: _Call, response: httpx.Response) -> dict[str, Any] | FleetErr
     """The body of a response, or the error that it stands for."""
     for listener in call.listeners:
         listener(response)
+    if response.status_code == FOUND:
+        return {"url": response.headers["location"]}
     try:
         body = response.json()
     except ValueError:
@@ -264,6 +268,13 @@ class SyncHttp(_Settings):
 
         members = [f"data.{member}" for member in expand]
         return Page(name, self._send(self.call("GET", path, None, query, members, options)), load)
+
+    def link(
+        self, path: str, *, query: Mapping[str, Any] | None = None, options: RequestOptions | None = None
+    ) -> str:
+        """Sends a request that is answered with a redirect to a file, and returns the URL of the file."""
+        url: str = (self.raw("GET", path, None, query, options))["url"]
+        return url
 
     def raw(
         self,
@@ -338,6 +349,13 @@ class AsyncHttp(_Settings):
             return AsyncPage(name, await self._send(self.call("GET", path, None, query, members, options)), load)
 
         return AsyncPageRequest(first)
+
+    async def link(
+        self, path: str, *, query: Mapping[str, Any] | None = None, options: RequestOptions | None = None
+    ) -> str:
+        """Sends a request that is answered with a redirect to a file, and returns the URL of the file."""
+        url: str = (await self.raw("GET", path, None, query, options))["url"]
+        return url
 
     async def raw(
         self,
