@@ -176,6 +176,33 @@ try {
     assert.match(page.url(), /range=year/);
   });
 
+  await step('a form asks for pounds and kilometres, and sends minor units and metres', async () => {
+    await visit('/drivers?new=1');
+    await page.getByLabel('Name', { exact: true }).fill('Mary Shelley');
+    await page.getByLabel('Email').fill('mary@fleet.example');
+    await page.getByLabel(/^Currency/).fill('gbp');
+    await page.getByLabel('Max price per kWh (GBP) (optional)').fill('0.29');
+    await checkAccessibility(page, 'the form of a driver');
+    await page.getByRole('button', { name: 'Add the driver' }).click();
+    await page.getByRole('heading', { name: 'Mary Shelley' }).waitFor();
+    const mary = await runner.api('GET', `/v1/drivers/${page.url().split('/').pop()}`);
+    assert.deepEqual([mary.preferences.currency, mary.preferences.max_price_per_kwh], ['gbp', 29]);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    assert.equal(await page.getByLabel('Max price per kWh (GBP)').inputValue(), '0.29');
+    await visit('/policies?new=1');
+    await page.getByLabel('Name', { exact: true }).fill('Near the depot');
+    const rules = page.getByRole('group', { name: 'Rules' });
+    await rules.getByRole('group', { name: /^Geofences/ }).getByRole('button', { name: 'Add' }).click();
+    await page.getByLabel('Latitude').fill('51.5');
+    await page.getByLabel('Longitude').fill('-0.1');
+    await rules.getByLabel('Name', { exact: true }).fill('Depot');
+    await page.getByLabel('Radius (km)').fill('2.5');
+    await page.getByRole('button', { name: 'Add the policy' }).click();
+    await page.getByRole('heading', { name: 'Near the depot' }).waitFor();
+    const [policy] = (await runner.api('GET', '/v1/policies?limit=1')).data;
+    assert.equal(policy.rules.geofences[0].radius_meters, 2500);
+  });
+
   await step('Ctrl-K finds a plate, an address, an invoice and a page, and the account says what the key may do', async () => {
     const [invoice] = (await runner.api('GET', `/v1/invoices?fleet=${fleet.id}&limit=1`)).data;
     const find = async (text, heading) => {

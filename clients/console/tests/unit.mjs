@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { largest, moments, slotAt, slotMarks, stacked, ticks } from '../src/charts/data.js';
-import { fromField, inOrder, toField, unitOf } from '../src/forms/fields.js';
+import { firstSentence, fromField, helpOf, inGroups, inOrder, toField, unitOf } from '../src/forms/fields.js';
 import { attendanceOf, dateIn, outcomesOf, rangeOf, rankOf, slotsOf, vehicleRange } from '../src/pages/analytics/logic.js';
 import { previewOf } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
@@ -135,8 +135,30 @@ test('a list as CSV has every member of its objects', () => {
 test('fields come in the order of people, and in their units', () => {
   const fields = ['metadata', 'zeal', 'battery_capacity', 'name', 'vin'].map((name) => ({ name, required: name === 'zeal' }));
   assert.deepEqual(inOrder(fields).map(({ name }) => name), ['name', 'vin', 'battery_capacity', 'zeal', 'metadata']);
-  assert.deepEqual([unitOf('battery_capacity'), toField('battery_capacity', 52_500), fromField('battery_capacity', 52.5)], ['kWh', 52.5, 52_500]);
-  assert.deepEqual([unitOf('odometer'), toField('odometer', 7), fromField('odometer', 7)], [null, 7, 7]);
+  assert.deepEqual([unitOf('battery_capacity'), toField('battery_capacity', 52_500), fromField({ name: 'battery_capacity', whole: true }, 52.5)], ['kWh', 52.5, 52_500]);
+  assert.deepEqual([unitOf('odometer'), toField('odometer', 7), fromField({ name: 'odometer', whole: true }, 7)], [null, 7, 7]);
+});
+
+test('prices are entered in whole units of their currency', () => {
+  const cap = { name: 'max_price_per_kwh', whole: true };
+  const shown = (currency) => [unitOf(cap.name, { currency }), toField(cap.name, 45, { currency }), fromField(cap, 3, { currency })];
+  assert.deepEqual([shown('gbp'), shown('jpy'), shown(undefined)], [['GBP', 0.45, 300], ['JPY', 45, 3], [null, 0.45, 300]]);
+  assert.equal(fromField(cap, 0.29, { currency: 'eur' }), 29);
+  // Rules of policies may have fractions of the smallest unit.
+  assert.equal(fromField({ name: 'max_price_per_kwh', whole: false }, 0.285), 28.5);
+});
+
+test('the parts of a form have every field once, the folded parts last', () => {
+  const fields = ['metadata', 'vin', 'site', 'new_field', 'registration_plate'].map((name) => ({ name, required: false }));
+  assert.deepEqual(inGroups('/v1/vehicles/{id}', fields).map((part) => part.fields.map(({ name }) => name)), [['registration_plate', 'vin'], ['site'], ['new_field'], ['metadata']]);
+  assert.deepEqual(inGroups('/v1/unknown', fields).map((part) => part.fields.length), [5]);
+});
+
+test('help is one sentence, without what only programs need', () => {
+  assert.equal(firstSentence('Null removes it. Power of the\nvehicle, at most. It is stored.'), 'Power of the vehicle, at most.');
+  assert.equal(firstSentence('"" when unset.'), '');
+  assert.notEqual(helpOf('limits[3].power_w'), helpOf('charging_curve[0].power_w'));
+  assert.equal(helpOf('nothing'), null);
 });
 
 test('sessions are added up by the day on which they began', () => {

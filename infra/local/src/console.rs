@@ -56,6 +56,7 @@ const FILES: &[File] = &files! {
     "src/map/map-view.js"
     "src/map/stations.js"
     "src/map/vehicles.js"
+    "src/money.js"
     "src/pages/account.js"
     "src/pages/analytics.js"
     "src/pages/analytics/logic.js"

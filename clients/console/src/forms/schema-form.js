@@ -6,7 +6,7 @@ import { useAction, useRead } from '../api/resource.js';
 import { Field, Loading } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { fromLocalInput, localInput, title, words } from '../format.js';
-import { fromField, inOrder, labelOf, toField, unitOf } from './fields.js';
+import { firstSentence, fromField, helpOf, inGroups, inOrder, isInline, labelOf, scaleOf, toField, unitOf } from './fields.js';
 import { bodyOf, changes, openApi } from './schema.js';
 import { Picker } from './picker.js';
 
@@ -54,10 +54,25 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
   return html`<form class="schema-form" onSubmit=${onSubmit}>
     ${error ? html`<${ErrorNotice} error=${error} />` : null}
     ${nothing ? html`<p class="notice">Nothing was changed.</p>` : null}
-    ${inOrder(shape.fields ?? []).map((field) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} error=${error} update=${Boolean(original)}
-      onChange=${(/** @type {any} */ next) => setValue((/** @type {any} */ all) => ({ ...all, [field.name]: next }))} />`)}
+    ${inGroups(path, shape.fields ?? []).map(({ title: name, help, folded, fields }) => html`<${Part} key=${fields[0].name} title=${name} help=${help} folded=${folded} names=${fields.map((field) => field.name)} value=${value} error=${error}>
+      ${fields.map((field) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${value} error=${error} update=${Boolean(original)}
+        onChange=${(/** @type {any} */ next) => setValue((/** @type {any} */ all) => ({ ...all, [field.name]: next }))} />`)}</${Part}>`)}
     <footer><button type="submit" class="primary" disabled=${action.busy}>${action.busy ? t('Sending…') : submit}</button></footer>
   </form>`;
+}
+
+/**
+ * A part of a form with its title and a sentence about it. A folded one is open from the beginning if it has a value.
+ * @param {{ title: string, help: string, folded?: boolean, names: string[], value: any, error: import('../api/client.js').ApiError | null, children?: any }} props
+ */
+function Part({ title: name, help, folded, names, value, error, children }) {
+  const [before] = useState(() => names.some((one) => hasContent(value[one])));
+  const members = html`<div class="part-fields">${children}</div>`;
+  if (!name) return members;
+  const hint = html`<p class="hint">${help}</p>`;
+  if (!folded) return html`<fieldset class="part"><legend>${name}</legend>${hint}${members}</fieldset>`;
+  const refused = names.some((one) => error?.param === one || error?.param?.startsWith(`${one}.`));
+  return html`<details class="part" open=${before || refused}><summary>${name}</summary>${hint}${members}</details>`;
 }
 
 /** @param {any} initial @param {string[]} hidden */
@@ -100,28 +115,31 @@ function filled(shape, value) {
  */
 const messageAt = (error, place) => (error?.param === place ? error.message : null);
 
-/** @param {{ field: import('./schema.js').Field, place: string, value: any, error: any, update: boolean, onChange: (value: any) => void }} props
- *   `update`: nothing is required, so nothing is marked as optional */
-function Control({ field, place, value, error, update, onChange }) {
-  const unit = field.type === 'number' ? unitOf(field.name) : null;
+/** @param {{ field: import('./schema.js').Field, place: string, value: any, siblings?: any, error: any, update: boolean, onChange: (value: any) => void }} props
+ *   `update`: nothing is required, so nothing is marked as optional. `siblings`: the object that has the field */
+function Control({ field, place, value, siblings, error, update, onChange }) {
+  const unit = field.type === 'number' ? unitOf(field.name, siblings) : null;
   const label = title(labelOf(field.name)) + (unit ? ` (${unit})` : '');
   switch (field.type) {
-    case 'object':
+    case 'object': {
+      const members = inOrder(field.fields ?? []).map((member) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
+          place=${`${place}.${member.name}`} value=${value?.[member.name]} siblings=${value ?? {}} error=${error} update=${update}
+          onChange=${(/** @type {any} */ next) => onChange({ ...value, [member.name]: next })} />`);
+      if (isInline(field.name)) return members;
       return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
-        ${field.description ? html`<p class="hint">${plain(field.description)}</p>` : null}
-        ${inOrder(field.fields ?? []).map((member) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
-          place=${`${place}.${member.name}`} value=${value?.[member.name]} error=${error} update=${update}
-          onChange=${(/** @type {any} */ next) => onChange({ ...value, [member.name]: next })} />`)}
+        ${field.description ? html`<p class="hint">${hintOf(place, field.description)}</p>` : null}
+        <div class="part-fields">${members}</div>
       </fieldset>`;
+    }
     case 'pairs':
-      return html`<${Pairs} label=${label} value=${value ?? {}} onChange=${onChange} />`;
+      return html`<${Pairs} label=${label} hint=${hintOf(place, field.description)} value=${value ?? {}} onChange=${onChange} />`;
     case 'list':
       return html`<${List} field=${field} label=${label} place=${place} value=${value ?? []} error=${error} onChange=${onChange} />`;
     case 'choices':
-      return html`<${Choices} field=${field} label=${label} value=${value ?? []} onChange=${onChange} />`;
+      return html`<${Choices} field=${field} label=${label} hint=${hintOf(place, field.description)} value=${value ?? []} onChange=${onChange} />`;
     default:
-      return html`<${Field} label=${label + (field.required || update ? '' : t(' (optional)'))} hint=${unit ? '' : plain(field.description)} error=${messageAt(error, place)}>
-        ${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${Input} id=${id} hint=${hint} field=${field} value=${value} onChange=${onChange} />`}
+      return html`<${Field} label=${label + (field.required || update ? '' : t(' (optional)'))} hint=${hintOf(place, field.description)} error=${messageAt(error, place)}>
+        ${(/** @type {string} */ id, /** @type {string} */ hint) => html`<${Input} id=${id} hint=${hint} field=${field} value=${value} siblings=${siblings} onChange=${onChange} />`}
       </${Field}>`;
   }
 }
@@ -129,14 +147,22 @@ function Control({ field, place, value, error, update, onChange }) {
 /** @param {any} value */
 const hasContent = (value) => Boolean(value && Object.values(value).some((one) => one !== null && one !== undefined && one !== ''));
 
-/** A description of the document without its marks for code, in the language of the user where there is one. @param {string} description */
-const plain = (description) => {
+/**
+ * One sentence of help: our own, or that of the document without its marks for code, in the language of the user where there is one.
+ * @param {string} place
+ * @param {string} description
+ */
+function hintOf(place, description) {
+  const own = helpOf(place);
+  if (own) return own;
   const text = description.replaceAll('`', '');
-  return hints[text] ?? (language === 'en' ? text : html`<span lang="en">${text}</span>`);
-};
+  const known = hints[text];
+  if (known || language === 'en') return firstSentence(known ?? text);
+  return html`<span lang="en">${firstSentence(text)}</span>`;
+}
 
-/** @param {{ id?: string, hint?: string, label?: string, field: import('./schema.js').Field, value: any, onChange: (value: any) => void }} props */
-function Input({ id, hint, label, field, value, onChange }) {
+/** @param {{ id?: string, hint?: string, label?: string, field: import('./schema.js').Field, value: any, siblings?: any, onChange: (value: any) => void }} props */
+function Input({ id, hint, label, field, value, siblings, onChange }) {
   const text = (/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value);
   const kind = REFERENCES[field.name];
   if (kind && field.type === 'text') {
@@ -156,13 +182,16 @@ function Input({ id, hint, label, field, value, onChange }) {
     </select>`;
   }
   if (field.type === 'number') {
-    const shownAs = (/** @type {number | undefined} */ one) => (one === undefined || one === null ? undefined : toField(field.name, one));
-    return html`<input ...${shared} type="number" step=${field.whole && !unitOf(field.name) ? 1 : 'any'} min=${shownAs(field.minimum)} max=${shownAs(field.maximum)} value=${shownAs(value) ?? ''}
-      onInput=${(/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : fromField(field.name, event.currentTarget.valueAsNumber))} />`;
+    const shownAs = (/** @type {number | undefined} */ one) => (one === undefined || one === null ? undefined : toField(field.name, one, siblings));
+    return html`<input ...${shared} type="number" step=${field.whole && scaleOf(field.name, siblings) === 1 ? 1 : 'any'} min=${shownAs(field.minimum)} max=${shownAs(field.maximum)} value=${shownAs(value) ?? ''}
+      onInput=${(/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : fromField(field, event.currentTarget.valueAsNumber, siblings))} />`;
   }
   if (field.type === 'moment') {
     return html`<input ...${shared} type="datetime-local" value=${value ? localInput(value) : ''}
       onInput=${(/** @type {any} */ event) => onChange(fromLocalInput(event.currentTarget.value) ?? undefined)} />`;
+  }
+  if (field.name === 'time_zone' || field.name === 'timezone') {
+    return html`<input ...${shared} type="text" list="time-zones" maxlength=${field.maxLength} value=${value ?? ''} onInput=${text} /><datalist id="time-zones">${Intl.supportedValuesOf('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist>`;
   }
   if (field.name === 'description') return html`<textarea ...${shared} rows="2" maxlength=${field.maxLength} value=${value ?? ''} onInput=${text}></textarea>`;
   const type = field.name === 'email' ? 'email' : field.name === 'phone' ? 'tel' : field.name === 'url' ? 'url' : 'text';
@@ -170,7 +199,7 @@ function Input({ id, hint, label, field, value, onChange }) {
 }
 
 /** Several of a few values. */
-function Choices(/** @type {{ field: import('./schema.js').Field, label: string, value: string[], onChange: (value: string[]) => void }} */ { field, label, value, onChange }) {
+function Choices(/** @type {{ field: import('./schema.js').Field, label: string, hint: any, value: string[], onChange: (value: string[]) => void }} */ { field, label, hint, value, onChange }) {
   const options = field.options ?? [];
   const toggle = (/** @type {string} */ option) => {
     const chosen = options.filter((one) => (one === option ? !value.includes(one) : value.includes(one)));
@@ -178,7 +207,7 @@ function Choices(/** @type {{ field: import('./schema.js').Field, label: string,
     onChange(chosen.includes(option) ? chosen.filter((one) => (one === '*') === (option === '*')) : chosen);
   };
   return html`<fieldset><legend>${label}</legend>
-    <p class="hint">${plain(field.description)}</p>
+    <p class="hint">${hint}</p>
     <div class="choices">${options.map((option) => html`<label key=${option}><input type="checkbox" checked=${value.includes(option)} onChange=${() => toggle(option)} /> ${option === '*' ? t('everything') : words(option)}</label>`)}</div>
   </fieldset>`;
 }
@@ -189,7 +218,7 @@ function List(/** @type {{ field: import('./schema.js').Field, label: string, pl
   const set = (/** @type {number} */ index, /** @type {any} */ next) => onChange(value.map((one, at) => (at === index ? next : one)));
   const message = messageAt(error, place);
   return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
-    <p class="hint">${message ? html`<strong class="field-error">${message}</strong> ` : null}${plain(field.description)}</p>
+    <p class="hint">${message ? html`<strong class="field-error">${message}</strong> ` : null}${hintOf(place, field.description)}</p>
     ${value.map((one, index) => html`<div key=${index} class="list-item">
       ${items.type === 'object'
         ? html`<${Control} field=${{ ...items, name: `${words(field.name)} ${index + 1}`, required: true }} place=${`${place}[${index}]`} value=${one} error=${error} update=${false} onChange=${(/** @type {any} */ next) => set(index, next)} />`
@@ -201,14 +230,14 @@ function List(/** @type {{ field: import('./schema.js').Field, label: string, pl
 }
 
 /** Names with values, such as metadata. */
-function Pairs(/** @type {{ label: string, value: Record<string, string>, onChange: (value: Record<string, string>) => void }} */ { label, value, onChange }) {
+function Pairs(/** @type {{ label: string, hint: any, value: Record<string, string>, onChange: (value: Record<string, string>) => void }} */ { label, hint, value, onChange }) {
   const id = useId();
   const [rows, setRows] = useState(/** @type {[string, string][]} */ (Object.entries(value)));
   const set = (/** @type {[string, string][]} */ next) => {
     setRows(next);
     onChange(Object.fromEntries(next.filter(([name]) => name)));
   };
-  return html`<fieldset><legend>${label} <small>optional</small></legend>
+  return html`<fieldset><legend>${label} <small>optional</small></legend><p class="hint">${hint}</p>
     ${rows.map(([name, text], index) => html`<div key=${index} class="pair">
       <input id=${`${id}-${index}`} aria-label=${t`${label}: name ${index + 1}`} maxlength="40" value=${name} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [event.currentTarget.value, row[1]] : row)))} />
       <input aria-label=${t`${label}: value ${index + 1}`} maxlength="500" value=${text} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [row[0], event.currentTarget.value] : row)))} />
