@@ -55,6 +55,12 @@ export const clockTime = (at) => CLOCK().format(date(at));
  */
 export const calendarDate = (at, interval) => CALENDAR[interval].format(at);
 
+/** The name of a day of the week. @param {number} index 0 for Monday @param {'short' | 'long'} length */
+export const weekday = (index, length) => new Intl.DateTimeFormat(locale, { weekday: length, timeZone: 'UTC' }).format(Date.UTC(2024, 0, 1 + index));
+
+/** An hour of a day: "06:00". @param {number} hour */
+export const clockOfHour = (hour) => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' }).format(Date.UTC(2024, 0, 1, hour));
+
 /** A moment with its day of the week: "Mon 30 Nov, 23:30". @param {Moment} at */
 export const dayMoment = (at) => `${day(at)}, ${clockTime(at)}`;
 

@@ -166,9 +166,24 @@ try {
     for (let at = energy.values.length - 1; at > day; at -= 1) await page.keyboard.press('ArrowLeft');
     assert.match((await plot.getAttribute('aria-valuetext')) ?? '', new RegExp(`Cost £${(cost.values[day] / 100).toFixed(2)}$`));
     await checkAccessibility(page, 'analytics');
-    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).last().click()]);
+    const [file] = await Promise.all([page.waitForEvent('download'), page.locator('.card', { has: page.getByRole('heading', { name: /^By vehicle/ }) }).getByRole('button', { name: 'Save as CSV' }).click()]);
     const lines = (await readFile(await file.path(), 'utf8')).trim().split('\r\n');
     assert.deepEqual(lines[1].split(','), [vehicle.id, plate, String(energy.total / 1000), String(cost.total / 100), 'gbp']);
+    const drivers = page.locator('.card', { has: page.getByRole('heading', { name: 'By driver' }) });
+    const [byDriver] = await Promise.all([page.waitForEvent('download'), drivers.getByRole('button', { name: 'Save as CSV' }).click()]);
+    const [, ada] = (await readFile(await byDriver.path(), 'utf8')).trim().split('\r\n');
+    // The reservation that expired was Ada's.
+    assert.deepEqual(ada.split(','), [driver.id, 'Ada Byron', '1', String(energy.total / 1000), String(cost.total / 100), 'gbp', '0', '0', '1']);
+    await page.getByRole('slider', { name: 'Arrivals by day' }).waitFor();
+    const week = page.getByRole('slider', { name: 'Connectors in use by hour and weekday' });
+    await week.locator('xpath=ancestor::figure').getByText('As a table').click();
+    const busy = await page.getByRole('table', { name: 'Connectors in use by hour and weekday' }).getByRole('cell').allInnerTexts();
+    assert.ok(busy.some((text) => /^0?\.\d|^[1-9]$/.test(text)), busy.join(' '));
+    await week.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowDown');
+    assert.match((await week.getAttribute('aria-valuetext')) ?? '', /^Tuesday, 00:00 – 01:00: /);
+    await checkAccessibility(page, 'analytics of sessions');
     await page.getByText('Compare the cost of fleets').click();
     await page.getByRole('slider', { name: 'Cost by fleet' }).waitFor();
     await page.getByLabel('Range', { exact: true }).selectOption('year');

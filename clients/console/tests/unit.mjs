@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { largest, moments, slotAt, slotMarks, stacked, ticks } from '../src/charts/data.js';
+import { arrivalOf, arrivalsByDay, connectorsInUse, onTimeShare, sumsOfDrivers } from '../src/pages/analytics/usage.js';
+import { runAll } from '../src/api/pool.js';
 import { firstSentence, fromField, helpOf, inGroups, inOrder, toField, unitOf } from '../src/forms/fields.js';
-import { attendanceOf, dateIn, outcomesOf, rangeOf, rankOf, slotsOf, vehicleRange } from '../src/pages/analytics/logic.js';
+import { attendanceOf, dateIn, daysOf, outcomesOf, rangeOf, rankOf, slotsOf, startOfDay, vehicleRange } from '../src/pages/analytics/logic.js';
 import { previewOf } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
 import { departureOf, faultOf, formOf, loadOf, pricesOf, sumsOf } from '../src/pages/sites/logic.js';
@@ -220,4 +222,66 @@ test('a search asks the API at most three times, and only for what it finds exac
   assert.deepEqual(paths('ada@fleet.example'), ['/v1/drivers email', '/v1/fleets email']);
   assert.deepEqual(paths('LB70 HDB'), ['/v1/vehicles registration_plate', '/v1/vehicles vin', '/v1/invoices number']);
   assert.deepEqual([paths(''), paths('a')], [[], []]);
+});
+
+test('the use of connectors is averaged over the weeks, in the time zone of the fleet', () => {
+  // Monday 30 November 2026, 06:00 in Kathmandu, which is 5:45 ahead of UTC.
+  const monday = Date.parse('2026-11-30T00:15:00Z');
+  const session = (from, until) => ({ session_started: iso(monday + from * HOUR), session_ended: until === null ? null : iso(monday + until * HOUR) });
+  const span = { from: monday - 6 * HOUR, until: monday - 6 * HOUR + 14 * 24 * HOUR };
+  const used = connectorsInUse([session(0, 1.5), session(0.5, 1), session(7 * 24, 7 * 24 + 1), session(-1000, -999)], span, 'Asia/Kathmandu');
+  assert.deepEqual([used.length, used[5], used[6], used[7], used[8]], [168, 0, 1.25, 0.25, 0]);
+  const young = connectorsInUse([session(0, null)], { from: monday, until: monday + 1.5 * HOUR }, 'Asia/Kathmandu');
+  assert.deepEqual([young[5], young[6], young[7], young[8]], [null, 1, 1, null]);
+});
+
+test('a vehicle is on time until five minutes after the beginning of its window', () => {
+  const reservation = (id, status = 'completed') => ({ id, status, reserved_start: iso(AT), driver: 'd' });
+  const starts = new Map([['a', AT + 5 * 60_000], ['b', AT + 5 * 60_000 + 1000]]);
+  assert.deepEqual([arrivalOf(reservation('a'), starts), arrivalOf(reservation('b'), starts), arrivalOf(reservation('c', 'expired'), starts), arrivalOf(reservation('d', 'confirmed'), starts)], ['on_time', 'late', 'no_show', null]);
+  const sessions = [...starts].map(([id, at]) => ({ reservation: id, session_started: iso(at) }));
+  const day = iso(AT).slice(0, 10);
+  const found = arrivalsByDay(['a', 'b', 'c'].map((id) => reservation(id, id === 'c' ? 'expired' : 'completed')), sessions, ['2000-01-01', day], (at) => iso(at).slice(0, 10));
+  assert.deepEqual(found, { on_time: [0, 1], late: [0, 1], no_show: [0, 1] });
+  assert.equal(onTimeShare({ on_time: 0, late: 0, no_show: 0 }), null);
+});
+
+test('drivers are summed up by currency, with those who never came', () => {
+  const session = (driver, currency, net) => ({ driver: { id: driver }, currency, net, tax: 1, energy_consumed: 10, reservation: null, session_started: iso(AT) });
+  const sessions = [session('a', 'gbp', 9), session('a', 'eur', 4), session('b', 'gbp', 98), session('b', 'gbp', 0)];
+  const missed = { id: 'r', status: 'expired', reserved_start: iso(AT), driver: 'c' };
+  assert.deepEqual(sumsOfDrivers(sessions, [missed], sessions).map(({ driver, currency, sessions: count, cost, arrivals }) => [driver.id ?? driver, currency, count, cost, arrivals.no_show]),
+    [['b', 'gbp', 2, 100, 0], ['a', 'gbp', 1, 10, 0], ['a', 'eur', 1, 5, 0], ['c', null, 0, 0, 1]]);
+});
+
+test('a day of a fleet begins at its own midnight', () => {
+  assert.equal(iso(startOfDay('2026-11-30', 'Asia/Tokyo')), '2026-11-29T15:00:00.000Z');
+  assert.equal(iso(startOfDay('2026-11-30', 'America/Los_Angeles')), '2026-11-30T08:00:00.000Z');
+  assert.deepEqual(daysOf({ from: '2026-11-29', until: '2026-12-01', interval: 'day' }), ['2026-11-29', '2026-11-30']);
+});
+
+test('work on many objects goes on after errors, and repeats those that pass with the same key', async () => {
+  const calls = [];
+  const waits = [];
+  const work = async (item, key) => {
+    calls.push([item, key]);
+    if (item === 2) throw Object.assign(new Error('refused'), { passes: false });
+    if (item === 3 && calls.filter(([one]) => one === 3).length < 3) throw Object.assign(new Error('busy'), { passes: true, retryAfter: 7 });
+    return item * 10;
+  };
+  const outcomes = await runAll([1, 2, 3, 4, 5, 6], work, { sleep: async (milliseconds) => void waits.push(milliseconds) });
+  assert.deepEqual(outcomes.map(({ item, result, error }) => [item, result ?? error.message]).sort(), [[1, 10], [2, 'refused'], [3, 30], [4, 40], [5, 50], [6, 60]]);
+  assert.deepEqual(waits, [7000, 7000]);
+  assert.equal(new Set(calls.filter(([item]) => item === 3).map(([, key]) => key)).size, 1);
+  assert.equal(new Set(calls.map(([, key]) => key)).size, 6);
+});
+
+test('work that is stopped begins nothing more', async () => {
+  const controller = new AbortController();
+  let begun = 0;
+  const outcomes = await runAll(Array.from({ length: 100 }, (_, index) => index), async () => {
+    begun += 1;
+    if (begun === 4) controller.abort();
+  }, { signal: controller.signal });
+  assert.deepEqual([begun, outcomes.length], [4, 4]);
 });

@@ -20,11 +20,11 @@ const LONGEST_RETRY = 60;
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} read
  * @param {unknown[]} inputs what the function depends on; other data is shown only when they change
- * @param {{ every?: number | null, live?: boolean }} [options] `every`: also read every so many milliseconds while the page is visible and used;
- *   `live`: also while nobody uses it, because something is on its way that no event reports
+ * @param {{ every?: number | null, live?: boolean, once?: boolean }} [options] `every`: also read every so many milliseconds while the page is visible and
+ *   used; `live`: also while nobody uses it, because something is on its way that no event reports; `once`: not read again when something changes
  * @returns {Resource<T>}
  */
-export function useRead(read, inputs, { every = null, live = false } = {}) {
+export function useRead(read, inputs, { every = null, live = false, once = false } = {}) {
   const empty = { data: /** @type {T | null} */ (null), error: /** @type {ApiError | null} */ (null), loading: true, retryAt: /** @type {number | null} */ (null) };
   const key = JSON.stringify(inputs);
   const [state, setState] = useState({ ...empty, key });
@@ -36,6 +36,7 @@ export function useRead(read, inputs, { every = null, live = false } = {}) {
     let controller = new AbortController();
     let ended = false;
     let failures = 0;
+    let done = false;
     let asleep = false;
     const rests = () => document.visibilityState !== 'visible' || (idle.get() && !live);
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -58,6 +59,7 @@ export function useRead(read, inputs, { every = null, live = false } = {}) {
         if (own.signal.aborted) return;
         setState({ data, error: null, loading: false, retryAt: null, key });
         failures = 0;
+        done = true;
         asleep = Boolean(every) && rests();
         if (every && !asleep) plan(every);
       } catch (error) {
@@ -76,11 +78,13 @@ export function useRead(read, inputs, { every = null, live = false } = {}) {
     again.current = load;
     load();
     const forget = onChange(() => {
+      if (once && done) return;
       clearTimeout(timer);
       timer = setTimeout(load, document.visibilityState === 'visible' ? 150 : 2000);
     });
     const unwatch = idle.subscribe(wake);
-    addEventListener('online', load);
+    const online = () => void ((once && done) || load());
+    addEventListener('online', online);
     document.addEventListener('visibilitychange', wake);
     return () => {
       ended = true;
@@ -88,10 +92,10 @@ export function useRead(read, inputs, { every = null, live = false } = {}) {
       controller.abort();
       forget();
       unwatch();
-      removeEventListener('online', load);
+      removeEventListener('online', online);
       document.removeEventListener('visibilitychange', wake);
     };
-  }, [key, every, live]);
+  }, [key, every, live, once]);
 
   const reload = useCallback(() => again.current(), []);
   const current = state.key === key ? state : { ...empty, key };

@@ -15,6 +15,7 @@ import { COLOURS, largest } from '../charts/data.js';
 import { calendarDate, energy, minorUnits, money, number, percent, price } from '../format.js';
 import { now } from '../state/clock.js';
 import { link, setQuery } from '../router.js';
+import { FromSessions } from './analytics/sessions.js';
 import { MOST_BY_VEHICLE, RANGES, attendanceOf, dateIn, later, outcomesOf, rangeOf, rankOf, slotsOf, vehicleRange } from './analytics/logic.js';
 
 /**
@@ -48,7 +49,7 @@ export default function AnalyticsPage({ route }) {
       <${Field} label="Range">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${choice} onChange=${(/** @type {string} */ next) => setQuery({ range: next })} options=${RANGES.map(([name, text]) => [name, text])} />`}</${Field}>
     </div>
     <${ResourceError} resource=${fleet} />
-    ${fleet.data && range ? html`<${Sums} fleet=${fleet.data} range=${range} /><${ByVehicle} fleet=${fleet.data} range=${vehicleRange(range)} /><${ByFleet} range=${range} />` : fleet.loading && html`<${Loading} what="the sums" />`}`;
+    ${fleet.data && range ? html`<${Sums} fleet=${fleet.data} range=${range} /><${ByVehicle} fleet=${fleet.data} range=${vehicleRange(range)} /><${FromSessions} fleet=${fleet.data} range=${range} /><${ByFleet} range=${range} />` : fleet.loading && html`<${Loading} what="the sums" />`}`;
 }
 
 /** @param {{ fleet: Fleet, range: Range }} props */
@@ -134,7 +135,7 @@ function ByVehicle({ fleet, range }) {
       <${Table} caption="Sums by vehicle" columns=${columns} rows=${whole ? rows : rows.slice(0, LISTED)} rowKey=${(/** @type {Row} */ { vehicle, currency }) => `${vehicle} ${currency}`} />
       ${rows.length > LISTED && !whole ? html`<button type="button" class="small" onClick=${() => setWhole(true)}>Show all ${number(rows.length)}</button>` : null}`
       : html`<p class="hint">No vehicle has charged in this range.</p>`}
-    <p class="hint">At most ${MOST_BY_VEHICLE} days by vehicle. A <a href=${link('/reports', { new: 1 })}>report</a> has longer periods, and sums by driver and by station.</p></section>`;
+    <p class="hint">At most ${MOST_BY_VEHICLE} days by vehicle. A <a href=${link('/reports', { new: 1 })}>report</a> has longer periods, and sums by station.</p></section>`;
 }
 
 /** The cost of each fleet, read when it is asked for. @param {{ range: Range }} props */

@@ -8,8 +8,9 @@ import { useAction, useList, useRead, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { ListView, Table } from '../ui/list.js';
+import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
+import { statusChange } from '../api/bulk.js';
 import { SchemaForm } from '../forms/schema-form.js';
 import { openApi, valuesOf } from '../forms/schema.js';
 import { Picker } from '../forms/picker.js';
@@ -33,6 +34,7 @@ import { toast } from '../ui/toasts.js';
  * @property {import('../ui/list.js').Column[]} columns
  * @property {(object: any) => ([string, any] | null)[]} facts
  * @property {any} [extra] a component with what else belongs to an object
+ * @property {[string, string]} [statuses] the statuses in which objects are used and not used
  */
 
 /** @param {string} label @param {(one: any) => any} cell */
@@ -48,7 +50,7 @@ const CARD_TYPES = { rfid: t('RFID card'), app: t('App') };
 /** @type {Record<string, Collection>} */
 const COLLECTIONS = {
   fleets: {
-    path: '/v1/fleets', prefix: 'flt', one: t('fleet'), next: t('A fleet is an operator of vehicles with its own billing.'), filters: ['status'], expand: ['policy_ids'],
+    statuses: ['active', 'suspended'], path: '/v1/fleets', prefix: 'flt', one: t('fleet'), next: t('A fleet is an operator of vehicles with its own billing.'), filters: ['status'], expand: ['policy_ids'],
     columns: [status, column(t('City'), (one) => `${one.address.city}, ${one.address.country}`), column(t('Vehicles'), (one) => number(one.total_vehicles), true), column(t('Drivers'), (one) => number(one.total_drivers), true),
       column(t('Sessions'), (one) => number(one.total_sessions), true), column(t('Energy'), (one) => energy(one.total_energy_consumed_kwh * 1000), true)],
     facts: (one) => [[t('Email'), one.email], [t('Phone'), one.phone], [t('Address'), [one.address.line1, one.address.line2, one.address.postal_code, one.address.city, one.address.country].filter(Boolean).join(', ')],
@@ -57,7 +59,7 @@ const COLLECTIONS = {
       [t('Drivers'), html`<a href=${link('/drivers', { fleet: one.id })}>${number(one.total_drivers)} drivers</a>`], [t('Invoices'), html`<a href=${link('/invoices', { fleet: one.id })}>Invoices of the fleet</a>`]],
   },
   drivers: {
-    path: '/v1/drivers', prefix: 'drv', one: t('driver'), next: t('A driver is attached to a fleet and drives its vehicles.'), filters: ['status', 'fleet'], expand: ['fleets', 'vehicles', 'policy_ids'],
+    statuses: ['active', 'suspended'], path: '/v1/drivers', prefix: 'drv', one: t('driver'), next: t('A driver is attached to a fleet and drives its vehicles.'), filters: ['status', 'fleet'], expand: ['fleets', 'vehicles', 'policy_ids'],
     columns: [status, column(t('Email'), (one) => one.email), column(t('Fleets'), (one) => refs(one.fleets) ?? '–'), column(t('Vehicles'), (one) => number(one.vehicles.length), true), created],
     facts: (one) => [[t('Email'), one.email], [t('Phone'), one.phone], [t('License'), one.license_number], [t('Fleets'), refs(one.fleets)], [t('Vehicles'), refs(one.vehicles)], [t('Policies'), refs(one.policy_ids)],
       [t('Charging speed'), words(one.preferences.charging_speed)], [t('Price cap'), one.preferences.max_price_per_kwh === null ? null : t`${money(one.preferences.max_price_per_kwh, one.preferences.currency)} per kWh`],
@@ -66,7 +68,7 @@ const COLLECTIONS = {
     extra: FleetsOfDriver,
   },
   vehicles: {
-    path: '/v1/vehicles', prefix: 'veh', one: t('vehicle'), next: t('A vehicle belongs to a fleet and is reserved for and charged.'), filters: ['status', 'fleet', 'driver'], expand: ['fleet', 'drivers', 'policy_ids', 'site', 'telemetry'],
+    statuses: ['active', 'inactive'], path: '/v1/vehicles', prefix: 'veh', one: t('vehicle'), next: t('A vehicle belongs to a fleet and is reserved for and charged.'), filters: ['status', 'fleet', 'driver'], expand: ['fleet', 'drivers', 'policy_ids', 'site', 'telemetry'],
     columns: [status, column(t('Model'), (one) => [one.information.make, one.information.model].filter(Boolean).join(' ') || '–'), column(t('Plug'), (one) => one.charging_standard), column(t('Battery'), batteryOf, true),
       column(t('Fleet'), (one) => html`<${Ref} to=${one.fleet} />`), column(t('Drivers'), (one) => refs(one.drivers) ?? '–')],
     facts: (one) => [[t('Fleet'), html`<${Ref} to=${one.fleet} />`], [t('Site'), one.site ? html`<a href=${link(`/sites/${idOf(one.site)}`, { vehicle: one.id })}>${nameOf(one.site)}</a>` : null], [t('Drivers'), refs(one.drivers)], ['VIN', one.vin], [t('Model'), [one.information.make, one.information.model, one.information.year].filter(Boolean).join(' ') || null],
@@ -82,14 +84,14 @@ const COLLECTIONS = {
     extra: SiteOverview,
   },
   charge_cards: {
-    path: '/v1/charge_cards', prefix: 'ccd', one: t('charge card'), next: t('A driver holds a card to a charging station to start a session. Every active driver also has a card of the type app, which the API charges with.'),
+    statuses: ['active', 'blocked'], path: '/v1/charge_cards', prefix: 'ccd', one: t('charge card'), next: t('A driver holds a card to a charging station to start a session. Every active driver also has a card of the type app, which the API charges with.'),
     filters: ['status', 'driver', 'vehicle'], expand: ['driver', 'vehicle'],
     columns: [status, column(t('Type'), (one) => CARD_TYPES[one.type] ?? title(one.type)), column(t('Driver'), (one) => html`<${Ref} to=${one.driver} />`), column(t('Vehicle'), (one) => html`<${Ref} to=${one.vehicle} />`), column(t('Valid until'), (one) => (one.valid_until ? html`<${Time} at=${one.valid_until} />` : t('for ever')))],
     facts: (one) => [['UID', html`<code>${one.uid}</code>`], [t('Printed number'), one.visual_number], [t('Type'), CARD_TYPES[one.type] ?? title(one.type)], [t('Driver'), one.driver ? html`<${Ref} to=${one.driver} />` : t('decided by the vehicle')],
       [t('Vehicle'), one.vehicle ? html`<${Ref} to=${one.vehicle} />` : t('any of the driver')], [t('Valid until'), one.valid_until ? html`<${Time} at=${one.valid_until} />` : t('for ever')]],
   },
   policies: {
-    path: '/v1/policies', prefix: 'pol', one: t('policy'), next: t('A policy limits where, when and at which price vehicles charge.'), filters: ['status'], expand: [],
+    statuses: ['active', 'inactive'], path: '/v1/policies', prefix: 'pol', one: t('policy'), next: t('A policy limits where, when and at which price vehicles charge.'), filters: ['status'], expand: [],
     columns: [status, column(t('Mode'), (one) => title(one.mode)), column(t('Rules'), (one) => rulesOf(one).join(', ') || 'none'), created],
     facts: (one) => [[t('Mode'), one.mode === 'enforcement' ? t('Enforcement: what breaks a rule is refused') : t('Suggestion: what breaks a rule is reported')], [t('Description'), one.description], [t('Rules'), rulesOf(one).join(', ') || 'none']],
     extra: (/** @type {{ object: any }} */ { object }) => html`<section class="card"><h2>Rules</h2><${Json} label="Rules" value=${object.rules} /></section>`,
@@ -130,6 +132,14 @@ function rulesOf(policy) {
   return Object.keys(rules).filter((name) => (Array.isArray(rules[name]) ? rules[name].length : rules[name] !== null)).map(words);
 }
 
+/** What can be done with many objects of a collection. @param {Collection} collection @returns {import('../api/bulk.js').BulkAction[]} */
+function actionsOf({ path, statuses }) {
+  const [on, off] = statuses ?? [];
+  const change = (/** @type {string} */ label, /** @type {string} */ question, /** @type {string} */ from, /** @type {string} */ to) => ({ label, question, applies: (/** @type {any} */ one) => one.status === from, ...statusChange(path, to) });
+  return [...(on && off ? [change(t('Deactivate'), t('The chosen objects are not used any more until they are activated.'), on, off), change(t('Activate'), t('The chosen objects are used again.'), off, on)] : []),
+    { label: t('Delete'), question: t('The chosen objects are deleted.'), danger: true, trial: true, call: ({ id }) => ({ method: 'DELETE', path: `${path}/${id}` }) }];
+}
+
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Collections({ route }) {
   const [name, id] = route.segments;
@@ -142,10 +152,11 @@ function List({ name, route }) {
   const [text, setText] = useRemembered('search', '');
   const filters = Object.fromEntries(collection.filters.map((filter) => [filter, route.query.get(filter)]));
   const expand = collection.expand.map((member) => `data.${member}`);
-  const list = useList(address(collection.path, { ...filters, limit: 25, 'expand[]': expand }), { every: 15_000 });
+  const between = createdBetween(route.query);
+  const list = useList(address(collection.path, { ...filters, ...between, limit: 25, 'expand[]': expand }), { every: 15_000 });
   const columns = [column(t('Name'), (one) => html`<a href=${link(`/${name}/${one.id}`)}>${nameOf(one)}</a>`), ...collection.columns];
   const create = () => setQuery({ new: 1 });
-  const filtered = Object.values(filters).some(Boolean);
+  const filtered = Object.values({ ...filters, ...between }).some(Boolean);
   const empty = html`<${Empty} title=${filtered ? t`No ${collection.one} matches the filters` : t`No ${collection.one} yet`}><p>${collection.next}</p>
     <button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${Empty}>`;
   return html`<${PageHead} title=${title(name)}><button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${PageHead}>
@@ -155,9 +166,10 @@ function List({ name, route }) {
     <div class="filters">
       <${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} placeholder="Words or an id" onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />`}</${Field}>
       ${collection.filters.map((filter) => html`<${Filter} key=${filter} collection=${collection} name=${filter} value=${filters[filter] ?? ''} />`)}
+      <${CreatedFilter} query=${route.query} />
     </div>
-    ${text.trim() ? html`<${Found} collection=${collection} filters=${filters} text=${text} columns=${columns} expand=${expand} />`
-      : html`<${ListView} list=${list} caption=${title(name)} columns=${columns} empty=${empty} />`}`;
+    ${text.trim() ? html`<${Found} collection=${collection} filters=${{ ...filters, ...between }} text=${text} columns=${columns} expand=${expand} />`
+      : html`<${ListView} main list=${list} caption=${title(name)} columns=${columns} empty=${empty} actions=${actionsOf(collection)} />`}`;
 }
 
 /** @param {{ collection: Collection, name: string, value: string }} props */

@@ -6,7 +6,7 @@ import { address } from '../api/client.js';
 import { useList, useResource } from '../api/resource.js';
 import { Empty, Facts, Field, Id, PageHead, Time } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
-import { ListView, Table } from '../ui/list.js';
+import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { Picker } from '../forms/picker.js';
 import { money } from '../format.js';
@@ -41,15 +41,15 @@ export const COLUMNS = [
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const [fleet, invoice] = [route.query.get('fleet'), route.query.get('invoice')];
-  const list = useList(address('/v1/credit_notes', { fleet, invoice, limit: 25, 'expand[]': 'data.fleet' }), { every: 10_000 });
+  const list = useList(address('/v1/credit_notes', { fleet, invoice, ...createdBetween(route.query), limit: 25, 'expand[]': 'data.fleet' }), { every: 10_000 });
   const columns = [...COLUMNS.slice(0, 2),
     { label: t('Invoice'), cell: (/** @type {CreditNote} */ one) => html`<a href=${link(`/invoices/${one.invoice}`)}>${one.invoice_number ?? t('Draft')}</a>` },
     { label: t('Fleet'), cell: (/** @type {CreditNote} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')) }, ...COLUMNS.slice(2)];
   const empty = html`<${Empty} title=${fleet || invoice ? t('No credit note matches the filters') : t('No credit note yet')}><p>A credit note takes something off a final invoice: open the <a href="#/invoices">invoice</a>, and credit it.</p></${Empty}>`;
   return html`<${PageHead} title="Credit notes"><a class="button" href="#/invoices">Invoices</a></${PageHead}>
     <div class="filters"><${Field} label="Fleet">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Fleet" kind="fleet" value=${fleet} onChange=${(/** @type {string | null} */ next) => setQuery({ fleet: next })} />`}</${Field}>
-      ${invoice ? html`<p><button type="button" class="small" onClick=${() => setQuery({ invoice: null })}>Of all invoices</button></p>` : null}</div>
-    <${ListView} list=${list} caption="Credit notes" columns=${columns} empty=${empty} />`;
+      ${invoice ? html`<p><button type="button" class="small" onClick=${() => setQuery({ invoice: null })}>Of all invoices</button></p>` : null}<${CreatedFilter} query=${route.query} /></div>
+    <${ListView} main list=${list} caption="Credit notes" columns=${columns} empty=${empty} />`;
 }
 
 /** @param {{ id: string }} props */

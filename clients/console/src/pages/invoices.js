@@ -7,7 +7,7 @@ import { readPages, useAction, useList, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { ListView, PageButtons, Table } from '../ui/list.js';
+import { CreatedFilter, ListView, PageButtons, Table, createdBetween } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
 import { Picker } from '../forms/picker.js';
@@ -33,10 +33,16 @@ export default function Invoices({ route }) {
 /** The status with what is derived from the due date. @param {any} invoice */
 const statusOf = (invoice) => (invoice.status === 'open' && Date.parse(invoice.due_date) < now() ? 'overdue' : invoice.status);
 
+/** What can be done with many invoices. @type {import('../api/bulk.js').BulkAction[]} */
+const ACTIONS = [{
+  label: t('Finalize invoices'), question: t('The chosen drafts get their numbers, and cannot be changed any more.'),
+  applies: ({ status }) => status === 'draft', call: ({ id }) => ({ method: 'POST', path: `/v1/invoices/${id}/finalize` }),
+}];
+
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
-  const list = useList(address('/v1/invoices', { status, fleet: route.query.get('fleet'), limit: 25, 'expand[]': 'data.fleet' }), { every: 10_000 });
+  const list = useList(address('/v1/invoices', { status, fleet: route.query.get('fleet'), ...createdBetween(route.query), limit: 25, 'expand[]': 'data.fleet' }), { every: 10_000 });
   const columns = [
     { label: t('Number'), cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${one.number ?? t('Draft')}</a>` },
     { label: t('Period'), cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${day(one.period_start)} – ${day(one.period_end)}</a>` },
@@ -55,8 +61,9 @@ function List({ route }) {
     ${route.query.get('new') ? html`<${Dialog} title="Create an invoice" onClose=${() => setQuery({ new: null })}>
       <${SchemaForm} path="/v1/invoices" submit="Create the draft" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/invoices', body, { idempotencyKey: key })}
         onDone=${(/** @type {any} */ made) => go(link(`/invoices/${made.id}`))} /></${Dialog}>` : null}
-    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
-    <${ListView} list=${list} caption="Invoices" columns=${columns} empty=${empty} />`;
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
+      <${CreatedFilter} query=${route.query} /></div>
+    <${ListView} main list=${list} caption="Invoices" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
 }
 
 /** @param {{ id: string }} props */

@@ -6,7 +6,7 @@ import { address, request } from '../api/client.js';
 import { useAction, useList, useResource } from '../api/resource.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time, WebLink } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { ListView, Table } from '../ui/list.js';
+import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
 import { SchemaForm } from '../forms/schema-form.js';
 import { day, duration, energy, money, number, title, words } from '../format.js';
@@ -24,7 +24,7 @@ export default function Reports({ route }) {
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
-  const list = useList(address('/v1/reports', { status, limit: 25, 'expand[]': 'data.fleet' }), { every: 3000 });
+  const list = useList(address('/v1/reports', { status, ...createdBetween(route.query), limit: 25, 'expand[]': 'data.fleet' }), { every: 3000 });
   const columns = [
     { label: t('Report'), cell: (/** @type {any} */ one) => html`<a href=${link(`/reports/${one.id}`)}>${title(one.parameters.type)}</a>` },
     { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
@@ -41,8 +41,9 @@ function List({ route }) {
     ${route.query.get('new') ? html`<${Dialog} title="Create a report" onClose=${() => setQuery({ new: null })}>
       <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/reports', body, { idempotencyKey: key })}
         onDone=${(/** @type {any} */ made) => go(link(`/reports/${made.id}`))} /></${Dialog}>` : null}
-    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
-    <${ListView} list=${list} caption="Reports" columns=${columns} empty=${empty} />`;
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
+      <${CreatedFilter} query=${route.query} /></div>
+    <${ListView} main list=${list} caption="Reports" columns=${columns} empty=${empty} />`;
 }
 
 /** The link to a report's file is signed for a short time, so it is asked for when it is needed. @param {{ report: any }} props */

@@ -7,7 +7,7 @@ import { useAction, useList, useRead, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { ListView } from '../ui/list.js';
+import { CreatedFilter, ListView, createdBetween } from '../ui/list.js';
 import { Ref, idOf } from '../ui/objects.js';
 import { MapView } from '../map/map-view.js';
 import { drawCandidates } from '../map/candidates.js';
@@ -30,11 +30,17 @@ export default function Reservations({ route }) {
   return route.segments[1] ? html`<${Reservation} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
 }
 
+/** What can be done with many reservations. @type {import('../api/bulk.js').BulkAction[]} */
+const ACTIONS = [{
+  label: t('Cancel reservations'), question: t('The chosen reservations are cancelled. A fee is charged where cancelling is not free any more.'), danger: true, trial: true,
+  applies: ({ status }) => ['pending', 'confirmed'].includes(status), call: ({ id }) => ({ method: 'POST', path: `/v1/reservations/${id}/cancel` }),
+}];
+
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
   const [vehicle, driver] = [route.query.get('vehicle'), route.query.get('driver')];
-  const list = useList(address('/v1/reservations', { status, vehicle, driver, limit: 25, 'expand[]': ['data.vehicle', 'data.driver', 'data.charging_station'] }), { every: 10_000 });
+  const list = useList(address('/v1/reservations', { status, vehicle, driver, ...createdBetween(route.query), limit: 25, 'expand[]': ['data.vehicle', 'data.driver', 'data.charging_station'] }), { every: 10_000 });
   const columns = [
     { label: t('Window'), cell: (/** @type {any} */ one) => html`<a href=${link(`/reservations/${one.id}`)}>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</a>` },
     { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.charging_plan?.status === 'short' ? html` <span class="badge bad">Short</span>` : null}` },
@@ -45,8 +51,9 @@ function List({ route }) {
   ];
   const empty = html`<${Empty} title=${status ? t`No reservation is ${words(status)}` : t('No reservation yet')}><p>Pick a vehicle, a place and a time: a station is found about 30 minutes before.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`;
   return html`<${PageHead} title="Reservations"><a class="button primary" href="#/reserve">Reserve</a></${PageHead}>
-    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
-    <${ListView} list=${list} caption="Reservations" columns=${columns} empty=${empty} />`;
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
+      <${CreatedFilter} query=${route.query} /></div>
+    <${ListView} main list=${list} caption="Reservations" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
 }
 
 /** @param {{ id: string }} props */

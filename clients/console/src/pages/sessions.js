@@ -7,7 +7,7 @@ import { nullIfMissing, useAction, useList, useRead, useResource } from '../api/
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
-import { ListView, Table } from '../ui/list.js';
+import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { canStart } from '../map/condition.js';
 import { Picker } from '../forms/picker.js';
@@ -38,11 +38,17 @@ export default function Sessions({ route }) {
   return route.segments[1] ? html`<${Session} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
 }
 
+/** What can be done with many sessions. @type {import('../api/bulk.js').BulkAction[]} */
+const ACTIONS = [{
+  label: t('Stop sessions'), question: t('The chosen sessions stop charging, and their prices become final.'), danger: true,
+  applies: ({ status }) => status === 'active', call: ({ id }) => ({ method: 'POST', path: `/v1/charging_sessions/${id}/stop` }),
+}];
+
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
   const starting = route.query.get('start');
-  const list = useList(address('/v1/charging_sessions', { status, vehicle: route.query.get('vehicle'), limit: 25, 'expand[]': EXPANDED.map((one) => `data.${one}`) }), { every: EVERY });
+  const list = useList(address('/v1/charging_sessions', { status, vehicle: route.query.get('vehicle'), ...createdBetween(route.query), limit: 25, 'expand[]': EXPANDED.map((one) => `data.${one}`) }), { every: EVERY });
   const columns = [
     { label: t('Started'), cell: (/** @type {any} */ one) => html`<a href=${link(`/sessions/${one.id}`)}><${Time} at=${one.session_started} /></a>` },
     { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.started_by === 'card' ? html` <span class="badge plain">By card</span>` : null}` },
@@ -56,8 +62,9 @@ function List({ route }) {
     <button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button> <a class="button" href=${link('/reservations', { status: 'confirmed' })}>Confirmed reservations</a></${Empty}>`;
   return html`<${PageHead} title="Sessions"><button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button></${PageHead}>
     ${starting ? html`<${StartDialog} station=${starting === 'any' ? null : starting} connector=${route.query.get('connector')} onClose=${() => setQuery({ start: null, connector: null })} />` : null}
-    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}></div>
-    <${ListView} list=${list} caption="Sessions" columns=${columns} empty=${empty} />`;
+    <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
+      <${CreatedFilter} query=${route.query} /></div>
+    <${ListView} main list=${list} caption="Sessions" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
 }
 
 /** @param {{ id: string }} props */

@@ -1,44 +1,116 @@
 // A list of the API as a table, with its pages.
 
 import { t } from '../i18n.js';
-import { html } from './html.js';
-import { Loading } from './elements.js';
+import { html, useEffect, useState } from './html.js';
+import { Field, Loading } from './elements.js';
 import { ErrorNotice, ResourceError } from './errors.js';
 import { csvOfObjects, download, fileName } from './csv.js';
 import { readPages, useAction } from '../api/resource.js';
 import { toast } from './toasts.js';
-import { number } from '../format.js';
+import { lazy } from './lazy.js';
+import { dayStart, fromLocalInput, number } from '../format.js';
+import { setQuery, useRoute } from '../router.js';
+import { nameOf } from './objects.js';
 
 /** How many objects a CSV file has at most. */
 const MOST = 10_000;
 
+const BulkDialog = lazy(() => import('./bulk.js'), 'BulkDialog');
+
 /**
- * @typedef {{ label: string, cell: (row: any) => any, number?: boolean }} Column
+ * @typedef {{ label: string, cell: (row: any) => any, number?: boolean, head?: any }} Column `head`: the heading in place of the label
+ * @typedef {import('../api/resource.js').List<any>} ApiList
+ * @typedef {import('../api/bulk.js').BulkAction} BulkAction
  */
 
 /** The rows of a table; on narrow screens each row is a card. */
 export const Table = (/** @type {{ caption: string, columns: Column[], rows: any[], rowKey?: (row: any) => string }} */ { caption, columns, rows, rowKey = (row) => row.id }) =>
   html`<div class="table-scroll" tabindex="0" role="region" aria-label=${caption}><table>
     <caption class="hidden">${caption}</caption>
-    <thead><tr>${columns.map((column) => html`<th key=${column.label} scope="col" class=${column.number ? 'number' : ''}>${column.label}</th>`)}</tr></thead>
+    <thead><tr>${columns.map((column) => html`<th key=${column.label} scope="col" class=${column.number ? 'number' : ''}>${column.head ?? column.label}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${rowKey(row)}>
       ${columns.map((column) => html`<td key=${column.label} data-label=${column.label} class=${column.number ? 'number' : ''}>${column.cell(row)}</td>`)}
     </tr>`)}</tbody>
   </table></div>`;
 
-/** A page of a list, with the buttons for the next and the previous one. `empty` is shown when the first page is empty. */
-export function ListView(/** @type {{ list: import('../api/resource.js').List<any>, caption: string, columns: Column[], empty: any }} */ { list, caption, columns, empty }) {
+/**
+ * A page of a list, with the buttons for the next and the previous one. `empty` is shown when the first page is empty. `main`: it is what the page is for,
+ * so that its columns can be chosen; the choice is in the address. `actions`: what can be done with many objects.
+ */
+export function ListView(/** @type {{ list: ApiList, caption: string, columns: Column[], empty: any, main?: boolean, actions?: BulkAction[] }} */ { list, caption, columns, empty, main = false, actions = [] }) {
+  const hidden = new Set(useRoute().query.get('hide')?.split('.').map(Number));
+  const [chosen, setChosen] = useState(/** @type {Map<string, any>} */ (new Map()));
+  useEffect(() => setChosen(new Map()), [list.path]);
   const rows = list.data;
+  const shown = main ? columns.filter((_, index) => index === 0 || !hidden.has(index)) : columns;
   return html`<div class="list">
     <${ResourceError} resource=${list} />
     ${rows === null
       ? list.loading && html`<${Loading} what=${caption.toLowerCase()} />`
       : rows.length === 0 && !list.previous
         ? empty
-        : html`<${Table} caption=${caption} columns=${columns} rows=${rows} />`}
-    <div class="list-foot">${rows?.length ? html`<${CsvButton} list=${list} caption=${caption} />` : null}<${PageButtons} list=${list} caption=${caption} /></div>
+        : html`${chosen.size ? html`<${Chosen} list=${list} chosen=${chosen} actions=${actions} onChange=${setChosen} />` : null}
+          <${Table} caption=${caption} columns=${actions.length ? [chooser(rows, chosen, setChosen), ...shown] : shown} rows=${rows} />`}
+    <div class="list-foot">${rows?.length ? html`<div class="actions"><${CsvButton} list=${list} caption=${caption} />${main ? html`<${ColumnChoice} columns=${columns} hidden=${hidden} />` : null}</div>` : null}<${PageButtons} list=${list} caption=${caption} /></div>
   </div>`;
 }
+
+/** The column in which objects are chosen. @param {any[]} rows @param {Map<string, any>} chosen @param {(next: Map<string, any>) => void} onChange @returns {Column} */
+function chooser(rows, chosen, onChange) {
+  const all = rows.every(({ id }) => chosen.has(id));
+  const toggle = (/** @type {any[]} */ objects, /** @type {boolean} */ on) => {
+    const next = new Map(chosen);
+    for (const one of objects) on ? next.set(one.id, one) : next.delete(one.id);
+    onChange(next);
+  };
+  return {
+    label: t('Choose'), head: html`<input type="checkbox" aria-label="Choose all of this page" checked=${all} onChange=${() => toggle(rows, !all)} />`,
+    cell: (one) => html`<input type="checkbox" aria-label=${t`Choose ${nameOf(one)}`} checked=${chosen.has(one.id)} onChange=${() => toggle([one], !chosen.has(one.id))} />`,
+  };
+}
+
+/** What can be done with the chosen objects. @param {{ list: ApiList, chosen: Map<string, any>, actions: BulkAction[], onChange: (next: Map<string, any>) => void }} props */
+function Chosen({ list, chosen, actions, onChange }) {
+  const [action, setAction] = useState(/** @type {BulkAction | null} */ (null));
+  const whole = useAction(async () => {
+    const { objects, more } = await readPages(wholeList(list), { most: MOST });
+    onChange(new Map(objects.map((one) => [one.id, one])));
+    if (more) toast(t`The first ${number(MOST)} of the list are chosen.`);
+  });
+  const close = (/** @type {boolean} */ done) => {
+    setAction(null);
+    if (done) onChange(new Map());
+  };
+  return html`<div class="chosen" role="group" aria-label="Chosen objects"><strong role="status">${t('{0, plural, one {# chosen} other {# chosen}}', chosen.size)}</strong>
+    ${actions.map((one) => html`<button key=${one.label} type="button" class=${one.danger ? 'small danger' : 'small'} onClick=${() => setAction(one)}>${one.label}</button>`)}
+    ${list.next || list.previous ? html`<button type="button" class="quiet small" disabled=${whole.busy} onClick=${() => whole.run()}>${whole.busy ? t('Reading all pages…') : t('Choose the whole list')}</button>` : null}
+    <button type="button" class="quiet small" onClick=${() => onChange(new Map())}>Choose none</button>
+    ${whole.error ? html`<${ErrorNotice} error=${whole.error} />` : null}
+    ${action ? html`<${BulkDialog} action=${action} objects=${[...chosen.values()]} onClose=${close} />` : null}</div>`;
+}
+
+/** Chooses the columns; the first one is always shown. @param {{ columns: Column[], hidden: Set<number> }} props */
+function ColumnChoice({ columns, hidden }) {
+  const toggle = (/** @type {number} */ index) => {
+    const next = new Set(hidden);
+    if (!next.delete(index)) next.add(index);
+    setQuery({ hide: [...next].sort((one, other) => one - other).join('.') || null });
+  };
+  return html`<details class="column-choice"><summary class="button small">Columns</summary><div class="choices">${columns.map((column, index) => index > 0 && html`<label key=${column.label}>
+    <input type="checkbox" checked=${!hidden.has(index)} onChange=${() => toggle(index)} /> ${column.label}</label>`)}</div></details>`;
+}
+
+/** The days between which objects of a list were created, by the address. @param {URLSearchParams} query */
+export function createdBetween(query) {
+  const [from, until] = ['from', 'until'].map((name) => {
+    const date = query.get(name) ?? '';
+    return Number.isNaN(Date.parse(date)) || !/^\d{4}-\d\d-\d\d$/.test(date) ? null : fromLocalInput(`${date}T00:00`);
+  });
+  return { 'created[gte]': from, 'created[lt]': until && new Date(dayStart(Date.parse(until), 1)).toISOString() };
+}
+
+/** Chooses the days, which are in the address. @param {{ query: URLSearchParams }} props */
+export const CreatedFilter = ({ query }) => [['from', t('Created from')], ['until', t('Created until')]].map(([name, label]) => html`<${Field} key=${name} label=${label}>${(/** @type {string} */ id) => html`<input id=${id} type="date" value=${query.get(name) ?? ''} onChange=${(/** @type {any} */ event) => setQuery({ [name]: event.currentTarget.value || null })} />`}</${Field}>`);
 
 /** The buttons for the next and the previous page, if there is one. */
 export const PageButtons = (/** @type {{ list: import('../api/resource.js').List<any>, caption: string }} */ { list, caption }) =>
@@ -47,11 +119,13 @@ export const PageButtons = (/** @type {{ list: import('../api/resource.js').List
     <button type="button" disabled=${!list.next} onClick=${list.next}>Older →</button>
   </nav>`;
 
+/** The address of a list from its first page on, in pages as long as they can be. @param {ApiList} list */
+const wholeList = ({ path }) => (/[?&]limit=/.test(path) ? path.replace(/([?&]limit=)\d+/, '$1100') : path);
+
 /** Saves the whole list with every member of its objects, in the units of the API. */
 function CsvButton(/** @type {{ list: import('../api/resource.js').List<any>, caption: string }} */ { list, caption }) {
   const save = useAction(async () => {
-    const path = /[?&]limit=/.test(list.path) ? list.path.replace(/([?&]limit=)\d+/, '$1100') : list.path;
-    const { objects, more } = await readPages(path, { most: MOST });
+    const { objects, more } = await readPages(wholeList(list), { most: MOST });
     download(fileName(caption), csvOfObjects(objects));
     toast(t`${number(objects.length)} rows saved${more ? t`: the first ${number(MOST)} of the list` : ''}.`);
   });

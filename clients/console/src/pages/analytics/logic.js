@@ -9,7 +9,8 @@ import { COLOURS, REST } from '../../charts/data.js';
  * @typedef {{ from: string, until: string, interval: 'day' | 'month' }} Range days as YYYY-MM-DD; `until` is the day after the last one
  */
 
-const DAY = 86_400_000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 
 /** The ranges that can be chosen, with their days; null for months. @type {[string, string, number | null][]} */
 export const RANGES = [['7', t('Last 7 days'), 7], ['30', t('Last 30 days'), 30], ['92', t('Last 92 days'), 92], ['year', t('Last 12 months'), null]];
@@ -43,6 +44,26 @@ export function rangeOf(choice, today) {
 export function vehicleRange({ from, until }) {
   const first = later(until, -MOST_BY_VEHICLE);
   return { from: from > first ? from : first, until, interval: 'day' };
+}
+
+/** How many days of sessions are counted at most. */
+const MOST_BY_SESSION = 92;
+
+/** The part of a range whose sessions are counted: its last days. @param {Range} range @returns {Range} */
+export function usageRange({ from, until }) {
+  const first = later(until, -MOST_BY_SESSION);
+  return { from: from > first ? from : first, until, interval: 'day' };
+}
+
+/** The days of a range. @param {Range} range */
+export const daysOf = ({ from, until }) => Array.from({ length: (Date.parse(until) - Date.parse(from)) / DAY }, (_, index) => later(from, index));
+
+/** The moment at which a day begins in a time zone, in milliseconds; where midnight is skipped, the first moment after it. @param {string} date @param {string} timeZone */
+export function startOfDay(date, timeZone) {
+  const midnight = Date.parse(date);
+  const quarters = Array.from({ length: 29 * 4 }, (_, index) => midnight - 14 * HOUR + index * (HOUR / 4));
+  const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
+  return quarters.find((at) => format.format(at) >= date) ?? midnight;
 }
 
 /** @param {Pick<Analytics, 'intervals' | 'until'>} sums */

@@ -9,6 +9,7 @@ import { CopyButton, Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, 
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { ListView, PageButtons } from '../../ui/list.js';
 import { Ref } from '../../ui/objects.js';
+import { statusChange } from '../../api/bulk.js';
 import { SchemaForm } from '../../forms/schema-form.js';
 import { openApi, valuesOf } from '../../forms/schema.js';
 import { hasTestClock } from '../../state/clock.js';
@@ -40,6 +41,12 @@ function Health({ endpoint }) {
   return read.data ? html`<${SuccessRate} endpoint=${read.data} />` : null;
 }
 
+/** What can be done with many endpoints. @type {import('../../api/bulk.js').BulkAction[]} */
+const ACTIONS = [
+  { label: t('Disable'), question: t('Nothing is sent to the chosen endpoints until they are enabled again.'), applies: ({ status }) => status === 'enabled', ...statusChange(PATH, 'disabled') },
+  { label: t('Enable'), question: t('Events are sent to the chosen endpoints again.'), applies: ({ status }) => status === 'disabled', ...statusChange(PATH, 'enabled') },
+];
+
 /** @param {{ route: import('../../router.js').Route }} props */
 function List({ route }) {
   const list = useList(`${PATH}?limit=25`, { every: 10_000 });
@@ -57,7 +64,7 @@ function List({ route }) {
   return html`<${PageHead} title="Webhook endpoints"><button type="button" class="primary" onClick=${create}>Add an endpoint</button></${PageHead}>
     ${route.query.get('new') ? html`<${Dialog} wide title="Add an endpoint" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Add the endpoint" initial=${initial}
       send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {any} */ made) => go(link(`/developers/endpoints/${made.id}`))} /></${Dialog}>` : null}
-    <${ListView} list=${list} caption="Webhook endpoints" columns=${columns} empty=${empty} />`;
+    <${ListView} main list=${list} caption="Webhook endpoints" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
 }
 
 /** @param {{ id: string, route: import('../../router.js').Route }} props */

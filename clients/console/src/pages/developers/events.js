@@ -6,7 +6,7 @@ import { address, request } from '../../api/client.js';
 import { useAction, useList, useRead, useResource } from '../../api/resource.js';
 import { Empty, Facts, Field, Id, Json, PageHead, Select, Time } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
-import { ListView, PageButtons } from '../../ui/list.js';
+import { CreatedFilter, ListView, PageButtons, createdBetween } from '../../ui/list.js';
 import { Ref, nameOf } from '../../ui/objects.js';
 import { openApi, valuesOf } from '../../forms/schema.js';
 import { link, setQuery } from '../../router.js';
@@ -22,7 +22,7 @@ export function Events({ id, route }) {
 function List({ route }) {
   const type = route.query.get('type') ?? '';
   const types = useRead(async () => valuesOf(await openApi(), '/v1/events', 'type'), []);
-  const list = useList(address('/v1/events', { type, limit: 25 }), { every: 3000 });
+  const list = useList(address('/v1/events', { type, ...createdBetween(route.query), limit: 25 }), { every: 3000 });
   const columns = [
     { label: t('Type'), cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>` },
     { label: t('Object'), cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–') },
@@ -33,8 +33,9 @@ function List({ route }) {
   ];
   const empty = html`<${Empty} title=${type ? t`No event of type ${type}` : t('No event yet')}><p>Every change makes an event. Events are kept for 30 days.</p></${Empty}>`;
   return html`<${PageHead} title="Events" intro="What changed, and what was sent to webhook endpoints." />
-    <div class="filters"><${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', t('All')], ...(types.data ?? []).map((one) => [one, one])]} />`}</${Field}></div>
-    <${ListView} list=${list} caption="Events" columns=${columns} empty=${empty} />`;
+    <div class="filters"><${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', t('All')], ...(types.data ?? []).map((one) => [one, one])]} />`}</${Field}>
+      <${CreatedFilter} query=${route.query} /></div>
+    <${ListView} main list=${list} caption="Events" columns=${columns} empty=${empty} />`;
 }
 
 /** @param {{ id: string }} props */

@@ -1,0 +1,89 @@
+// Lists: columns and dates in the address, what is done with many objects and undone, and what is imported from a file.
+
+import assert from 'node:assert/strict';
+import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } from './harness.mjs';
+
+const runner = await startRunner();
+const browser = await startBrowser();
+try {
+  const address = { line1: 'Depot Road 1', city: 'London', postal_code: 'E3 4LH', country: 'GB' };
+  const fleet = await runner.api('POST', '/v1/fleets', { name: 'Long fleet', email: 'ops@fleet.example', address });
+  for (let number = 10; number < 40; number += 1) {
+    await runner.api('POST', '/v1/vehicles', { fleet: fleet.id, registration_plate: `LONG ${number}`, vin: `V${number}`, battery_capacity: 50_000, charging_standard: 'Type2' });
+  }
+  const { page, faults } = await openSignedIn(browser, runner);
+  const visit = async (path) => {
+    await page.goto(`${runner.url}/#${path}`);
+    await page.locator('main h1').first().waitFor();
+  };
+  const table = page.getByRole('table', { name: 'Vehicles' });
+  const statuses = async () => (await runner.api('GET', '/v1/vehicles?limit=100')).data.map(({ status }) => status);
+
+  await step('columns are chosen, and are in the address', async () => {
+    await visit('/vehicles');
+    await table.getByRole('columnheader', { name: 'Plug' }).waitFor();
+    await page.getByText('Columns', { exact: true }).click();
+    await page.getByLabel('Plug', { exact: true }).uncheck();
+    await table.getByRole('columnheader', { name: 'Plug' }).waitFor({ state: 'detached' });
+    await checkAccessibility(page, 'the choice of columns');
+    assert.match(page.url(), /hide=3/);
+    await page.reload();
+    await table.getByRole('columnheader', { name: 'Model' }).waitFor();
+    assert.equal(await table.getByRole('columnheader', { name: 'Plug' }).count(), 0);
+  });
+
+  await step('dates filter a list, and are in the address', async () => {
+    const today = new Date().toISOString().slice(0, 10);
+    await visit(`/vehicles?until=${today}`);
+    await table.getByRole('link', { name: 'LONG 39' }).waitFor();
+    await page.getByLabel('Created until').fill('2026-01-01');
+    await page.getByText('No vehicle matches the filters').waitFor();
+    assert.match(page.url(), /until=2026-01-01/);
+    await visit(`/vehicles?from=${today}`);
+    await table.getByRole('link', { name: 'LONG 39' }).waitFor();
+    await visit('/vehicles?from=nonsense');
+    await table.getByRole('link', { name: 'LONG 39' }).waitFor();
+  });
+
+  await step('many vehicles are deactivated, and that is undone', async () => {
+    await visit('/vehicles');
+    await page.getByLabel('Choose all of this page').check();
+    await page.getByText('25 chosen').waitFor();
+    await page.getByRole('button', { name: 'Choose the whole list' }).click();
+    await page.getByText('30 chosen').waitFor();
+    await page.getByLabel('Choose LONG 39').uncheck();
+    await page.getByRole('button', { name: 'Deactivate' }).click();
+    await page.getByRole('region', { name: 'What will happen' }).getByText('It is done with 29 objects.').waitFor();
+    await checkAccessibility(page, 'a question about many objects');
+    await page.getByRole('button', { name: 'Deactivate: 29' }).click();
+    await page.getByText('Done: 29 of 29.').waitFor();
+    assert.equal((await statuses()).filter((one) => one === 'inactive').length, 29);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Undone: 29 of 29.').waitFor();
+    await checkAccessibility(page, 'what was undone');
+    assert.deepEqual([...new Set(await statuses())], ['active']);
+    await page.getByRole('button', { name: 'Done', exact: true }).click();
+    await page.getByText('29 chosen').waitFor({ state: 'detached' });
+  });
+
+  await step('what the service would refuse is said before, and listed after', async () => {
+    await page.route('**/v1/vehicles/*', (route) => (route.request().method() === 'DELETE'
+      ? route.fulfill({ status: 409, contentType: 'application/json', body: JSON.stringify({ object: 'error', message: 'The vehicle is charging.', code: 'vehicle_in_use', status: 409 }) }) : route.continue()));
+    await page.getByLabel('Choose LONG 38').check();
+    await page.getByLabel('Choose LONG 37').check();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('The service would refuse 2 of them.').waitFor();
+    await page.getByRole('button', { name: 'Delete: 2' }).click();
+    await page.getByText('Done: 0 of 2.').waitFor();
+    assert.equal(await page.getByText('The vehicle is charging.').count(), 2);
+    await page.getByRole('button', { name: 'Save what failed as CSV' }).waitFor();
+    await page.getByRole('button', { name: 'Done', exact: true }).click();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    assert.equal((await statuses()).length, 30);
+  });
+
+  await step('no page has a fault', async () => assert.deepEqual(faults, []));
+} finally {
+  await browser.close();
+  await runner.stop();
+}
