@@ -1,7 +1,7 @@
 // Lists: columns and dates in the address, what is done with many objects and undone, and what is imported from a file.
 
 import assert from 'node:assert/strict';
-import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } from './harness.mjs';
+import { checkAccessibility, openSignedIn, pick, startBrowser, startRunner, step } from './harness.mjs';
 
 const runner = await startRunner();
 const browser = await startBrowser();
@@ -80,6 +80,41 @@ try {
     await page.getByRole('button', { name: 'Done', exact: true }).click();
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     assert.equal((await statuses()).length, 30);
+  });
+
+  /** Chooses a file with this content. */
+  const choose = (text) => page.getByLabel('CSV file').setInputFiles({ name: 'file.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
+
+  await step('vehicles are imported from a file after a preview, and that is undone', async () => {
+    await visit('/vehicles');
+    await page.getByRole('button', { name: 'Import from CSV' }).click();
+    await choose('registration_plate;vin;Battery capacity (kWh);charging_standard;id\nNEW 1;N1;52,5;Type2;x\nNEW 2;N2;60;CCS;\nNEW 3;N2;60;CCS;\nNEW 4;N4;many;CCS;\n');
+    await page.getByText('Columns are missing: fleet.').waitFor();
+    await pick(page, 'Fleet of lines that name none', 'Long fleet');
+    await page.getByText('Not imported: id.').waitFor();
+    await page.getByText('2 lines have mistakes and are left out').waitFor();
+    await page.getByText('Line 4: vin is the same as in line 3').waitFor();
+    await checkAccessibility(page, 'the preview of an import');
+    await page.getByRole('button', { name: 'Import 2 lines' }).click();
+    await page.getByText('Imported: 2 of 2.').waitFor();
+    const [newest] = (await runner.api('GET', '/v1/vehicles?registration_plate=NEW%201')).data;
+    assert.deepEqual([newest.battery_capacity, newest.fleet], [52_500, fleet.id]);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Undone: 2 of 2.').waitFor();
+    await page.getByRole('button', { name: 'Done', exact: true }).click();
+    assert.equal((await statuses()).length, 30);
+  });
+
+  await step('drivers are imported and attached, and what the service refuses is listed', async () => {
+    await visit('/drivers?import=1');
+    await choose('name,email,metadata.depot\nGrace Hopper,grace@fleet.example,east\nNobody,not an address,\n');
+    await pick(page, 'Attach all to', 'Long fleet');
+    await page.getByRole('button', { name: 'Import 2 lines' }).click();
+    await page.getByText('Imported: 1 of 2.').waitFor();
+    await page.getByText('Line 3: Nobody').waitFor();
+    await page.getByRole('button', { name: 'Done', exact: true }).click();
+    const { data } = await runner.api('GET', `/v1/drivers?fleet=${fleet.id}`);
+    assert.deepEqual(data.map(({ name, metadata }) => [name, metadata]), [['Grace Hopper', { depot: 'east' }]]);
   });
 
   await step('no page has a fault', async () => assert.deepEqual(faults, []));

@@ -5,9 +5,10 @@ import { test } from 'node:test';
 import { largest, moments, slotAt, slotMarks, stacked, ticks } from '../src/charts/data.js';
 import { arrivalOf, arrivalsByDay, connectorsInUse, onTimeShare, sumsOfDrivers } from '../src/pages/analytics/usage.js';
 import { runAll } from '../src/api/pool.js';
+import { cellsOf, previewOf } from '../src/pages/import/logic.js';
 import { firstSentence, fromField, helpOf, inGroups, inOrder, toField, unitOf } from '../src/forms/fields.js';
 import { attendanceOf, dateIn, daysOf, outcomesOf, rangeOf, rankOf, slotsOf, startOfDay, vehicleRange } from '../src/pages/analytics/logic.js';
-import { previewOf } from '../src/pages/credit-notes/logic.js';
+import { previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
 import { departureOf, faultOf, formOf, loadOf, pricesOf, sumsOf } from '../src/pages/sites/logic.js';
 import { csvOf, csvOfObjects, fileName } from '../src/ui/csv.js';
@@ -196,9 +197,9 @@ test('vehicles are ordered by cost or energy, those that were free among them', 
 
 test('a credit is taken off what is due, and the rest is refunded', () => {
   const totals = { gross: 1000, due: 300 };
-  assert.deepEqual(previewOf({ status: 'open', totals }, 0, 200), { most: 1000, taken: 200, refunded: 0, paid: false });
-  assert.deepEqual(previewOf({ status: 'open', totals }, 100, 500), { most: 900, taken: 300, refunded: 200, paid: true });
-  assert.deepEqual(previewOf({ status: 'draft', totals: { gross: 300, due: 300 } }, 0, 300), { most: 300, taken: 300, refunded: 0, paid: false });
+  assert.deepEqual(previewOfCredit({ status: 'open', totals }, 0, 200), { most: 1000, taken: 200, refunded: 0, paid: false });
+  assert.deepEqual(previewOfCredit({ status: 'open', totals }, 100, 500), { most: 900, taken: 300, refunded: 200, paid: true });
+  assert.deepEqual(previewOfCredit({ status: 'draft', totals: { gross: 300, due: 300 } }, 0, 300), { most: 300, taken: 300, refunded: 0, paid: false });
 });
 
 test('attempts are counted by the hour, and hours without any have no latency', () => {
@@ -284,4 +285,24 @@ test('work that is stopped begins nothing more', async () => {
     if (begun === 4) controller.abort();
   }, { signal: controller.signal });
   assert.deepEqual([begun, outcomes.length], [4, 4]);
+});
+
+test('a CSV file is read with its quotes, line breaks, separators and mark', () => {
+  assert.deepEqual(cellsOf('\uFEFFa,"b ""x"", y"\r\n1,"two\nlines"\n\n 3 ,\n'), [['a', 'b "x", y'], ['1', 'two\nlines'], [], ['3', '']]);
+  assert.deepEqual(cellsOf('a;"b,c";d\n1,5;2;3'), [['a', 'b,c', 'd'], ['1,5', '2', '3']]);
+  assert.deepEqual([cellsOf(''), cellsOf('a\tb')], [[], [['a', 'b']]]);
+});
+
+test('lines become bodies, in the units of their columns, with what is wrong with them', () => {
+  const text = (name, more = {}) => ({ name, type: 'text', required: true, nullable: false, description: '', ...more });
+  const shape = { type: 'object', fields: [
+    text('vin', { maxLength: 5 }), text('battery_capacity', { type: 'number', whole: true, minimum: 1 }), text('charging_standard', { type: 'choice', options: ['Type2', 'CCS'] }), text('fleet'),
+    text('drivers', { type: 'list', required: false }), text('information', { type: 'object', required: false, fields: [text('make', { required: false })] }), text('metadata', { type: 'pairs', required: false })] };
+  const file = 'VIN,Battery capacity (kWh),charging_standard,information.make,drivers,metadata.Depot,id\nA1,"52,5",ccs,\'=Kia,d1; d2,East,veh_1\na1,0,Type2,,,,\nB,x,Tesla,,,,,\nTOO LONG,7,CCS\n';
+  const { entries, ignored, missing } = previewOf(file, shape, { defaults: { fleet: 'f' }, unique: ['vin'] });
+  assert.deepEqual([ignored, missing], [['id'], []]);
+  assert.deepEqual(entries[0], { line: 2, errors: [], body: { fleet: 'f', vin: 'A1', battery_capacity: 52_500, charging_standard: 'CCS', information: { make: '=Kia' }, drivers: ['d1', 'd2'], metadata: { Depot: 'East' } } });
+  assert.deepEqual(entries.slice(1).map(({ line, errors }) => [line, errors.length]), [[3, 2], [4, 3], [5, 1]]);
+  assert.deepEqual(previewOf(file, shape).missing, ['fleet']);
+  assert.equal(previewOf('metadata.__proto__\nx', shape).entries[0].body.polluted, undefined);
 });

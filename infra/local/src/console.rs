@@ -82,6 +82,8 @@ const FILES: &[File] = &files! {
     "src/pages/developers/polling.js"
     "src/pages/developers/replay.js"
     "src/pages/developers/requests.js"
+    "src/pages/import.js"
+    "src/pages/import/logic.js"
     "src/pages/invoices.js"
     "src/pages/invoices/documents.js"
     "src/pages/invoices/parts.js"

@@ -8,6 +8,7 @@ import { useAction, useList, useRead, useResource } from '../api/resource.js';
 import { ConfirmButton } from '../ui/confirm.js';
 import { Dialog, Empty, Facts, Field, Id, Json, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
+import { lazy } from '../ui/lazy.js';
 import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
 import { statusChange } from '../api/bulk.js';
@@ -34,13 +35,16 @@ import { toast } from '../ui/toasts.js';
  * @property {import('../ui/list.js').Column[]} columns
  * @property {(object: any) => ([string, any] | null)[]} facts
  * @property {any} [extra] a component with what else belongs to an object
+ * @property {boolean} [imports] whether objects can be imported from a file
  * @property {[string, string]} [statuses] the statuses in which objects are used and not used
  */
+
+const ImportDialog = lazy(() => import('./import.js'), 'ImportDialog');
 
 /** @param {string} label @param {(one: any) => any} cell */
 const column = (label, cell, isNumber = false) => ({ label, cell, number: isNumber });
 /** @param {any[]} list */
-const refs = (list) => (list.length ? list.map((one, index) => html`${index ? ', ' : ''}<${Ref} key=${idOf(one)} to=${one} />`) : null);
+const refs = (list) => (list.length ? html`<span>${list.map((one, index) => html`${index ? ', ' : ''}<${Ref} key=${idOf(one)} to=${one} />`)}</span>` : null);
 const status = column(t('Status'), (one) => html`<${Status} value=${one.status} />`);
 const created = column(t('Created'), (one) => html`<${Time} at=${one.created} ago />`);
 
@@ -59,7 +63,7 @@ const COLLECTIONS = {
       [t('Drivers'), html`<a href=${link('/drivers', { fleet: one.id })}>${number(one.total_drivers)} drivers</a>`], [t('Invoices'), html`<a href=${link('/invoices', { fleet: one.id })}>Invoices of the fleet</a>`]],
   },
   drivers: {
-    statuses: ['active', 'suspended'], path: '/v1/drivers', prefix: 'drv', one: t('driver'), next: t('A driver is attached to a fleet and drives its vehicles.'), filters: ['status', 'fleet'], expand: ['fleets', 'vehicles', 'policy_ids'],
+    statuses: ['active', 'suspended'], imports: true, path: '/v1/drivers', prefix: 'drv', one: t('driver'), next: t('A driver is attached to a fleet and drives its vehicles.'), filters: ['status', 'fleet'], expand: ['fleets', 'vehicles', 'policy_ids'],
     columns: [status, column(t('Email'), (one) => one.email), column(t('Fleets'), (one) => refs(one.fleets) ?? '–'), column(t('Vehicles'), (one) => number(one.vehicles.length), true), created],
     facts: (one) => [[t('Email'), one.email], [t('Phone'), one.phone], [t('License'), one.license_number], [t('Fleets'), refs(one.fleets)], [t('Vehicles'), refs(one.vehicles)], [t('Policies'), refs(one.policy_ids)],
       [t('Charging speed'), words(one.preferences.charging_speed)], [t('Price cap'), one.preferences.max_price_per_kwh === null ? null : t`${money(one.preferences.max_price_per_kwh, one.preferences.currency)} per kWh`],
@@ -68,7 +72,7 @@ const COLLECTIONS = {
     extra: FleetsOfDriver,
   },
   vehicles: {
-    statuses: ['active', 'inactive'], path: '/v1/vehicles', prefix: 'veh', one: t('vehicle'), next: t('A vehicle belongs to a fleet and is reserved for and charged.'), filters: ['status', 'fleet', 'driver'], expand: ['fleet', 'drivers', 'policy_ids', 'site', 'telemetry'],
+    statuses: ['active', 'inactive'], imports: true, path: '/v1/vehicles', prefix: 'veh', one: t('vehicle'), next: t('A vehicle belongs to a fleet and is reserved for and charged.'), filters: ['status', 'fleet', 'driver'], expand: ['fleet', 'drivers', 'policy_ids', 'site', 'telemetry'],
     columns: [status, column(t('Model'), (one) => [one.information.make, one.information.model].filter(Boolean).join(' ') || '–'), column(t('Plug'), (one) => one.charging_standard), column(t('Battery'), batteryOf, true),
       column(t('Fleet'), (one) => html`<${Ref} to=${one.fleet} />`), column(t('Drivers'), (one) => refs(one.drivers) ?? '–')],
     facts: (one) => [[t('Fleet'), html`<${Ref} to=${one.fleet} />`], [t('Site'), one.site ? html`<a href=${link(`/sites/${idOf(one.site)}`, { vehicle: one.id })}>${nameOf(one.site)}</a>` : null], [t('Drivers'), refs(one.drivers)], ['VIN', one.vin], [t('Model'), [one.information.make, one.information.model, one.information.year].filter(Boolean).join(' ') || null],
@@ -159,10 +163,11 @@ function List({ name, route }) {
   const filtered = Object.values({ ...filters, ...between }).some(Boolean);
   const empty = html`<${Empty} title=${filtered ? t`No ${collection.one} matches the filters` : t`No ${collection.one} yet`}><p>${collection.next}</p>
     <button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${Empty}>`;
-  return html`<${PageHead} title=${title(name)}><button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${PageHead}>
+  return html`<${PageHead} title=${title(name)}>${collection.imports ? html`<button type="button" onClick=${() => setQuery({ import: 1 })}>Import from CSV</button>` : null}<button type="button" class="primary" onClick=${create}>Add a ${collection.one}</button></${PageHead}>
     ${route.query.get('new') ? html`<${Dialog} wide title=${t`Add a ${collection.one}`} onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${collection.path} submit=${t`Add the ${collection.one}`}
       initial=${{ ...collection.initial?.(), ...(filters.fleet ? { fleet: filters.fleet } : {}) }} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', collection.path, body, { idempotencyKey: key })}
       onDone=${(/** @type {any} */ made) => go(link(`/${name}/${made.id}`))} /></${Dialog}>` : null}
+    ${collection.imports && route.query.get('import') ? html`<${ImportDialog} name=${name} onClose=${() => setQuery({ import: null })} />` : null}
     <div class="filters">
       <${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} placeholder="Words or an id" onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />`}</${Field}>
       ${collection.filters.map((filter) => html`<${Filter} key=${filter} collection=${collection} name=${filter} value=${filters[filter] ?? ''} />`)}

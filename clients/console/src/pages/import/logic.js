@@ -1,0 +1,156 @@
+// What the lines of a CSV file become: the bodies of requests, and what is wrong with them.
+
+import { t } from '../../i18n.js';
+
+/**
+ * @typedef {import('../../forms/schema.js').Shape} Shape
+ * @typedef {import('../../forms/schema.js').Field} Field
+ * @typedef {{ line: number, body: Record<string, any>, errors: string[] }} Entry `line`: its number in the file, the header being 1
+ * @typedef {{ entries: Entry[], ignored: string[], missing: string[] }} Preview `ignored`: columns that are not imported; `missing`: required ones without a column
+ */
+
+/**
+ * The cells of a CSV file (RFC 4180) by lines. What separates them, a comma, a semicolon or a tab, is read from the first line.
+ * @param {string} text
+ * @returns {string[][]} lines without a cell are left out, but counted: they are empty lists
+ */
+export function cellsOf(text) {
+  const content = text.replace(/^\uFEFF/, '');
+  const first = content.slice(0, content.search(/\r|\n|$/)).replaceAll(/"[^"]*"/g, '');
+  const count = (/** @type {string} */ one) => first.split(one).length;
+  const separator = [',', ';', '\t'].reduce((best, one) => (count(one) > count(best) ? one : best));
+  /** @type {string[][]} */
+  const lines = [];
+  /** @type {string[]} */
+  let cells = [];
+  let cell = '';
+  let quoted = false;
+  for (let at = 0; at < content.length; at += 1) {
+    const sign = content[at];
+    if (quoted) {
+      if (sign !== '"') cell += sign;
+      else if (content[at + 1] === '"') cell += content[(at += 1)];
+      else quoted = false;
+    } else if (sign === '"' && cell === '') quoted = true;
+    else if (sign === separator) {
+      cells.push(cell);
+      cell = '';
+    } else if (sign === '\n') {
+      cells.push(cell);
+      lines.push(cells);
+      [cells, cell] = [[], ''];
+    } else if (sign !== '\r') cell += sign;
+  }
+  if (cell || cells.length) lines.push([...cells, cell]);
+  return lines.map((line) => (line.every((one) => one.trim() === '') ? [] : line.map((one) => one.trim())));
+}
+
+/** Units in the names of columns, and how many of the API's they are. @type {Record<string, number>} */
+const UNITS = { kwh: 1000, kw: 1000 };
+
+/**
+ * Where a column belongs in the body: "Battery capacity (kWh)" is battery_capacity in thousands.
+ * @param {string} header
+ * @param {Shape} shape
+ * @returns {{ path: string[], field: Shape, scale: number } | null}
+ */
+export function placeOf(header, shape) {
+  if (header.startsWith('metadata.')) return { path: ['metadata', header.slice('metadata.'.length)], field: { type: 'text', nullable: false, description: '' }, scale: 1 };
+  const name = header.toLowerCase().replace(/\s*\((\w+)\)$/, '_$1').replaceAll(/[\s-]+/g, '_');
+  const [, stem, unit] = /^(.*)_([a-z]+)$/.exec(name) ?? [];
+  const scale = UNITS[unit] ?? 1;
+  const path = (scale === 1 ? name : stem).split('.');
+  /** @type {Shape | undefined} */
+  let field = shape;
+  for (const part of path) field = field?.fields?.find((one) => one.name === part);
+  if (field && ['object', 'pairs', 'any'].includes(field.type)) return null;
+  return field ? { path, field, scale } : null;
+}
+
+/**
+ * The value of a cell, or what is wrong with it.
+ * @param {string} text
+ * @param {Shape} field
+ * @param {number} scale
+ * @returns {{ value?: any, error?: string }}
+ */
+export function valueOf(text, field, scale) {
+  switch (field.type) {
+    case 'number': {
+      const value = Number(text.replace(/^(-?\d+),(\d+)$/, '$1.$2')) * scale;
+      if (!Number.isFinite(value)) return { error: t`${text} is not a number` };
+      if (field.minimum !== undefined && value < field.minimum) return { error: t`${text} is too small` };
+      if (field.maximum !== undefined && value > field.maximum) return { error: t`${text} is too large` };
+      return { value: field.whole ? Math.round(value) : value };
+    }
+    case 'choice': {
+      const value = field.options?.find((one) => one.toLowerCase() === text.toLowerCase());
+      return value === undefined ? { error: t`${text} is none of ${field.options?.join(', ')}` } : { value };
+    }
+    case 'boolean':
+      return /^(true|false)$/i.test(text) ? { value: text.toLowerCase() === 'true' } : { error: t`${text} is neither true nor false` };
+    case 'list':
+    case 'choices':
+      return { value: text.split(';').map((one) => one.trim()).filter(Boolean) };
+    case 'text': {
+      // Files that were saved here have an apostrophe before what a spreadsheet would take as a formula.
+      const value = text.replace(/^'(?=[=+\-@])/, '');
+      return field.maxLength !== undefined && value.length > field.maxLength ? { error: t`${value.slice(0, 20)}… is longer than ${field.maxLength} characters` } : { value };
+    }
+    default:
+      return { value: text };
+  }
+}
+
+/**
+ * The entries of a file.
+ * @param {string} text
+ * @param {Shape} shape of the body of one object
+ * @param {{ defaults?: Record<string, any>, unique?: string[] }} [options] `defaults`: members of every body that has none of its own; `unique`: members that
+ *   are different in every line
+ * @returns {Preview}
+ */
+export function previewOf(text, shape, { defaults = {}, unique = [] } = {}) {
+  const [header = [], ...lines] = cellsOf(text);
+  const places = header.map((name) => placeOf(name, shape));
+  const required = (shape.fields ?? []).filter((field) => field.required).map(({ name }) => name);
+  const given = new Set([...places.flatMap((place) => (place ? [place.path[0]] : [])), ...Object.keys(defaults)]);
+  /** @type {Map<string, number>} */
+  const seen = new Map();
+  const entries = lines.flatMap((cells, index) => {
+    if (!cells.length) return [];
+    const line = index + 2;
+    /** @type {Entry} */
+    const entry = { line, body: {}, errors: [] };
+    /** @type {Set<string>} */
+    const wrong = new Set();
+    if (cells.length > header.length) entry.errors.push(t('The line has more cells than the header'));
+    places.forEach((place, column) => {
+      const cell = cells[column] ?? '';
+      if (!place || cell === '') return;
+      const { value, error } = valueOf(cell, place.field, place.scale);
+      if (error) {
+        entry.errors.push(`${header[column]}: ${error}`);
+        wrong.add(place.path[0]);
+      } else set(entry.body, place.path, value);
+    });
+    entry.body = { ...defaults, ...entry.body };
+    entry.errors.push(...required.filter((name) => given.has(name) && !wrong.has(name) && entry.body[name] === undefined).map((name) => t`${name} is missing`));
+    for (const name of unique) {
+      const key = `${name} ${String(entry.body[name] ?? '').toLowerCase()}`;
+      const other = entry.body[name] === undefined ? undefined : seen.get(key);
+      if (other !== undefined) entry.errors.push(t`${name} is the same as in line ${other}`);
+      else seen.set(key, line);
+    }
+    return [entry];
+  });
+  return { entries, ignored: header.filter((_, column) => !places[column]), missing: required.filter((name) => !given.has(name)) };
+}
+
+/** @param {Record<string, any>} body @param {string[]} path @param {any} value */
+function set(body, [name, ...rest], value) {
+  const target = Object.hasOwn(body, name) ? body[name] : undefined;
+  const next = rest.length ? { ...target } : value;
+  if (rest.length) set(next, rest, value);
+  Object.defineProperty(body, name, { value: next, enumerable: true, configurable: true, writable: true });
+}
