@@ -170,14 +170,59 @@ impl Client {
     /// # Errors
     /// The service refuses it, or cannot be reached after all retries.
     pub async fn send(&self, request: &Request) -> Result<Response, Failure> {
+        self.send_to(self.url(request), request).await
+    }
+
+    /// The address of a path. That of the service may have a path of its own, such as the stage of an API gateway.
+    pub fn address(&self, path: &str) -> Url {
         let mut url = self.settings.base_url.clone();
-        // The address may have a path of its own, such as the stage of an API gateway.
-        let path = format!("{}{}", url.path().trim_end_matches('/'), request.path);
+        let path = format!("{}{path}", url.path().trim_end_matches('/'));
         url.set_path(&path);
+        url
+    }
+
+    /// The address of a request with its query.
+    pub fn url(&self, request: &Request) -> Url {
+        let mut url = self.address(&request.path);
         if !request.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&request.query);
         }
-        self.send_to(url, request).await
+        url
+    }
+
+    /// The headers of a request but the key and those that follow from the body.
+    pub fn headers<'a>(&'a self, request: &'a Request) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let settings = &self.settings;
+        let defaults = [
+            ("Service-Version", Some(&settings.version)),
+            ("Service-Account", settings.account.as_ref()),
+        ];
+        let defaults = defaults.into_iter().filter_map(move |(name, value)| {
+            let value = value.filter(|_| request.header(name).is_none())?;
+            Some((name, value.as_str()))
+        });
+        let own = request.headers.iter();
+        defaults.chain(own.map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    /// The text at a path that is open to everybody, such as a guide. None if there is nothing.
+    ///
+    /// # Errors
+    /// The service cannot be reached, or answers with another status.
+    pub async fn text(&self, path: &str) -> Result<Option<String>, Failure> {
+        let url = self.address(path);
+        let unusable = |why: String| Failure::Unreachable(format!("{url} cannot be used: {why}"));
+        let sent = self.http.get(url.clone()).send().await;
+        let response = sent.map_err(|error| unusable(reason(&error)))?;
+        match response.status().as_u16() {
+            401 | 404 => Ok(None),
+            200 => response
+                .text()
+                .await
+                .map(Some)
+                .map_err(|error| unusable(reason(&error))),
+            status => Err(unusable(format!("answered {status}"))),
+        }
     }
 
     /// Requests the next page, at the URL of `next_page_url` exactly as it came.
@@ -260,16 +305,7 @@ impl Client {
         if let Some(credential) = self.settings.credential(&request.path) {
             sent = sent.bearer_auth(credential);
         }
-        let defaults = [
-            ("Service-Version", Some(&self.settings.version)),
-            ("Service-Account", self.settings.account.as_ref()),
-        ];
-        for (name, value) in defaults {
-            if let (Some(value), None) = (value, request.header(name)) {
-                sent = sent.header(name, value);
-            }
-        }
-        for (name, value) in &request.headers {
+        for (name, value) in self.headers(request) {
             sent = sent.header(name, value);
         }
         if let Some(body) = &request.body {

@@ -13,6 +13,7 @@ pub fn run(matches: &ArgMatches, tree: &mut Command) -> Result<(), Failure> {
     let shell = match matches.get_one::<String>("shell").map(String::as_str) {
         Some("zsh") => Shell::Zsh,
         Some("fish") => Shell::Fish,
+        Some("powershell") => Shell::PowerShell,
         _ => Shell::Bash,
     };
     let mut script = Vec::new();

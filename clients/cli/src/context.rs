@@ -61,7 +61,7 @@ impl Context {
         };
         Ok(Self {
             client: Client::new(settings)?,
-            form: Form::of(matches),
+            form: Form::of(matches)?,
             quiet: matches.get_flag("quiet"),
             profile: name.map(str::to_owned),
         })

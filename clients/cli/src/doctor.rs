@@ -66,7 +66,7 @@ impl Report {
 /// The first check that failed, with its exit code.
 pub async fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let mut report = Report::default();
-    let form = Form::of(matches);
+    let form = Form::of(matches)?;
     let tool = env!("CARGO_PKG_VERSION");
     let operations: usize = CATALOG
         .resources

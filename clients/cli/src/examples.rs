@@ -93,7 +93,7 @@ fn plain(value: &Value) -> String {
 }
 
 /// A word as a shell reads it.
-fn quote(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let safe = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@+,*%".contains(letter);
     match !word.is_empty() && word.chars().all(safe) && word != "*" {
         true => word.to_owned(),

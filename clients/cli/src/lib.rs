@@ -4,11 +4,13 @@
 //! [`commands`] the tree of commands, [`request`] what a command line asks for, [`client`] how it is sent, and [`output`] how the
 //! response is shown. The other modules are commands that the tool adds.
 
+pub mod api;
 pub mod catalog;
 pub mod client;
 pub mod commands;
 pub mod completion;
 pub mod context;
+pub mod docs;
 pub mod doctor;
 pub mod examples;
 pub mod failure;
@@ -18,9 +20,12 @@ pub mod local;
 pub mod mcp;
 pub mod operation;
 pub mod output;
+pub mod preview;
 pub mod profile;
 pub mod profiles;
 pub mod request;
 pub mod time;
 pub mod trigger;
 pub mod value;
+pub mod watch;
+pub mod yaml;

@@ -148,6 +148,11 @@ fn print_entry(context: &Context, entry: &Value) -> Result<(), Failure> {
         Form::Text { terminal } => *terminal,
         // One object per line, as the log grows.
         Form::Json => return Form::JsonLines.object(entry),
+        Form::Csv(_) => {
+            return Err(Failure::local(
+                "a log that grows cannot be CSV; --output jsonl prints a line for each request",
+            ));
+        }
         form => return form.object(entry),
     };
     let text = |name: &str| match &entry[name] {

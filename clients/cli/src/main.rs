@@ -6,7 +6,10 @@ use clap::ArgMatches;
 use fleet::commands::{self, CATALOG};
 use fleet::context::Context;
 use fleet::failure::{EXIT_CODES, Failure};
-use fleet::{completion, doctor, import, listen, local, mcp, operation, output, profiles, trigger};
+use fleet::{
+    api, completion, docs, doctor, import, listen, local, mcp, operation, output, profiles,
+    trigger, watch,
+};
 
 /// The exit code of a command that was interrupted.
 const INTERRUPTED: u8 = 130;
@@ -17,7 +20,8 @@ fn main() -> ExitCode {
         Ok(matches) => matches,
         Err(error) => return failed(&Failure::Usage(error), false),
     };
-    let json = matches.get_flag("json");
+    let output = matches.get_one::<String>("output");
+    let json = matches.get_flag("json") || output.is_some_and(|output| output == "json");
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -44,6 +48,9 @@ fn failed(failure: &Failure, json: bool) -> ExitCode {
         // Help and the version are printed on standard output. If that is closed, nobody reads them.
         Failure::Usage(error) => drop(error.print()),
         Failure::Refused(refusal) if json => eprintln!("{}", refusal.body),
+        failure if output::is_coloured(&std::io::stderr()) => {
+            eprintln!("\x1b[1;31merror:\x1b[0m {failure}");
+        }
         failure => eprintln!("error: {failure}"),
     }
     ExitCode::from(failure.exit_code())
@@ -61,10 +68,14 @@ async fn run(matches: &ArgMatches, tree: &mut clap::Command) -> Result<(), Failu
         }
         "profiles" => return profiles::run(matches),
         "doctor" => return doctor::run(matches).await,
+        "login" => return profiles::login(matches).await,
         _ => {}
     }
     let context = Context::read(matches)?;
     match (name, matches.subcommand()) {
+        ("api", _) => api::run(&context, matches).await,
+        ("docs", _) => docs::run(&context, matches).await,
+        ("watch", _) => watch::run(context, matches, tree).await,
         ("mcp", _) => mcp::run(context).await,
         ("listen", _) => listen::run(&context, matches).await,
         ("trigger", _) => trigger::run(&context, matches).await,

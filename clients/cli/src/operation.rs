@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use crate::catalog::Operation;
 use crate::client::Request;
-use crate::commands::page_size;
+use crate::commands::{PREVIEW, page_size};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Form;
-use crate::request;
+use crate::{preview, request};
 
 /// How many objects a list shows without `--limit`.
 const DEFAULT_LIMIT: u64 = 10;
@@ -25,6 +25,9 @@ pub async fn run(
     command: &mut Command,
 ) -> Result<(), Failure> {
     let mut request = request::read(&context.client, operation, matches, command).await?;
+    if matches.try_get_one::<bool>(PREVIEW).ok().flatten() == Some(&true) {
+        return preview::print(context, &request);
+    }
     context.needs_key()?;
     if operation.paged {
         expand_in_data(&mut request);
@@ -37,6 +40,27 @@ pub async fn run(
         );
     }
     context.form.object(&response.body)
+}
+
+/// The response to the request of an operation, for commands that show it themselves. Of a list it is the first page.
+///
+/// # Errors
+/// As [`run`].
+pub async fn response(
+    context: &Context,
+    operation: &Operation,
+    matches: &ArgMatches,
+    command: &mut Command,
+) -> Result<Value, Failure> {
+    let mut request = request::read(&context.client, operation, matches, command).await?;
+    context.needs_key()?;
+    if operation.paged {
+        expand_in_data(&mut request);
+        let limit = matches.get_one::<u64>("limit").copied();
+        let limit = limit.unwrap_or(DEFAULT_LIMIT).min(page_size(operation));
+        request = request.with("limit", limit.to_string());
+    }
+    Ok(context.client.send(&request).await?.body)
 }
 
 /// On lists, paths of expansions begin with `data`, which need not be written.
@@ -63,11 +87,15 @@ async fn list(
     };
     let first = request.clone().with("limit", wanted.min(most).to_string());
     let mut page = context.client.send(&first).await?.body;
-    if context.form == Form::Json && wanted <= most {
+    let is_page = matches!(context.form, Form::Json | Form::Yaml);
+    if is_page && wanted <= most {
         return context.form.object(&page);
     }
+    let mut whole = page.clone();
     let mut listed: Vec<Value> = Vec::new();
     let mut count = 0;
+    // The address of the page that was read last. One that was cut is the next page of what is printed.
+    let mut read = Value::Null;
     loop {
         let mut objects = match page["data"].take() {
             Value::Array(objects) => objects,
@@ -77,7 +105,12 @@ async fn list(
                 ));
             }
         };
+        let has = objects.len();
         objects.truncate(usize::try_from(wanted - count).unwrap_or(usize::MAX));
+        whole["next_page_url"] = match objects.len() == has {
+            true => page["next_page_url"].clone(),
+            false => read,
+        };
         count += objects.len() as u64;
         match context.form.is_streamed() {
             true => context.form.list(&objects)?,
@@ -94,9 +127,14 @@ async fn list(
             break;
         }
         page = context.client.next_page(&next, &request).await?.body;
+        read = next.into();
     }
     match context.form.is_streamed() {
         true => Ok(()),
+        false if is_page => {
+            whole["data"] = listed.into();
+            context.form.object(&whole)
+        }
         false => context.form.list(&listed),
     }
 }

@@ -1,12 +1,14 @@
-//! What commands print: tables for people, tab-separated text for other programs, JSON on request.
+//! What commands print: tables for people, tab-separated text for other programs, JSON, YAML or CSV on request.
 
 use std::io::{IsTerminal as _, Write as _};
 
 use clap::ArgMatches;
-use comfy_table::{ContentArrangement, Table, presets};
+use clap::error::ErrorKind;
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::yaml;
 
 /// The members that a list shows, the most telling first, and how many of them.
 const COLUMNS: [&str; 24] = [
@@ -47,24 +49,46 @@ pub enum Form {
     Json,
     /// A line of JSON for each object.
     JsonLines,
+    Yaml,
+    /// A line for each object below one of headings: the members at these paths, or all that any object has if there are none.
+    Csv(Vec<String>),
     /// The members at these paths, separated by tabs.
     Members(Vec<String>),
 }
 
+/// The values of `--output`.
+pub const OUTPUTS: [&str; 5] = ["table", "json", "jsonl", "yaml", "csv"];
+
 impl Form {
     /// The form that the command line asks for.
-    pub fn of(matches: &ArgMatches) -> Self {
-        if matches.get_flag("json") {
-            return Self::Json;
-        }
-        if matches.get_flag("json-lines") {
-            return Self::JsonLines;
-        }
-        match matches.get_many::<String>("get") {
-            Some(paths) => Self::Members(paths.cloned().collect()),
+    ///
+    /// # Errors
+    /// `--get` is given with a form that has no columns.
+    pub fn of(matches: &ArgMatches) -> Result<Self, Failure> {
+        let paths = matches.get_many::<String>("get").into_iter().flatten();
+        let paths: Vec<String> = paths.cloned().collect();
+        let output = match matches.get_one::<String>("output").map(String::as_str) {
+            _ if matches.get_flag("json") => Some("json"),
+            _ if matches.get_flag("json-lines") => Some("jsonl"),
+            output => output,
+        };
+        let form = match output {
+            Some("csv") => return Ok(Self::Csv(paths)),
+            None if !paths.is_empty() => return Ok(Self::Members(paths)),
+            Some("json") => Self::Json,
+            Some("jsonl") => Self::JsonLines,
+            Some("yaml") => Self::Yaml,
+            Some(_) => Self::Text { terminal: true },
             None => Self::Text {
                 terminal: std::io::stdout().is_terminal(),
             },
+        };
+        match paths.is_empty() {
+            true => Ok(form),
+            false => Err(Failure::Usage(clap::Command::new("fleet").error(
+                ErrorKind::ArgumentConflict,
+                "--get goes with --output csv, or without --output",
+            ))),
         }
     }
 
@@ -76,7 +100,9 @@ impl Form {
         match self {
             Self::Json => print(&pretty(object)),
             Self::JsonLines => print(&object.to_string()),
-            Self::Members(paths) => print(&members(object, paths)?),
+            Self::Yaml => print(yaml::written(object).trim_end()),
+            Self::Csv(paths) => csv(std::slice::from_ref(object), paths),
+            Self::Members(paths) => print(&members(object, paths)?.join("\t")),
             Self::Text { terminal } => {
                 let mut rows = Vec::new();
                 flatten("", object, &mut rows);
@@ -94,7 +120,8 @@ impl Form {
     /// Standard output cannot be written, or an object has no member of that name.
     pub fn list(&self, objects: &[Value]) -> Result<(), Failure> {
         match self {
-            Self::Json => print(&pretty(&json!({"data": objects}))),
+            Self::Json | Self::Yaml => self.object(&json!({"data": objects})),
+            Self::Csv(paths) => csv(objects, paths),
             Self::JsonLines | Self::Members(_) => {
                 objects.iter().try_for_each(|object| self.object(object))
             }
@@ -109,6 +136,17 @@ impl Form {
                     false => lines(&rows),
                 }
             }
+        }
+    }
+
+    /// Prints a page of a list: the page itself where its other members can be shown, else its objects.
+    ///
+    /// # Errors
+    /// As [`Form::list`].
+    pub fn page(&self, page: &Value) -> Result<(), Failure> {
+        match (self, page["data"].as_array()) {
+            (Self::Json | Self::Yaml, _) | (_, None) => self.object(page),
+            (_, Some(objects)) => self.list(objects),
         }
     }
 
@@ -153,19 +191,125 @@ fn columns(objects: &[Value]) -> Vec<&'static str> {
     columns
 }
 
+/// The narrowest terminal whose width is believed.
+const NARROWEST: u16 = 20;
+
 /// A table with these headings.
 pub fn table(headings: Option<&[&str]>, rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(headings) = headings {
-        table.set_header(headings.iter().map(|name| name.to_uppercase()));
+    // Some terminals, such as those of containers, have a width of zero.
+    if table.width().is_none_or(|width| width < NARROWEST) {
+        table.set_content_arrangement(ContentArrangement::Disabled);
     }
-    table.add_rows(rows);
+    let coloured = is_coloured(&std::io::stdout());
+    if let Some(headings) = headings {
+        let heading = |name: &&str| match coloured {
+            true => Cell::new(name.to_uppercase()).add_attribute(Attribute::Bold),
+            false => Cell::new(name.to_uppercase()),
+        };
+        table.set_header(headings.iter().map(heading));
+    }
+    for row in rows {
+        let cell = |(place, text): (usize, &String)| {
+            let name = match headings {
+                Some(headings) => headings.get(place).copied().unwrap_or_default(),
+                None if place == 1 => row[0].as_str(),
+                None => "",
+            };
+            match colour(text).filter(|_| coloured && name == "status") {
+                Some(colour) => Cell::new(text).fg(colour),
+                None => Cell::new(text),
+            }
+        };
+        table.add_row(row.iter().enumerate().map(cell));
+    }
     let text = table.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n")
+}
+
+/// The colour of a status.
+fn colour(status: &str) -> Option<Color> {
+    Some(match status {
+        "active" | "available" | "completed" | "confirmed" | "enabled" | "paid" | "succeeded" => {
+            Color::Green
+        }
+        "blocked" | "disabled" | "expired" | "failed" | "overdue" | "uncollectible" => Color::Red,
+        "draft" | "open" | "pending" | "running" => Color::Yellow,
+        _ => return None,
+    })
+}
+
+/// Whether a stream shows colours: it is a terminal that has some, and `NO_COLOR` is not set.
+pub fn is_coloured(stream: &impl std::io::IsTerminal) -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+    stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb
+}
+
+/// Prints objects as CSV: elements of arrays are separated by semicolons, as an import reads them, and what has a structure of its own is JSON.
+fn csv(objects: &[Value], paths: &[String]) -> Result<(), Failure> {
+    let mut lines = Vec::new();
+    let mut headings: Vec<String> = paths.to_vec();
+    for object in objects {
+        let mut cells = std::collections::BTreeMap::new();
+        for path in paths {
+            cells.insert(path.clone(), csv_cell(member(object, path)?));
+        }
+        if paths.is_empty() {
+            let mut rows = Vec::new();
+            csv_cells("", object, &mut rows);
+            for (name, cell) in rows {
+                if !headings.contains(&name) {
+                    headings.push(name.clone());
+                }
+                cells.insert(name, cell);
+            }
+        }
+        lines.push(cells);
+    }
+    if headings.is_empty() {
+        return Ok(());
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let records = lines.iter().map(|cells| {
+        let cell = |name| cells.get(name).map_or("", String::as_str);
+        headings.iter().map(cell).collect::<Vec<_>>()
+    });
+    writer.write_record(&headings).map_err(Failure::local)?;
+    for record in records {
+        writer.write_record(record).map_err(Failure::local)?;
+    }
+    let text = writer.into_inner().map_err(Failure::local)?;
+    print(String::from_utf8_lossy(&text).trim_end_matches('\n'))
+}
+
+/// The cells of an object by the paths of its members.
+fn csv_cells(path: &str, value: &Value, cells: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            for (name, member) in members {
+                let path = match path {
+                    "" => name.clone(),
+                    path => format!("{path}.{name}"),
+                };
+                csv_cells(&path, member, cells);
+            }
+        }
+        value => cells.push((path.to_owned(), csv_cell(value))),
+    }
+}
+
+fn csv_cell(value: &Value) -> String {
+    match value {
+        Value::Array(elements) if elements.iter().all(|one| !one.is_object()) => {
+            elements.iter().map(cell).collect::<Vec<_>>().join(";")
+        }
+        value => cell(value),
+    }
 }
 
 /// Prints rows as tab-separated text; tabs and line feeds in values are written as `\t` and `\n`.
@@ -219,27 +363,31 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// The members at paths, separated by tabs.
-fn members(object: &Value, paths: &[String]) -> Result<String, Failure> {
-    let mut values = Vec::new();
-    for path in paths {
-        let value = path.split('.').try_fold(object, |value, name| match value {
-            Value::Array(elements) => elements.get(name.parse::<usize>().ok()?),
-            value => value.get(name),
-        });
-        let Some(value) = value else {
-            let known: Vec<&String> = object
-                .as_object()
-                .into_iter()
-                .flat_map(|members| members.keys())
-                .collect();
-            return Err(Failure::Local(format!(
-                "--get {path}: there is no such member; there are {known:?}"
-            )));
-        };
-        values.push(cell(value));
-    }
-    Ok(values.join("\t"))
+/// The members at paths, as cells.
+fn members(object: &Value, paths: &[String]) -> Result<Vec<String>, Failure> {
+    let members = paths.iter().map(|path| Ok(cell(member(object, path)?)));
+    members.collect()
+}
+
+/// The member at a path of names and places, separated by dots.
+///
+/// # Errors
+/// There is none.
+pub fn member<'a>(object: &'a Value, path: &str) -> Result<&'a Value, Failure> {
+    let value = path.split('.').try_fold(object, |value, name| match value {
+        Value::Array(elements) => elements.get(name.parse::<usize>().ok()?),
+        value => value.get(name),
+    });
+    value.ok_or_else(|| {
+        let known: Vec<&String> = object
+            .as_object()
+            .into_iter()
+            .flat_map(|members| members.keys())
+            .collect();
+        Failure::Local(format!(
+            "{path}: there is no such member; there are {known:?}"
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -260,7 +408,7 @@ mod tests {
         };
         assert_eq!(
             get(&["id", "address.city", "phone", "lines.0.amount"]).unwrap(),
-            "flt_1\tLondon\t\t3"
+            ["flt_1", "London", "", "3"]
         );
         for missing in ["idd", "lines.1.amount", "id.x", "lines.x"] {
             assert!(get(&[missing]).is_err(), "{missing}");
@@ -279,6 +427,25 @@ mod tests {
             (7, "id", "created")
         );
         assert!(super::columns(&[json!({"id": {}, "name": null})]).is_empty());
+    }
+
+    #[test]
+    fn cells_of_csv_are_those_that_an_import_reads() {
+        let mut cells = Vec::new();
+        let object = json!({"id": "x", "metadata": {"depot": "a, b"}, "tags": ["CCS", "Type2"], "lines": [{"amount": 3}], "phone": null});
+        csv_cells("", &object, &mut cells);
+        let cells: Vec<_> = cells
+            .iter()
+            .map(|(name, cell)| (name.as_str(), cell.as_str()))
+            .collect();
+        let want = [
+            ("id", "x"),
+            ("metadata.depot", "a, b"),
+            ("tags", "CCS;Type2"),
+            ("lines", r#"[{"amount":3}]"#),
+            ("phone", ""),
+        ];
+        assert_eq!(cells, want);
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::io::{IsTerminal as _, Read as _};
 use clap::ArgMatches;
 use serde_json::{Value, json};
 
-use crate::client::is_loopback;
-use crate::context::address;
+use crate::client::{Request, is_loopback};
+use crate::context::{Context, address};
 use crate::failure::Failure;
-use crate::output::Form;
+use crate::output::{Form, print, table};
 use crate::profile::{Config, LOCAL, Profile, masked};
 
 /// Runs the command.
@@ -46,16 +46,62 @@ fn name(matches: &ArgMatches) -> String {
 }
 
 fn add(config: &mut Config, matches: &ArgMatches) -> Result<(), Failure> {
-    let text = |name| {
-        matches
-            .get_one::<String>(name)
-            .cloned()
-            .filter(|text| !text.is_empty())
-    };
     let name = name(matches);
-    let base_url = text("base-url").unwrap_or_else(|| LOCAL.to_owned());
+    let base_url = text(matches, "base-url").unwrap_or_else(|| LOCAL.to_owned());
+    let mut profile = typed(matches, base_url)?;
+    profile.account = text(matches, "account");
+    config.profiles.insert(name.clone(), profile);
+    if config.default.is_none() || matches.get_flag("default") {
+        config.default = Some(name);
+    }
+    config.write()
+}
+
+/// `fleet login`: keeps a key as the default profile once the service has accepted it.
+///
+/// # Errors
+/// The key is refused, the service cannot be reached, or the configuration cannot be read or written.
+pub async fn login(matches: &ArgMatches) -> Result<(), Failure> {
+    let mut config = Config::read()?;
+    let name = text(matches, "name").or_else(|| config.default.clone());
+    let name = name.unwrap_or_else(|| "default".to_owned());
+    let known = config.profiles.get(&name);
+    let base_url = text(matches, "base-url").or_else(|| Some(known?.base_url.clone()));
+    let profile = typed(matches, base_url.unwrap_or_else(|| LOCAL.to_owned()))?;
+    let mut context = Context::read(matches)?;
+    let settings = &mut context.client.settings;
+    settings.base_url = address(&profile.base_url)?;
+    (settings.api_key, settings.account) = (profile.api_key.clone(), None);
+    let account = context
+        .client
+        .send(&Request::get("/v1/account"))
+        .await?
+        .body;
+    let base_url = profile.base_url.clone();
+    config.profiles.insert(name.clone(), profile);
+    config.default = Some(name.clone());
+    config.write()?;
+    match &context.form {
+        Form::Text { .. } => {
+            let text = |member: &str| account[member].as_str().unwrap_or("?").to_owned();
+            let (owner, id) = (text("name"), text("id"));
+            print(&format!(
+                "{owner} ({id}) at {base_url} is now the default profile, {name}"
+            ))
+        }
+        form => form.object(&account),
+    }
+}
+
+fn text(matches: &ArgMatches, name: &str) -> Option<String> {
+    let text = matches.get_one::<String>(name).cloned();
+    text.filter(|text| !text.is_empty())
+}
+
+/// A profile with the key and the token that are given, typed or piped in.
+fn typed(matches: &ArgMatches, base_url: String) -> Result<Profile, Failure> {
     let url = address(&base_url)?;
-    let api_key = match text("api-key") {
+    let api_key = match text(matches, "api-key") {
         Some(key) => key,
         None if std::io::stdin().is_terminal() => {
             rpassword::prompt_password(format!("API key for {base_url}: "))?
@@ -72,7 +118,7 @@ fn add(config: &mut Config, matches: &ArgMatches) -> Result<(), Failure> {
             "that is not an API key; one begins with sk_ or rk_",
         ));
     }
-    let local_token = match text("local-token") {
+    let local_token = match text(matches, "local-token") {
         Some(token) => Some(token),
         None if is_loopback(&url) && std::io::stdin().is_terminal() => {
             let prompt = "Token of the local runner (empty for another service): ";
@@ -81,18 +127,12 @@ fn add(config: &mut Config, matches: &ArgMatches) -> Result<(), Failure> {
         }
         None => None,
     };
-    let account = text("account");
-    let profile = Profile {
+    Ok(Profile {
         base_url,
         api_key: Some(api_key),
         local_token,
-        account,
-    };
-    config.profiles.insert(name.clone(), profile);
-    if config.default.is_none() || matches.get_flag("default") {
-        config.default = Some(name);
-    }
-    config.write()
+        account: None,
+    })
 }
 
 fn list(config: &Config, matches: &ArgMatches) -> Result<(), Failure> {
@@ -102,7 +142,7 @@ fn list(config: &Config, matches: &ArgMatches) -> Result<(), Failure> {
             "account": profile.account})
     });
     let shown: Vec<Value> = shown.collect();
-    match Form::of(matches) {
+    match Form::of(matches)? {
         Form::Text { terminal } => {
             let columns = ["name", "default", "url", "api_key", "account"];
             let row = |profile: &Value| {
@@ -115,10 +155,8 @@ fn list(config: &Config, matches: &ArgMatches) -> Result<(), Failure> {
             let rows: Vec<Vec<String>> =
                 shown.iter().map(|profile| row(profile).to_vec()).collect();
             match terminal {
-                true => crate::output::print(&crate::output::table(Some(&columns), &rows)),
-                false => rows
-                    .iter()
-                    .try_for_each(|row| crate::output::print(&row.join("\t"))),
+                true => print(&table(Some(&columns), &rows)),
+                false => rows.iter().try_for_each(|row| print(&row.join("\t"))),
             }
         }
         form => form.list(&shown),

@@ -204,7 +204,10 @@ pub fn at<'a>(members: &'a Value, path: &[String]) -> Option<&'a Value> {
 }
 
 /// The body that `--body` gives.
-fn whole_body(source: &str) -> Result<Value, Failure> {
+///
+/// # Errors
+/// It cannot be read, or is no JSON object.
+pub fn whole_body(source: &str) -> Result<Value, Failure> {
     let unusable = |why: &dyn std::fmt::Display| Failure::Local(format!("--body {source}: {why}"));
     let text = match source.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(file).map_err(|error| unusable(&error))?,

@@ -1,168 +1,12 @@
 //! The executable against a server with scripted responses: retries, exit codes, pages, and who gets to see keys.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+mod scripted;
+
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
-use std::sync::{Arc, Mutex};
 
+use scripted::{Act, Server, Tool, code, error, ok, stderr, stdout};
 use serde_json::{Value, json};
-
-/// A request as the server saw it.
-#[derive(Debug, Clone)]
-struct Seen {
-    /// Method and path with the query string.
-    line: String,
-    headers: Vec<(String, String)>,
-    body: String,
-}
-
-impl Seen {
-    fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
-    }
-}
-
-/// What the server does with a request.
-enum Act {
-    /// Answers with a status, headers and a body.
-    Respond(u16, &'static str, Value),
-    /// Closes the connection without an answer.
-    HangUp,
-}
-
-fn ok(body: Value) -> Act {
-    Act::Respond(200, "", body)
-}
-
-fn error(status: u16, kind: &str) -> Act {
-    let body = json!({"object": "error", "type": kind, "message": "No.", "status": status, "request": "req_1"});
-    Act::Respond(status, "", body)
-}
-
-/// A server that does one act after the other, and answers 418 after the last.
-struct Server {
-    url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
-}
-
-impl Server {
-    fn start(acts: Vec<Act>) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
-        let noted = seen.clone();
-        std::thread::spawn(move || {
-            let mut acts = acts.into_iter();
-            for stream in listener.incoming() {
-                let mut stream = stream.expect("a connection");
-                let Some(request) = read(&mut stream) else {
-                    continue;
-                };
-                noted.lock().expect("a lock").push(request);
-                if let Act::Respond(status, headers, body) =
-                    acts.next().unwrap_or_else(|| error(418, "api_error"))
-                {
-                    let body = body.to_string();
-                    let head = format!(
-                        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
-                        body.len()
-                    );
-                    drop(stream.write_all((head + &body).as_bytes()));
-                }
-            }
-        });
-        Self { url, seen }
-    }
-
-    fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().expect("a lock").clone()
-    }
-}
-
-fn read(stream: &mut TcpStream) -> Option<Seen> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-    let line = line.trim().trim_end_matches(" HTTP/1.1").to_owned();
-    let mut headers = Vec::new();
-    loop {
-        let mut header = String::new();
-        reader.read_line(&mut header).ok()?;
-        let Some((name, value)) = header.trim().split_once(": ") else {
-            break;
-        };
-        headers.push((name.to_lowercase(), value.to_owned()));
-    }
-    let length = headers.iter().find(|(name, _)| name == "content-length");
-    let length = length
-        .and_then(|(_, value)| value.parse().ok())
-        .unwrap_or(0);
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let body = String::from_utf8(body).ok()?;
-    Some(Seen {
-        line,
-        headers,
-        body,
-    })
-}
-
-/// The tool with a configuration folder of its own.
-struct Tool {
-    folder: tempfile::TempDir,
-}
-
-impl Tool {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        Self { folder }
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fleet"));
-        for name in [
-            "FLEET_PROFILE",
-            "FLEET_BASE_URL",
-            "FLEET_API_KEY",
-            "FLEET_LOCAL_TOKEN",
-            "FLEET_WEBHOOK_SECRET",
-        ] {
-            command.env_remove(name);
-        }
-        command
-            .args(words)
-            .env("FLEET_CONFIG_DIR", self.folder.path().join("fleet"));
-        command
-    }
-
-    fn run(&self, server: &Server, words: &[&str]) -> Output {
-        let mut command = self.command(words);
-        command
-            .env("FLEET_BASE_URL", &server.url)
-            .env("FLEET_API_KEY", "sk_test_0123456789abcdef");
-        command.output().expect("the tool runs")
-    }
-
-    fn config(&self) -> std::path::PathBuf {
-        self.folder.path().join("fleet/config.json")
-    }
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().expect("a code")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout)
-        .trim_end()
-        .to_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 const CREATE: [&str; 6] = [
     "drivers",
@@ -324,6 +168,11 @@ fn all_pages_are_listed_at_the_urls_that_the_service_gives() {
     let output = Tool::new().run(&server, &["fleets", "list", "--limit", "103", "--json"]);
     let shown: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(shown["data"].as_array().map(Vec::len), Some(5));
+    assert_eq!(shown["next_page_url"], Value::Null);
+    let server = Server::start(pages());
+    let output = Tool::new().run(&server, &["fleets", "list", "--all", "--output", "json"]);
+    let all: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(all, shown);
     let server = Server::start(pages());
     let output = Tool::new().run(&server, &["fleets", "list", "--limit", "1", "--json-lines"]);
     assert_eq!(stdout(&output), r#"{"id":"flt_5"}"#);

@@ -1,4 +1,4 @@
-//! `fleet drivers import` and `fleet vehicles import`: create objects from a CSV file, one per line.
+//! `fleet drivers import` and `fleet vehicles import`: create objects from a CSV file, one per line, or update those that exist ([`upsert`]).
 //!
 //! The file is checked as a whole before the first request ([`sheet`]). Then each line is sent with an Idempotency-Key made from
 //! its content, and noted in a journal beside the file before and after ([`journal`]). An import that ends half-way, by
@@ -11,28 +11,27 @@
 //!   of sent, so that nothing is created twice.
 
 pub mod journal;
+mod report;
 pub mod sheet;
+pub mod upsert;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::ArgMatches;
 use futures::StreamExt as _;
-use indicatif::{ProgressBar, ProgressStyle};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use tokio::time::Instant;
 
 use self::journal::{Journal, Progress, Target};
+use self::report::{Bar, LineOutcome, Summary, dry, print_problems, refusal_of, report};
 use self::sheet::{Problem, Row, Sheet};
+use self::upsert::Upsert;
 use crate::catalog::Operation;
-use crate::client::{Client, Request};
+use crate::client::{Client, Request, Settings};
 use crate::commands;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{self, Form};
 
 /// How long a key is certain to be known to the service, which keeps it for 24 hours.
 const KEPT: SignedDuration = SignedDuration::from_hours(23);
@@ -40,31 +39,8 @@ const KEPT: SignedDuration = SignedDuration::from_hours(23);
 /// How often a request of an import is repeated at least: an import outlasts a restart of the service.
 const RETRIES: u32 = 12;
 
-/// How often progress is reported where nobody watches a terminal.
-const REPORTS: Duration = Duration::from_secs(10);
-
 /// The members that name a fleet, which is checked before the import.
 const FLEET: &str = "fleet";
-
-/// What an import did.
-#[derive(Debug, Default)]
-struct Summary {
-    created: u64,
-    /// Lines whose outcome the journal had.
-    done_before: u64,
-    /// Lines that the service refused, with its reasons.
-    refused: Vec<Problem>,
-    /// Lines that were sent too long ago, without an outcome.
-    uncertain: Vec<Problem>,
-    /// Lines that were not sent, since they cannot be imported.
-    invalid: u64,
-}
-
-/// What became of one line.
-enum LineOutcome {
-    Created,
-    Refused(Problem),
-}
 
 /// Runs the command.
 ///
@@ -87,7 +63,11 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
         .cloned();
     let dry_run = matches.get_flag("dry-run");
 
-    let mut checked = sheet.check()?;
+    let key = matches
+        .get_flag("upsert")
+        .then(|| Upsert::key_of(group))
+        .flatten();
+    let mut checked = sheet.check(key)?;
     let fleets = checked
         .fleets
         .iter()
@@ -117,7 +97,11 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     if dry_run {
         return dry(context, &checked, invalid);
     }
+    let rejected = matches.get_one::<PathBuf>("rejected");
     if invalid > 0 && !matches.get_flag("skip-invalid") {
+        if let Some(path) = rejected {
+            sheet.write_rejected(path, &checked.problems)?;
+        }
         print_problems(&checked.problems);
         return Err(Failure::Local(format!(
             "{invalid} of {} lines cannot be imported, so nothing was; --skip-invalid imports the others",
@@ -125,40 +109,38 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
         )));
     }
 
-    let journal = matches.get_one::<PathBuf>("journal").cloned();
-    let journal = journal.unwrap_or_else(|| beside(&file));
-    let settings = &context.client.settings;
-    let target = Target {
-        resource: group.to_owned(),
-        base_url: settings.base_url.to_string(),
-        account: settings.account.clone(),
-    };
-    let (journal, progress) = Journal::open(&journal, &target)?;
-    let mut settings = settings.clone();
-    settings.max_retries = settings.max_retries.max(RETRIES);
-    let import = Import {
-        client: Client::new(settings)?,
-        operation,
-        journal,
-        progress,
-        attach,
-    };
-    import.check_account().await?;
-    let concurrency = matches.get_one::<u16>("concurrency").copied().unwrap_or(8);
-    let again = matches.get_flag("retry-uncertain");
     let rows = sheet.rows()?.filter(|row| !bad.contains(&row.line));
     let total = checked.lines - invalid;
-    let summary = import
-        .all(context, rows, total, usize::from(concurrency), again)
-        .await;
-    import.journal.finish()?;
-    let summary = Summary {
-        invalid,
-        ..summary?
+    let concurrency = matches.get_one::<u16>("concurrency").copied().unwrap_or(8);
+    let concurrency = usize::from(concurrency);
+    let mut settings = context.client.settings.clone();
+    settings.max_retries = settings.max_retries.max(RETRIES);
+    let summary = match key {
+        Some(key) => {
+            let upsert = Upsert::new(Client::new(settings)?, group, key, attach)?;
+            upsert.all(context, rows, total, concurrency).await?
+        }
+        None => {
+            let again = matches.get_flag("retry-uncertain");
+            let journal = matches.get_one::<PathBuf>("journal").cloned();
+            let journal = journal.unwrap_or_else(|| beside(&file));
+            let import = Import::new(settings, group, operation, &journal, attach)?;
+            import.check_account().await?;
+            let summary = import.all(context, rows, total, concurrency, again).await;
+            import.journal.finish()?;
+            summary?
+        }
     };
+    let summary = Summary { invalid, ..summary };
+    if let Some(path) = rejected {
+        let problems = [&checked.problems, &summary.refused, &summary.uncertain];
+        let problems: Vec<Problem> = problems.into_iter().flatten().cloned().collect();
+        if !problems.is_empty() {
+            sheet.write_rejected(path, &problems)?;
+        }
+    }
     report(context, &summary)
 }
-
 /// The journal's name, unless another is given: that of the file with `.journal` after it.
 fn beside(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
@@ -190,77 +172,6 @@ async fn missing_fleets(
     Ok(missing)
 }
 
-fn print_problems(problems: &[Problem]) {
-    for problem in problems {
-        eprintln!("{problem}");
-    }
-}
-
-/// Reports the result of a dry run.
-fn dry(context: &Context, checked: &sheet::Checked, invalid: u64) -> Result<(), Failure> {
-    let lines = checked.lines;
-    match &context.form {
-        Form::Text { .. } => {
-            for problem in &checked.problems {
-                output::print(&problem.to_string())?;
-            }
-            output::print(&format!(
-                "{lines} lines: {} can be imported, {invalid} cannot",
-                lines - invalid
-            ))?;
-        }
-        form => form.object(
-            &json!({"lines": lines, "valid": lines - invalid, "invalid": invalid,
-            "problems": checked.problems}),
-        )?,
-    }
-    match invalid {
-        0 => Ok(()),
-        _ => Err(Failure::Partial(
-            "nothing was imported: this was a dry run".into(),
-        )),
-    }
-}
-
-/// Reports what an import did.
-fn report(context: &Context, summary: &Summary) -> Result<(), Failure> {
-    let Summary {
-        created,
-        done_before,
-        refused,
-        uncertain,
-        invalid,
-    } = summary;
-    let (lost, unknown) = (refused.len(), uncertain.len());
-    match &context.form {
-        Form::Text { .. } => {
-            print_problems(refused);
-            print_problems(uncertain);
-            let mut text = format!("{created} created, {done_before} done before, {lost} refused");
-            if *invalid > 0 {
-                text += &format!(", {invalid} invalid");
-            }
-            if unknown > 0 {
-                text += &format!(", {unknown} uncertain");
-            }
-            output::print(&text)?;
-        }
-        form => form.object(
-            &json!({"created": created, "done_before": done_before, "invalid": invalid,
-            "refused": refused, "uncertain": uncertain}),
-        )?,
-    }
-    match (refused.is_empty(), uncertain.is_empty(), invalid) {
-        (true, true, 0) => Ok(()),
-        (_, false, _) => Err(Failure::Partial(
-            "some lines were sent more than 23 hours ago and have no outcome: look whether their objects exist, then remove the \
-             lines or give --retry-uncertain"
-                .into(),
-        )),
-        _ => Err(Failure::Partial("some lines were not imported; correct them and run the import again".into())),
-    }
-}
-
 /// An import under way.
 struct Import {
     client: Client,
@@ -273,6 +184,28 @@ struct Import {
 }
 
 impl Import {
+    fn new(
+        settings: Settings,
+        group: &str,
+        operation: &'static Operation,
+        journal: &Path,
+        attach: Option<String>,
+    ) -> Result<Self, Failure> {
+        let target = Target {
+            resource: group.to_owned(),
+            base_url: settings.base_url.to_string(),
+            account: settings.account.clone(),
+        };
+        let (journal, progress) = Journal::open(journal, &target)?;
+        Ok(Self {
+            client: Client::new(settings)?,
+            operation,
+            journal,
+            progress,
+            attach,
+        })
+    }
+
     /// Checks that the objects that the journal names are those of the key's account.
     async fn check_account(&self) -> Result<(), Failure> {
         let mut known = self
@@ -332,17 +265,13 @@ impl Import {
                 futures::stream::iter(due.map(|row| self.one(row))).buffer_unordered(concurrency);
             let mut done = Vec::new();
             while let Some(outcome) = outcomes.next().await {
-                match outcome? {
-                    LineOutcome::Created => summary.created += 1,
-                    LineOutcome::Refused(problem) => done.push(problem),
-                }
+                done.push(outcome?);
                 bar.step();
             }
             done
         };
         bar.finish();
-        summary.refused = outcomes;
-        summary.refused.sort_by_key(|problem| problem.line);
+        summary.count(outcomes);
         (summary.done_before, summary.uncertain) = (before, uncertain);
         Ok(summary)
     }
@@ -388,65 +317,10 @@ impl Import {
         Ok(LineOutcome::Created)
     }
 
-    /// A refusal of the one line; anything else ends the import.
+    /// Notes a refusal of the one line; anything else ends the import.
     fn refused(&self, key: &str, line: u64, failure: Failure) -> Result<LineOutcome, Failure> {
-        match failure {
-            Failure::Refused(refusal)
-                if matches!(refusal.status, 400 | 402 | 404 | 409 | 413 | 422) =>
-            {
-                self.journal.refused(key)?;
-                let param = refusal
-                    .member("param")
-                    .map(|param| format!("{param}: "))
-                    .unwrap_or_default();
-                let message = refusal.member("message").unwrap_or("refused");
-                Ok(LineOutcome::Refused(Problem::of_line(
-                    line,
-                    format!("{param}{message}"),
-                )))
-            }
-            failure => Err(failure),
-        }
-    }
-}
-
-/// Progress: a bar on a terminal, a line now and then elsewhere.
-struct Bar {
-    bar: ProgressBar,
-    plain: bool,
-    reported: std::cell::Cell<Instant>,
-}
-
-impl Bar {
-    fn new(context: &Context, total: u64) -> Self {
-        let plain = !std::io::stderr().is_terminal();
-        let bar = match context.quiet || plain {
-            true => ProgressBar::hidden(),
-            false => ProgressBar::new(total),
-        };
-        bar.set_length(total);
-        let style =
-            ProgressStyle::with_template("{bar:40} {pos}/{len} lines, {per_sec}, {eta} left");
-        if let Ok(style) = style {
-            bar.set_style(style);
-        }
-        Self {
-            bar,
-            plain: plain && !context.quiet,
-            reported: std::cell::Cell::new(Instant::now()),
-        }
-    }
-
-    fn step(&self) {
-        self.bar.inc(1);
-        if self.plain && self.reported.get().elapsed() > REPORTS {
-            self.reported.set(Instant::now());
-            let total = self.bar.length().unwrap_or_default();
-            eprintln!("{} of {total} lines", self.bar.position());
-        }
-    }
-
-    fn finish(&self) {
-        self.bar.finish_and_clear();
+        let problem = refusal_of(line, failure)?;
+        self.journal.refused(key)?;
+        Ok(LineOutcome::Refused(problem))
     }
 }

@@ -17,6 +17,9 @@ use crate::failure::Failure;
 use crate::request::{at, joined, set};
 use crate::value::{self, Parsed};
 
+/// The column of a file of rejected lines that says why; an import leaves it out.
+const REASON: &str = "import_error";
+
 /// What separates several values in one cell.
 const SEPARATOR: char = ';';
 
@@ -29,7 +32,8 @@ pub struct Sheet {
     path: PathBuf,
     operation: &'static Operation,
     body: &'static Body,
-    columns: Vec<Column>,
+    /// None for [`REASON`].
+    columns: Vec<Option<Column>>,
     /// Values for lines without their own: a column and the text of its cell.
     constants: Vec<(Column, String)>,
 }
@@ -108,14 +112,18 @@ impl Sheet {
             .headers()
             .map_err(|error| wrong(error.to_string()))?
             .clone();
-        let mut columns: Vec<Column> = Vec::new();
+        let mut columns: Vec<Option<Column>> = Vec::new();
         let mut seen = BTreeSet::new();
         for name in &names {
+            if name.trim() == REASON {
+                columns.push(None);
+                continue;
+            }
             let column = Column::of(body, name).map_err(wrong)?;
             if !seen.insert(column.name()) {
                 return Err(wrong(format!("the column `{name}` is there twice")));
             }
-            columns.push(column);
+            columns.push(Some(column));
         }
         let mut values = Vec::new();
         for constant in constants {
@@ -130,6 +138,7 @@ impl Sheet {
         let given = |field: &Field| {
             let all = columns
                 .iter()
+                .flatten()
                 .chain(values.iter().map(|(column, _)| column));
             let mut all = all.map(|column| &column.field.path);
             all.any(|path| field.path.starts_with(path))
@@ -157,11 +166,12 @@ impl Sheet {
         })
     }
 
-    /// Checks every line.
+    /// Checks every line. No two lines may have the same value of `key`, a member by which objects are found.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn check(&self) -> Result<Checked, Failure> {
+    pub fn check(&self, key: Option<&'static str>) -> Result<Checked, Failure> {
+        let others = key.filter(|name| !UNIQUE.contains(name));
         let mut checked = Checked::default();
         let mut keys: HashMap<String, u64> = HashMap::new();
         let mut unique: HashMap<(&str, String), u64> = HashMap::new();
@@ -179,11 +189,11 @@ impl Sheet {
                 checked.problems.push(Problem::of_line(row.line, message));
                 continue;
             }
-            for name in UNIQUE {
+            for name in UNIQUE.into_iter().chain(others) {
                 let Some(text) = row.body[name].as_str() else {
                     continue;
                 };
-                if let Some(first) = unique.insert((name, text.to_owned()), row.line) {
+                if let Some(first) = unique.insert((name, text.to_lowercase()), row.line) {
                     checked.problems.push(Problem {
                         line: row.line,
                         column: Some(name.into()),
@@ -231,6 +241,50 @@ impl Sheet {
         Ok(self.rows()?.filter_map(wrong).collect())
     }
 
+    /// Writes the lines that have problems into a file of the same columns, with the reasons in a last one.
+    ///
+    /// # Errors
+    /// A file cannot be read or written, or both are the same.
+    pub fn write_rejected(&self, path: &Path, problems: &[Problem]) -> Result<(), Failure> {
+        let wrong = |why: &dyn fmt::Display| Failure::Local(format!("{}: {why}", path.display()));
+        let real = |path: &Path| path.canonicalize().ok();
+        if real(path).is_some_and(|real_path| real(&self.path) == Some(real_path)) {
+            return Err(wrong(
+                &"rejected lines would replace the file that is imported",
+            ));
+        }
+        let mut reasons: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        for problem in problems {
+            let column = problem.column.iter().map(|column| format!("{column}: "));
+            let reason = column.chain([problem.message.clone()]).collect();
+            reasons.entry(problem.line).or_default().push(reason);
+        }
+        let file = File::open(&self.path).map_err(Failure::local)?;
+        let mut reader = csv::ReaderBuilder::new();
+        let mut reader = reader.flexible(true).from_reader(file);
+        let mut writer = csv::WriterBuilder::new().flexible(true).from_path(path);
+        let writer = writer.as_mut().map_err(|error| wrong(error))?;
+        let kept = |place: &usize| !matches!(self.columns.get(*place), Some(None));
+        let mut write = |record: &csv::ByteRecord, reason: &str| {
+            let cells = record.iter().enumerate().filter(|(place, _)| kept(place));
+            let mut line: Vec<&[u8]> = cells.map(|(_, cell)| cell).collect();
+            line.push(reason.as_bytes());
+            writer.write_record(line).map_err(|error| wrong(&error))
+        };
+        write(
+            &reader.byte_headers().map_err(Failure::local)?.clone(),
+            REASON,
+        )?;
+        for record in reader.byte_records() {
+            let record = record.map_err(Failure::local)?;
+            let line = record.position().map_or(0, csv::Position::line);
+            if let Some(reasons) = reasons.get(&line) {
+                write(&record, &reasons.join("; "))?;
+            }
+        }
+        writer.flush().map_err(|error| wrong(&error))
+    }
+
     fn read(&self) -> Result<impl Iterator<Item = Result<Row, Vec<Problem>>>, Failure> {
         let mut reader = reader(&self.path)?;
         // The names of the columns, which `open` has read.
@@ -259,7 +313,7 @@ impl Sheet {
             .columns
             .iter()
             .zip(record)
-            .map(|(column, cell)| (column, cell.trim()));
+            .filter_map(|(column, cell)| Some((column.as_ref()?, cell.trim())));
         let filled: Vec<(&Column, &str)> = cells.filter(|(_, cell)| !cell.is_empty()).collect();
         let has = |name: &str| filled.iter().any(|(column, _)| column.name() == name);
         let constants = self
@@ -471,7 +525,7 @@ mod tests {
             "{NAMES},fleet\nAB 1,VIN1,60000,CCS,flt_1\n,VIN2,none,Tesla,flt_1\nAB 3,VIN3\nAB 1,VIN1,60000,CCS,flt_1\n\
              AB 5,VIN1,60000,CCS,flt_2\nAB 6,VIN6,0,CCS,flt_1\n"
         );
-        let checked = sheet(&content, &[]).unwrap().check().unwrap();
+        let checked = sheet(&content, &[]).unwrap().check(None).unwrap();
         let problems: Vec<String> = checked.problems.iter().map(Problem::to_string).collect();
         assert_eq!(checked.lines, 6);
         assert_eq!(

@@ -1,0 +1,198 @@
+//! The outcome of an import: counts, problems and progress.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::sheet::{self, Problem};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{self, Form};
+
+/// How often progress is reported where nobody watches a terminal.
+const REPORTS: Duration = Duration::from_secs(10);
+
+/// The counts and problems of an import.
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub created: u64,
+    /// Objects that a line has changed, and those that were as the line says; none without `--upsert`.
+    pub updated: u64,
+    pub unchanged: u64,
+    /// Lines whose outcome the journal had.
+    pub done_before: u64,
+    /// Lines that the service refused, with its reasons.
+    pub refused: Vec<Problem>,
+    /// Lines that were sent too long ago, without an outcome.
+    pub uncertain: Vec<Problem>,
+    /// Lines that were not sent, since they cannot be imported.
+    pub invalid: u64,
+}
+
+impl Summary {
+    /// Counts what became of lines.
+    pub fn count(&mut self, outcomes: Vec<LineOutcome>) {
+        for outcome in outcomes {
+            match outcome {
+                LineOutcome::Created => self.created += 1,
+                LineOutcome::Updated => self.updated += 1,
+                LineOutcome::Unchanged => self.unchanged += 1,
+                LineOutcome::Refused(problem) => self.refused.push(problem),
+            }
+        }
+        self.refused.sort_by_key(|problem| problem.line);
+    }
+}
+
+/// The outcome of one line.
+pub enum LineOutcome {
+    Created,
+    Updated,
+    Unchanged,
+    Refused(Problem),
+}
+
+/// Prints problems on standard error.
+pub fn print_problems(problems: &[Problem]) {
+    for problem in problems {
+        eprintln!("{problem}");
+    }
+}
+
+/// Reports the result of a dry run.
+///
+/// # Errors
+/// 7 if there are lines that cannot be imported.
+pub fn dry(context: &Context, checked: &sheet::Checked, invalid: u64) -> Result<(), Failure> {
+    let lines = checked.lines;
+    match &context.form {
+        Form::Text { .. } => {
+            for problem in &checked.problems {
+                output::print(&problem.to_string())?;
+            }
+            output::print(&format!(
+                "{lines} lines: {} can be imported, {invalid} cannot",
+                lines - invalid
+            ))?;
+        }
+        form => form.object(
+            &json!({"lines": lines, "valid": lines - invalid, "invalid": invalid,
+            "problems": checked.problems}),
+        )?,
+    }
+    match invalid {
+        0 => Ok(()),
+        _ => Err(Failure::Partial(
+            "nothing was imported: this was a dry run".into(),
+        )),
+    }
+}
+
+/// Reports what an import did.
+///
+/// # Errors
+/// 7 if some lines were not imported.
+pub fn report(context: &Context, summary: &Summary) -> Result<(), Failure> {
+    let Summary {
+        created,
+        updated,
+        unchanged,
+        done_before,
+        refused,
+        uncertain,
+        invalid,
+    } = summary;
+    let (lost, unknown) = (refused.len(), uncertain.len());
+    match &context.form {
+        Form::Text { .. } => {
+            print_problems(refused);
+            print_problems(uncertain);
+            let mut text = format!("{created} created, {done_before} done before, {lost} refused");
+            if updated + unchanged > 0 {
+                text += &format!(", {updated} updated, {unchanged} unchanged");
+            }
+            if *invalid > 0 {
+                text += &format!(", {invalid} invalid");
+            }
+            if unknown > 0 {
+                text += &format!(", {unknown} uncertain");
+            }
+            output::print(&text)?;
+        }
+        form => form.object(
+            &json!({"created": created, "updated": updated, "unchanged": unchanged, "done_before": done_before,
+            "invalid": invalid, "refused": refused, "uncertain": uncertain}),
+        )?,
+    }
+    match (refused.is_empty(), uncertain.is_empty(), invalid) {
+        (true, true, 0) => Ok(()),
+        (_, false, _) => Err(Failure::Partial(
+            "some lines were sent more than 23 hours ago and have no outcome: look whether their objects exist, then remove the \
+             lines or give --retry-uncertain"
+                .into(),
+        )),
+        _ => Err(Failure::Partial("some lines were not imported; correct them and run the import again".into())),
+    }
+}
+
+/// The problem of a line that the service refused.
+///
+/// # Errors
+/// Any other failure, which ends the import.
+pub fn refusal_of(line: u64, failure: Failure) -> Result<Problem, Failure> {
+    match failure {
+        Failure::Refused(refusal)
+            if matches!(refusal.status, 400 | 402 | 404 | 409 | 412 | 413 | 422) =>
+        {
+            let param = refusal.member("param").map(|param| format!("{param}: "));
+            let message = refusal.member("message").unwrap_or("refused");
+            let message = format!("{}{message}", param.unwrap_or_default());
+            Ok(Problem::of_line(line, message))
+        }
+        failure => Err(failure),
+    }
+}
+
+/// Progress: a bar on a terminal, a line now and then elsewhere.
+pub struct Bar {
+    bar: ProgressBar,
+    plain: bool,
+    reported: std::cell::Cell<Instant>,
+}
+
+impl Bar {
+    pub fn new(context: &Context, total: u64) -> Self {
+        let plain = !std::io::stderr().is_terminal();
+        let bar = match context.quiet || plain {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::new(total),
+        };
+        bar.set_length(total);
+        let style =
+            ProgressStyle::with_template("{bar:40} {pos}/{len} lines, {per_sec}, {eta} left");
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            plain: plain && !context.quiet,
+            reported: std::cell::Cell::new(Instant::now()),
+        }
+    }
+
+    pub fn step(&self) {
+        self.bar.inc(1);
+        if self.plain && self.reported.get().elapsed() > REPORTS {
+            self.reported.set(Instant::now());
+            let total = self.bar.length().unwrap_or_default();
+            eprintln!("{} of {total} lines", self.bar.position());
+        }
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,303 @@
+//! The requests that lead to events about fleets, drivers, vehicles, policies, sites and webhooks.
+
+use std::sync::atomic::Ordering;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::receiver::Receiver;
+use super::wait::wait_for;
+use crate::client::Request;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::local::move_clock;
+use crate::time::written;
+
+/// Failures in a row after which the service holds an endpoint to be failing.
+const FAILURES: usize = 5;
+
+/// The requests that lead to an event.
+pub struct Stage<'a> {
+    pub context: &'a Context,
+    /// The ids of what was created.
+    pub created: Vec<String>,
+    /// The receiver of an event about webhooks, for as long as the event is waited for.
+    pub receiver: Option<Receiver>,
+}
+
+/// A fleet with a driver and a vehicle.
+pub struct Crew {
+    pub fleet: String,
+    pub driver: String,
+    pub vehicle: String,
+}
+
+/// The plug of the vehicles.
+pub const STANDARD: &str = "Type2";
+
+impl<'a> Stage<'a> {
+    /// A stage on which nothing was created yet.
+    pub fn new(context: &'a Context) -> Self {
+        Self {
+            context,
+            created: Vec::new(),
+            receiver: None,
+        }
+    }
+
+    /// Sends the requests that lead to an event. Returns the id of the object that it is about.
+    pub async fn act(&mut self, name: &str) -> Result<String, Failure> {
+        match name {
+            "fleet.created" => self.fleet().await,
+            "fleet.updated" => {
+                let id = self.fleet().await?;
+                self.change("fleets", &id, json!({"description": "Triggered"}))
+                    .await
+            }
+            "fleet.deleted" => {
+                let id = self.fleet().await?;
+                self.delete("fleets", &id).await
+            }
+            "driver.created" => self.driver().await,
+            "driver.updated" => {
+                let id = self.driver().await?;
+                self.change("drivers", &id, json!({"phone": "+44 20 7946 0000"}))
+                    .await
+            }
+            "driver.deleted" => {
+                let id = self.driver().await?;
+                self.delete("drivers", &id).await
+            }
+            "driver.attached" => Ok(self.attached().await?.1),
+            "driver.detached" => {
+                let (fleet, driver) = self.attached().await?;
+                self.post(
+                    &format!("/v1/drivers/{driver}/detach"),
+                    json!({"fleet": fleet}),
+                )
+                .await?;
+                Ok(driver)
+            }
+            "vehicle.created" => Ok(self.crew().await?.vehicle),
+            "vehicle.updated" => {
+                let id = self.crew().await?.vehicle;
+                self.change("vehicles", &id, json!({"registration_plate": "TR 2"}))
+                    .await
+            }
+            "vehicle.deleted" => {
+                let id = self.crew().await?.vehicle;
+                self.delete("vehicles", &id).await
+            }
+            "policy.created" => self.policy().await,
+            "policy.updated" => {
+                let id = self.policy().await?;
+                self.change("policies", &id, json!({"status": "inactive"}))
+                    .await
+            }
+            "policy.deleted" => {
+                let id = self.policy().await?;
+                self.delete("policies", &id).await
+            }
+            "report.succeeded" => self.create("reports", json!({})).await,
+            "ping" => {
+                let id = self.endpoint().await?;
+                let event = self
+                    .post(&format!("/v1/webhook_endpoints/{id}/test"), json!({}))
+                    .await?;
+                let about = event["data"]["object"]["id"].as_str();
+                Ok(about.unwrap_or_default().to_owned())
+            }
+            name if name.starts_with("charge_card.") => self.charge_card(name).await,
+            name if name.starts_with("site.") => self.site(name).await,
+            "credit_note.created" => {
+                let invoice = self.invoice("invoice.finalized").await?;
+                self.create("credit_notes", json!({"invoice": invoice, "amount": 1}))
+                    .await
+            }
+            "reservation.need_short" | "reservation.replanned" => self.need(name).await,
+            name if name.starts_with("webhook_") => self.webhook(name).await,
+            "charging_session.updated" => self.payment(name).await,
+            name if name.starts_with("service.") => self.payment(name).await,
+            name if name.starts_with("charging_session.") => {
+                let crew = self.crew().await?;
+                let session = self.start_anywhere(&crew, None).await?;
+                if name.ends_with(".completed") {
+                    self.stop(&session).await?;
+                }
+                Ok(session)
+            }
+            name if name.starts_with("reservation.") => self.reservation(name).await,
+            name if name.starts_with("invoice.") => self.invoice(name).await,
+            _ => Err(Failure::local("no such event")),
+        }
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Result<Value, Failure> {
+        let response = self.context.client.send(&Request::post(path, body)).await?;
+        Ok(response.body)
+    }
+
+    /// Creates an object and returns its id.
+    pub async fn create(&mut self, resource: &str, body: Value) -> Result<String, Failure> {
+        let made = self.post(&format!("/v1/{resource}"), body).await?;
+        let id = made["id"].as_str().unwrap_or_default().to_owned();
+        self.created.push(id.clone());
+        Ok(id)
+    }
+
+    pub async fn change(&self, resource: &str, id: &str, body: Value) -> Result<String, Failure> {
+        self.post(&format!("/v1/{resource}/{id}"), body).await?;
+        Ok(id.to_owned())
+    }
+
+    pub async fn delete(&self, resource: &str, id: &str) -> Result<String, Failure> {
+        let request = Request {
+            method: "DELETE".into(),
+            path: format!("/v1/{resource}/{id}"),
+            ..Request::default()
+        };
+        self.context.client.send(&request).await?;
+        Ok(id.to_owned())
+    }
+
+    async fn fleet(&mut self) -> Result<String, Failure> {
+        let address = json!({"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"});
+        let body = json!({"name": "Triggered fleet", "email": "triggered@fleet.example", "address": address});
+        self.create("fleets", body).await
+    }
+
+    async fn driver(&mut self) -> Result<String, Failure> {
+        let body = json!({"name": "Triggered driver", "email": "triggered@fleet.example"});
+        self.create("drivers", body).await
+    }
+
+    async fn attached(&mut self) -> Result<(String, String), Failure> {
+        let (fleet, driver) = (self.fleet().await?, self.driver().await?);
+        self.post(
+            &format!("/v1/drivers/{driver}/attach"),
+            json!({"fleet": fleet}),
+        )
+        .await?;
+        Ok((fleet, driver))
+    }
+
+    pub async fn crew(&mut self) -> Result<Crew, Failure> {
+        let (fleet, driver) = self.attached().await?;
+        let vin = format!("TRIGGERED{:08}", fastrand::u32(..100_000_000));
+        let body = json!({"fleet": fleet, "registration_plate": "TR 1", "vin": vin, "battery_capacity": 60_000,
+            "charging_standard": STANDARD});
+        let vehicle = self.create("vehicles", body).await?;
+        Ok(Crew {
+            fleet,
+            driver,
+            vehicle,
+        })
+    }
+
+    async fn policy(&mut self) -> Result<String, Failure> {
+        let body = json!({"name": "Triggered policy", "rules": {"denied_operators": ["Nobody"]}});
+        self.create("policies", body).await
+    }
+
+    /// A webhook endpoint at the inbox of the local runner.
+    async fn endpoint(&mut self) -> Result<String, Failure> {
+        let client = &self.context.client;
+        let inbox = client
+            .settings
+            .base_url
+            .join("/_local/inbox")
+            .map_err(Failure::local)?;
+        crate::local::send(self.context, &Request::get("/_local/inbox")).await?;
+        let body =
+            json!({"url": inbox.as_str(), "enabled_events": ["ping"], "description": "Triggered"});
+        self.create("webhook_endpoints", body).await
+    }
+
+    /// A charge card of a driver, whose number is random.
+    async fn charge_card(&mut self, name: &str) -> Result<String, Failure> {
+        let driver = self.driver().await?;
+        let uid = format!("04{:012X}", fastrand::u64(..1 << 48));
+        let body = json!({"driver": driver, "uid": uid});
+        let id = self.create("charge_cards", body).await?;
+        match name {
+            "charge_card.updated" => {
+                self.change("charge_cards", &id, json!({"status": "blocked"}))
+                    .await
+            }
+            "charge_card.deleted" => self.delete("charge_cards", &id).await,
+            _ => Ok(id),
+        }
+    }
+
+    async fn site(&mut self, name: &str) -> Result<String, Failure> {
+        let limits = |power| json!([{"type": "capacity", "power_w": power}]);
+        let body = json!({"name": "Triggered site", "time_zone": "Europe/London", "limits": limits(11_000)});
+        let id = self.create("sites", body).await?;
+        match name {
+            "site.updated" => {
+                self.change("sites", &id, json!({"limits": limits(22_000)}))
+                    .await
+            }
+            "site.deleted" => self.delete("sites", &id).await,
+            "site.plan_changed" => {
+                let vehicle = self.crew().await?.vehicle;
+                self.change("vehicles", &vehicle, json!({"site": id}))
+                    .await?;
+                let path = format!("/v1/vehicles/{vehicle}");
+                let level = json!({"battery": {"level": 10}});
+                self.post(&format!("{path}/telemetry"), level).await?;
+                let soon = self.context.client.now().await? + SignedDuration::from_hours(1);
+                let departure = json!({"at": written(soon), "target_level": 100});
+                let departures = json!({"departures": [departure]});
+                self.post(&format!("{path}/departures"), departures).await?;
+                Ok(id)
+            }
+            _ => Ok(id),
+        }
+    }
+
+    /// An event about a webhook endpoint or a delivery, whose deliveries go to a receiver in this process.
+    async fn webhook(&mut self, name: &str) -> Result<String, Failure> {
+        if !self.context.client.is_loopback() {
+            return Err(Failure::Local(format!(
+                "{name} needs a service on this machine, whose deliveries a receiver of this command can answer"
+            )));
+        }
+        let status = match name {
+            "webhook_endpoint.disabled" => 410,
+            _ => 500,
+        };
+        let receiver = Receiver::start(status).await?;
+        let types = ["driver.created", "ping"];
+        let body =
+            json!({"url": receiver.url(), "enabled_events": types, "description": "Triggered"});
+        let receiver = self.receiver.insert(receiver);
+        let answers = receiver.answers();
+        let id = self.create("webhook_endpoints", body).await?;
+        if name == "webhook_delivery.exhausted" {
+            self.driver().await?;
+            // In steps, none of which lasts as long as a request may.
+            for _ in 0..16 {
+                move_clock(self.context, 6 * 3_600).await?;
+            }
+            // The event shows the last attempt, whose id is not known before.
+            return Ok(String::new());
+        }
+        let deliveries = if status == 410 { 1 } else { FAILURES };
+        for _ in 0..deliveries {
+            self.driver().await?;
+        }
+        if name == "webhook_endpoint.recovered" {
+            let failing = self.about(&id, "webhook_endpoint.failing");
+            failing.await?;
+            answers.store(200, Ordering::Relaxed);
+            move_clock(self.context, 3_600).await?;
+        }
+        Ok(id)
+    }
+
+    /// Waits for another event about an object.
+    async fn about(&self, id: &str, name: &str) -> Result<Value, Failure> {
+        wait_for(self.context, name, id, Timestamp::UNIX_EPOCH).await
+    }
+}

@@ -1,0 +1,212 @@
+//! The forms of output, `--dry-run`, `fleet api`, `fleet watch`, `fleet login` and `--upsert`, against a server with scripted responses.
+
+mod scripted;
+
+use scripted::{Act, Server, Tool, code, error, ok, stderr, stdout};
+use serde_json::{Value, json};
+
+/// A page of a list.
+fn page(objects: Value) -> Act {
+    ok(json!({"data": objects, "next_page_url": null, "previous_page_url": null}))
+}
+
+fn lines(server: &Server) -> Vec<String> {
+    server.seen().into_iter().map(|seen| seen.line).collect()
+}
+
+#[test]
+fn a_list_is_printed_in_the_form_that_is_asked_for() {
+    let objects = json!([{"id": "flt_1", "name": "A, b", "address": {"city": "London"}}, {"id": "flt_2", "name": "no", "tags": ["x", "y"]}]);
+    let printed = |form: &[&str]| {
+        let server = Server::start(vec![page(objects.clone())]);
+        let output = Tool::new().run(&server, &[&["fleets", "list"], form].concat());
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        stdout(&output)
+    };
+    assert_eq!(printed(&[]), "flt_1\tA, b\nflt_2\tno");
+    assert_eq!(
+        printed(&["--output", "csv"]),
+        "id,name,address.city,tags\nflt_1,\"A, b\",London,\nflt_2,no,,x;y"
+    );
+    assert_eq!(
+        printed(&["--output", "csv", "--get", "id"]),
+        "id\nflt_1\nflt_2"
+    );
+    assert_eq!(printed(&["-o", "jsonl"]).lines().count(), 2);
+    assert!(printed(&["-o", "yaml"]).starts_with("data:\n  - id: flt_1\n    name: \"A, b\"\n"));
+    let table = printed(&["-o", "table"]);
+    assert!(table.contains("ID") && !table.contains('\u{1b}'), "{table}");
+    let refused = Tool::new().run(
+        &Server::start(Vec::new()),
+        &["fleets", "list", "-o", "json", "--get", "id"],
+    );
+    assert_eq!(code(&refused), 2);
+}
+
+#[test]
+fn a_dry_run_prints_the_request_without_the_key_and_sends_nothing() {
+    let server = Server::start(Vec::new());
+    let words = [
+        "drivers",
+        "create",
+        "--name",
+        "O'Hara",
+        "--email",
+        "o@fleet.example",
+        "--dry-run",
+    ];
+    let output = Tool::new().run(&server, &words);
+    let shown = stdout(&output);
+    assert!(
+        shown.contains(&format!("curl -X POST {}/v1/drivers", server.url)),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(r#"-d '{"email":"o@fleet.example","name":"O'\''Hara"}'"#),
+        "{shown}"
+    );
+    assert!(!shown.contains("sk_test"), "{shown}");
+    let words = [
+        "api",
+        "POST",
+        "v1/drivers?a=b",
+        "--body",
+        "{}",
+        "--query",
+        "c=d e",
+        "-H",
+        "X: y",
+        "--dry-run",
+        "--json",
+    ];
+    let output = Tool::new().run(&server, &words);
+    let shown: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(shown["url"], format!("{}/v1/drivers?a=b&c=d+e", server.url));
+    assert_eq!(
+        (&shown["body"], &shown["headers"]["X"]),
+        (&json!({}), &json!("y"))
+    );
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn a_dry_run_of_the_api_is_asked_of_the_api() {
+    let server = Server::start(vec![ok(json!({"id": "drv_1", "deleted": true}))]);
+    let output = Tool::new().run(&server, &["drivers", "delete", "drv_1", "--dry-run"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(lines(&server), ["DELETE /v1/drivers/drv_1?dry_run=true"]);
+}
+
+#[test]
+fn a_watch_ends_when_the_response_changes_or_the_condition_holds() {
+    let status = |status: &str| ok(json!({"id": "res_1", "status": status}));
+    let watch = |words: &[&str]| {
+        let server = Server::start(vec![
+            status("pending"),
+            status("pending"),
+            status("confirmed"),
+            status("completed"),
+        ]);
+        let output = Tool::new().run(&server, &[&["watch", "--interval", "1s"], words].concat());
+        (code(&output), stdout(&output), server.seen().len())
+    };
+    let command = ["reservations", "retrieve", "res_1", "--get", "status"];
+    assert_eq!(watch(&command), (0, "pending\nconfirmed".into(), 3));
+    let until = [&["--until", "status=failed,completed"], &command[..]].concat();
+    assert_eq!(
+        watch(&until),
+        (0, "pending\nconfirmed\ncompleted".into(), 4)
+    );
+    let short = [&["--for", "2s", "--until", "status=failed"], &command[..]].concat();
+    assert_eq!(watch(&short).0, 1);
+    assert_eq!(
+        watch(&["reservations", "cancel", "res_1"]),
+        (2, String::new(), 0)
+    );
+}
+
+#[test]
+fn a_key_is_kept_once_the_service_has_accepted_it() {
+    let server = Server::start(vec![
+        error(401, "authentication_error"),
+        ok(json!({"id": "acct_1", "name": "Example"})),
+    ]);
+    let tool = Tool::new();
+    let refused = tool.run(&server, &["login", "mine"]);
+    assert_eq!((code(&refused), tool.config().exists()), (4, false));
+    let accepted = tool.run(&server, &["login", "mine"]);
+    assert!(
+        stdout(&accepted).starts_with("Example (acct_1)"),
+        "{}",
+        stdout(&accepted)
+    );
+    let config: Value =
+        serde_json::from_str(&std::fs::read_to_string(tool.config()).expect("a file"))
+            .expect("JSON");
+    assert_eq!(config["default"], "mine");
+    assert_eq!(
+        config["profiles"]["mine"]["base_url"].as_str(),
+        Some(server.url.as_str())
+    );
+}
+
+#[test]
+fn an_upsert_creates_updates_and_leaves_alone_and_lists_what_it_cannot() {
+    let tool = Tool::new();
+    let file = tool.folder.path().join("drivers.csv");
+    let rejected = tool.folder.path().join("rejected.csv");
+    let text = "name,email\nNew,new@fleet.example\nSame,same@fleet.example\nOther,other@fleet.example\nTwice,twice@fleet.example\n";
+    std::fs::write(&file, text).expect("a file");
+    let found = |names: &[&str]| {
+        let objects: Vec<Value> = names.iter().map(|name| json!({"id": format!("drv_{name}"), "name": name, "email": format!("{}@fleet.example", name.to_lowercase())})).collect();
+        page(objects.into())
+    };
+    let server = Server::start(vec![
+        found(&[]),
+        ok(json!({"id": "drv_new"})),
+        found(&["Same"]),
+        page(json!([{"id": "drv_other", "name": "Before", "email": "other@fleet.example"}])),
+        ok(json!({"id": "drv_other"})),
+        found(&["Twice", "Twice"]),
+    ]);
+    let (file, path) = (file.to_string_lossy(), rejected.to_string_lossy());
+    let words = [
+        "drivers",
+        "import",
+        &file,
+        "--upsert",
+        "--concurrency",
+        "1",
+        "--rejected",
+        &path,
+    ];
+    let output = tool.run(&server, &words);
+    assert_eq!(
+        (code(&output), stdout(&output)),
+        (
+            7,
+            "1 created, 0 done before, 1 refused, 1 updated, 1 unchanged".into()
+        )
+    );
+    let sent: Vec<String> = server
+        .seen()
+        .into_iter()
+        .filter(|one| one.line.starts_with("POST"))
+        .map(|one| format!("{} {}", one.line, one.body))
+        .collect();
+    assert_eq!(
+        sent,
+        [
+            r#"POST /v1/drivers {"name":"New","email":"new@fleet.example"}"#,
+            r#"POST /v1/drivers/drv_other {"name":"Other"}"#,
+        ]
+    );
+    let left = std::fs::read_to_string(&rejected).expect("a file");
+    let want = "name,email,import_error\nTwice,twice@fleet.example,email: several objects have this value\n";
+    assert_eq!(left, want);
+    // The file of rejected lines can be imported as it is.
+    let server = Server::start(vec![found(&[]), ok(json!({"id": "drv_twice"}))]);
+    let output = tool.run(&server, &["drivers", "import", &path, "--upsert"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(server.seen()[1].body.contains("twice@fleet.example"));
+}

@@ -1,0 +1,166 @@
+//! A server with scripted responses, and the executable with a configuration of its own.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+/// A request as the server saw it.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// Method and path with the query string.
+    pub line: String,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Seen {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// What the server does with a request.
+pub enum Act {
+    /// Answers with a status, headers and a body.
+    Respond(u16, &'static str, Value),
+    /// Closes the connection without an answer.
+    HangUp,
+}
+
+pub fn ok(body: Value) -> Act {
+    Act::Respond(200, "", body)
+}
+
+pub fn error(status: u16, kind: &str) -> Act {
+    let body = json!({"object": "error", "type": kind, "message": "No.", "status": status, "request": "req_1"});
+    Act::Respond(status, "", body)
+}
+
+/// A server that does one act after the other, and answers 418 after the last.
+pub struct Server {
+    pub url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Server {
+    pub fn start(acts: Vec<Act>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let noted = seen.clone();
+        std::thread::spawn(move || {
+            let mut acts = acts.into_iter();
+            for stream in listener.incoming() {
+                let mut stream = stream.expect("a connection");
+                let Some(request) = read(&mut stream) else {
+                    continue;
+                };
+                noted.lock().expect("a lock").push(request);
+                if let Act::Respond(status, headers, body) =
+                    acts.next().unwrap_or_else(|| error(418, "api_error"))
+                {
+                    let body = body.to_string();
+                    let head = format!(
+                        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
+                        body.len()
+                    );
+                    drop(stream.write_all((head + &body).as_bytes()));
+                }
+            }
+        });
+        Self { url, seen }
+    }
+
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().expect("a lock").clone()
+    }
+}
+
+fn read(stream: &mut TcpStream) -> Option<Seen> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    let line = line.trim().trim_end_matches(" HTTP/1.1").to_owned();
+    let mut headers = Vec::new();
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok()?;
+        let Some((name, value)) = header.trim().split_once(": ") else {
+            break;
+        };
+        headers.push((name.to_lowercase(), value.to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length = length
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let body = String::from_utf8(body).ok()?;
+    Some(Seen {
+        line,
+        headers,
+        body,
+    })
+}
+
+/// The tool with a configuration folder of its own.
+pub struct Tool {
+    pub folder: tempfile::TempDir,
+}
+
+impl Tool {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self { folder }
+    }
+
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fleet"));
+        for name in [
+            "FLEET_PROFILE",
+            "FLEET_BASE_URL",
+            "FLEET_API_KEY",
+            "FLEET_LOCAL_TOKEN",
+            "FLEET_WEBHOOK_SECRET",
+        ] {
+            command.env_remove(name);
+        }
+        command
+            .args(words)
+            .env("FLEET_CONFIG_DIR", self.folder.path().join("fleet"));
+        command
+    }
+
+    pub fn run(&self, server: &Server, words: &[&str]) -> Output {
+        let mut command = self.command(words);
+        command
+            .env("FLEET_BASE_URL", &server.url)
+            .env("FLEET_API_KEY", "sk_test_0123456789abcdef");
+        command.output().expect("the tool runs")
+    }
+
+    pub fn config(&self) -> std::path::PathBuf {
+        self.folder.path().join("fleet/config.json")
+    }
+}
+
+pub fn code(output: &Output) -> i32 {
+    output.status.code().expect("a code")
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
