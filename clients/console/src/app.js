@@ -9,6 +9,7 @@ import { isTest, session, signInReason, signOut, visits } from './state/session.
 import { own, zone } from './state/zone.js';
 import { link, restoreScroll, useRoute } from './router.js';
 import { lazy } from './ui/lazy.js';
+import { loadWithTexts } from './ui/load.js';
 import { ApiRequests } from './ui/requests.js';
 import { Shortcuts, ShortcutsButton } from './ui/shortcuts.js';
 import { Toasts } from './ui/toasts.js';
@@ -248,7 +249,7 @@ function Page({ route }) {
   const [state, setState] = useState(/** @type {{ component?: any, failed?: boolean }} */ ({}));
   const load = () => {
     setState({});
-    PAGES[name]?.().then((module) => setState({ component: module.default }), () => setState({ failed: true }));
+    if (PAGES[name]) loadWithTexts(PAGES[name]).then((module) => setState({ component: module.default }), () => setState({ failed: true }));
   };
   useEffect(load, [name]);
   if (!name) return html`<${Overview} />`;

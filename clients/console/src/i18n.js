@@ -1,4 +1,5 @@
-// Texts in the language of the user. English texts are their own keys; `languages/<language>.js` has the others. `t("Save")` and
+// Texts in the language of the user. English texts are their own keys; `languages/<language>.js` has those of
+// the first page in another language, and `languages/<language>-pages.js` those of all other pages. `t("Save")` and
 // t`Delete ${name}?`, whose key is "Delete {0}?", are texts in code; the texts of html`…` are translated by ui/html.js with the same keys.
 // A text may choose by a number: t('{0, plural, one {# vehicle} other {# vehicles}}', count), as in ICU's MessageFormat.
 
@@ -25,6 +26,18 @@ export const locale = browser.find((one) => one.split('-')[0] === language) ?? {
 /** @type {Record<string, string>} */
 const texts = language === 'en' ? {} : (await import(`./languages/${language}.js`)).default;
 if (globalThis.document) document.documentElement.lang = language;
+
+/** @type {Promise<unknown> | null} */
+let others = null;
+
+/** Loads the texts that are not on the first page, before a module that has them. */
+export function moreTexts() {
+  others ??= language === 'en' ? Promise.resolve() : import(`./languages/${language}-pages.js`).then((module) => Object.assign(texts, module.default));
+  return others.catch((error) => {
+    others = null;
+    throw error;
+  });
+}
 
 /** Another language from now on: the page is loaded again, since every text is made of the texts of one language. @param {string} next */
 export function choose(next) {

@@ -7,20 +7,32 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { keyOf, t } from '../src/i18n.js';
-import german from '../src/languages/de.js';
+import first from '../src/languages/de.js';
+import others from '../src/languages/de-pages.js';
 import { replaceTexts } from '../src/ui/texts.js';
 
 const console = join(dirname(fileURLToPath(import.meta.url)), '..');
 const ts = createRequire(join(console, '../../target/tools/console/x.js'))('typescript');
 
+const german = { ...first, ...others };
+
 /** The strings of a template. @param {any} template */
 const stringsOf = (template) => (ts.isNoSubstitutionTemplateLiteral(template) ? [template.text] : [template.head.text, ...template.templateSpans.map((span) => span.literal.text)]);
+
+/** The files that the first page loads: what main.js imports, without what is imported when it is needed. */
+function firstFiles(file = 'main.js', found = new Set()) {
+  if (found.has(file) || file.startsWith('..')) return found;
+  found.add(file);
+  const imports = readFileSync(join(console, 'src', file), 'utf8').matchAll(/^(?:import|export) .* from '([^']+)';$/gm);
+  for (const [, path] of imports) firstFiles(join(dirname(file), path), found);
+  return found;
+}
 
 /** The keys of all texts, with the files that have them. */
 function keys() {
   const found = new Map();
   for (const file of readdirSync(join(console, 'src'), { recursive: true }).filter((name) => name.endsWith('.js') && !name.startsWith('languages'))) {
-    const add = (key) => key.trim() && found.set(key.trim(), file);
+    const add = (key) => key.trim() && found.set(key.trim(), [...(found.get(key.trim()) ?? []), file]);
     const visit = (node) => {
       if (ts.isTaggedTemplateExpression(node)) {
         const tag = node.tag.getText();
@@ -41,9 +53,19 @@ const values = (text) => [...new Set([...text.matchAll(/\{(\d+)/g)].map(([, numb
 test('every text has a German one with the same values', () => {
   const all = keys();
   assert.ok(all.size > 900, `${all.size} texts were found`);
-  const missing = [...all].filter(([key]) => !(key in german)).map(([key, file]) => `${file}: ${key}`);
+  const missing = [...all].filter(([key]) => !(key in german)).map(([key, files]) => `${files[0]}: ${key}`);
   assert.deepEqual(missing, []);
   assert.deepEqual([...all.keys()].filter((key) => values(key) !== values(german[key])), []);
+});
+
+test('the first page has its own texts, and those of other pages are in another file', () => {
+  const files = firstFiles();
+  assert.ok(files.has('pages/overview.js') && !files.has('pages/map.js'));
+  const isFirst = ([, where]) => where.some((file) => files.has(file));
+  const all = [...keys()];
+  assert.deepEqual(all.filter((one) => isFirst(one) && !(one[0] in first)).map(([key]) => key), []);
+  assert.deepEqual(all.filter((one) => !isFirst(one) && one[0] in first).map(([key]) => key), []);
+  assert.deepEqual(Object.keys(first).filter((key) => key in others), []);
 });
 
 test('the statuses of the API and the names of fields have German words', () => {
@@ -54,7 +76,11 @@ test('the statuses of the API and the names of fields have German words', () => 
     return target?.enum ?? [];
   }).filter((one) => typeof one === 'string');
   assert.ok(statuses.length > 20);
-  assert.deepEqual([...new Set(statuses)].map((one) => one.replaceAll('_', ' ')).filter((one) => !(one in german)), []);
+  const missing = (values, texts) => values.map((one) => one.replaceAll('_', ' ')).filter((one) => !(one in texts));
+  assert.deepEqual(missing([...new Set(statuses)], german), []);
+  // The overview says why a reservation failed, and the top of every page what is wrong with the account.
+  const { FailedReason: reasons, AccountStatus: standings } = api.components.schemas;
+  assert.deepEqual(missing([...reasons.enum, ...standings.enum], first), []);
 });
 
 test('the texts of a template are found with their values, and code is none', () => {

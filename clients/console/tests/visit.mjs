@@ -211,6 +211,21 @@ try {
     await tab.context.close();
   });
 
+  await step('the first page is at most 150 kB without compression, in German too', async () => {
+    for (const locale of ['en-GB', 'de-DE']) {
+      const tab = await openSignedIn(browser, runner, { locale });
+      /** @type {Promise<number>[]} */
+      const sizes = [];
+      tab.page.on('response', (response) => /\/(v1|_local)\//.test(response.url()) || sizes.push(response.body().then((body) => body.length, () => 0)));
+      await tab.page.goto(runner.url);
+      await tab.page.locator('main .card').first().waitFor();
+      await tab.page.waitForLoadState('networkidle');
+      const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+      assert.ok(total > 50_000 && total <= 150_000, `${locale}: ${total} bytes`);
+      await tab.context.close();
+    }
+  });
+
   await step('no page has a fault', async () => assert.deepEqual(faults, []));
 } finally {
   await browser.close();

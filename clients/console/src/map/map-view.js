@@ -4,6 +4,7 @@ import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
 import { config } from '../state/session.js';
 import { addBasemap } from './basemap.js';
+import { styles } from '../ui/load.js';
 
 /** @type {Promise<any> | null} */
 let loading = null;
@@ -12,14 +13,6 @@ let loading = null;
 function leaflet() {
   loading ??= Promise.all([import('../../vendor/leaflet.js'), styles('vendor/leaflet.css')]).then(() => /** @type {any} */ (globalThis).L);
   return loading;
-}
-
-/** Loads a style sheet before that of the console, which overrides it. @param {string} href @returns {Promise<unknown>} */
-function styles(href) {
-  const sheet = Object.assign(document.createElement('link'), { rel: 'stylesheet', href });
-  const loaded = new Promise((resolve, reject) => Object.assign(sheet, { onload: resolve, onerror: reject }));
-  document.head.querySelector('link[rel="stylesheet"]')?.before(sheet);
-  return loaded;
 }
 
 /** The place that the last map showed, so that the next one begins there. */

@@ -2,6 +2,7 @@
 
 import { t } from '../i18n.js';
 import { html, useEffect, useState } from './html.js';
+import { loadWithTexts } from './load.js';
 import { toast } from './toasts.js';
 
 /**
@@ -16,7 +17,7 @@ export function lazy(load, name) {
     const [, setLoaded] = useState(component !== null);
     useEffect(() => {
       if (component) return;
-      load().then((module) => {
+      loadWithTexts(load).then((module) => {
         component = module[name];
         setLoaded(true);
       }, () => toast(t("The console's files cannot be reached."), 'bad'));

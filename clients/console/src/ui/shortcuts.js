@@ -3,8 +3,10 @@
 import { t } from '../i18n.js';
 import { html, useEffect } from './html.js';
 import { createStore, useStore } from '../state/store.js';
-import { Dialog } from './elements.js';
+import { lazy } from './lazy.js';
 import { go } from '../router.js';
+
+const ShortcutList = lazy(() => import('./shortcut-list.js'), 'ShortcutList');
 
 /** The pages by the letter that follows "g". @type {Record<string, [string, string]>} */
 const PAGES = {
@@ -57,15 +59,7 @@ export function Shortcuts() {
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
   }, [on]);
-  return open ? html`<${List} on=${on} />` : null;
-}
-
-/** @param {{ on: boolean }} props */
-function List({ on }) {
-  const rows = /** @type {[string, string][]} */ ([['?', t('This list')], ['Ctrl K', t('Search everything')], ['/', t('Search the list')], ['n', t('Add something to the list, or do what the page is for')], ...Object.entries(PAGES).map(([key, [, name]]) => [`g ${key}`, name])]);
-  return html`<${Dialog} title="Keyboard shortcuts" onClose=${() => listed.set(false)}>
-    <dl class="facts">${rows.map(([keys, text]) => html`<div key=${keys}><dt>${keys.split(' ').map((key) => html`<kbd key=${key}>${key}</kbd> `)}</dt><dd>${text}</dd></div>`)}</dl>
-    <label class="check"><input type="checkbox" checked=${on} onInput=${(/** @type {Event} */ event) => event.stopPropagation()} onChange=${() => enabled.set(!enabled.get())} /> Single keys do this</label></${Dialog}>`;
+  return open ? html`<${ShortcutList} pages=${PAGES} on=${on} onToggle=${() => enabled.set(!enabled.get())} onClose=${() => listed.set(false)} />` : null;
 }
 
 export const ShortcutsButton = () => html`<button type="button" class="quiet small" aria-label="Keyboard shortcuts" title="Keyboard shortcuts" onClick=${() => listed.set(true)}>?</button>`;
