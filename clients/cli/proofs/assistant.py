@@ -52,7 +52,8 @@ async def main(executable: str, plate: str, email: str) -> None:
             assert planned["charging_plan"]["status"] == "feasible", planned
             await call("cancel_reservation", id=planned["id"], confirm=True)
             only_shown = await call("cancel_reservation", id=reserved["id"])
-            assert only_shown["done"] is False and only_shown["now"]["status"] == "pending", only_shown
+            assert only_shown["done"] is False and only_shown["result"]["status"] == "cancelled", only_shown
+            assert (await call("explain_reservation", id=reserved["id"]))["status"] == "pending"
             assert (await call("cancel_reservation", id=reserved["id"], confirm=True))["status"] == "cancelled"
             refused = await call("cancel_reservation", fails=True, id=reserved["id"], confirm=True)
             assert refused["code"] == "reservation_cancel_invalid_state", refused

@@ -165,6 +165,20 @@ impl Client {
         })
     }
 
+    /// A client of the same service with another key, in the account of that key.
+    pub fn with_key(&self, key: &str) -> Self {
+        let settings = Settings {
+            api_key: Some(key.to_owned()),
+            account: None,
+            ..self.settings.clone()
+        };
+        Self {
+            http: self.http.clone(),
+            settings,
+            paused_until: Mutex::new(None),
+        }
+    }
+
     /// Sends a request, as often as needed.
     ///
     /// # Errors

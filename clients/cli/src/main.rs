@@ -76,7 +76,7 @@ async fn run(matches: &ArgMatches, tree: &mut clap::Command) -> Result<(), Failu
         ("api", _) => api::run(&context, matches).await,
         ("docs", _) => docs::run(&context, matches).await,
         ("watch", _) => watch::run(context, matches, tree).await,
-        ("mcp", _) => mcp::run(context).await,
+        ("mcp", _) => mcp::run(context, matches).await,
         ("listen", _) => listen::run(&context, matches).await,
         ("trigger", _) => trigger::run(&context, matches).await,
         ("logs", Some(("tail", matches))) => local::tail(&context, matches).await,

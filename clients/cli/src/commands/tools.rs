@@ -126,11 +126,19 @@ pub(super) fn import_stations() -> Command {
 
 pub(super) fn mcp() -> Command {
     Command::new("mcp")
-        .about("Serve the API as tools for assistants, over standard input and output")
+        .about("Serve the API as tools for assistants, over standard input and output or HTTP")
         .long_about(
             "Serve the API as tools for assistants, over standard input and output, as the Model Context Protocol describes it.\n\nAn assistant \
              starts this command itself: enter `fleet mcp` where it asks for the command of a server. It acts with the API key of the profile, \
-             so a restricted key restricts it. Tools that spend money or take something away do nothing until they are called with `confirm`.",
+             so a restricted key restricts it. Tools that spend money or take something away do nothing until they are called with `confirm`.\n\nWith \
+             --http, the tools are served at /mcp of an address of this machine, and each request has an API key as its bearer token.",
+        )
+        .arg(
+            Arg::new("http")
+                .long("http")
+                .value_name("ADDRESS")
+                .value_parser(value_parser!(std::net::SocketAddr))
+                .help("Serve streamable HTTP at this address, such as 127.0.0.1:8790; with port 0, at any free one, which is printed"),
         )
 }
 

@@ -1,0 +1,359 @@
+//! The requests behind the tools, and their results: short, with the ids that the next step needs.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
+
+use crate::client::{Client, Request};
+use crate::failure::Failure;
+
+/// The most objects that a search among vehicles or drivers reads.
+const SEARCHED: usize = 1_000;
+
+/// The tools of one key.
+#[derive(Clone)]
+pub struct Server {
+    pub client: Arc<Client>,
+}
+
+pub const STATION: &[&str] = &[
+    "id",
+    "name",
+    "operator",
+    "distance_meters",
+    "address",
+    "connectors",
+    "pricing",
+    "status",
+];
+pub const VEHICLE: &[&str] = &[
+    "id",
+    "registration_plate",
+    "vin",
+    "fleet",
+    "drivers",
+    "charging_standard",
+    "battery_capacity",
+    "status",
+];
+pub const DRIVER: &[&str] = &["id", "name", "email", "fleets", "vehicles", "status"];
+pub const RESERVATION: &[&str] = &[
+    "id",
+    "status",
+    "driver",
+    "vehicle",
+    "ideal_start",
+    "ideal_end",
+    "charging_station",
+    "connector",
+    "reserved_start",
+    "reserved_end",
+    "free_cancellation_until",
+    "failed_reason",
+    "match_summary",
+    "charging_plan",
+    "policy_warnings",
+];
+pub const SESSION: &[&str] = &[
+    "id",
+    "status",
+    "driver",
+    "vehicle",
+    "charging_station",
+    "session_started",
+    "session_ended",
+    "energy_consumed",
+    "amount_due",
+    "currency",
+    "failed_reason",
+];
+pub const INVOICE: &[&str] = &[
+    "id",
+    "number",
+    "status",
+    "fleet",
+    "amount_due",
+    "amount_paid",
+    "currency",
+    "due_date",
+    "period_start",
+    "period_end",
+];
+pub const EVENT: &[&str] = &[
+    "id",
+    "type",
+    "created",
+    "pending_webhooks",
+    "data.object.id",
+];
+pub const DELIVERY: &[&str] = &[
+    "id",
+    "event",
+    "status",
+    "attempt",
+    "response_status",
+    "next_attempt_at",
+    "created",
+];
+
+/// Something that is done with an object.
+pub struct Action<'a> {
+    pub id: &'a str,
+    /// The prefix of such ids.
+    pub prefix: &'a str,
+    /// The last part of the path of the operation.
+    pub verb: &'a str,
+    /// The members of the object that are shown.
+    pub members: &'a [&'a str],
+    /// Whether the operation has `dry_run`.
+    pub has_dry_run: bool,
+}
+
+impl Server {
+    /// Those of a list whose members contain a text.
+    pub async fn find(
+        &self,
+        path: &str,
+        query: &str,
+        searched: &[&str],
+        members: &[&str],
+    ) -> CallToolResult {
+        let wanted = squeezed(query);
+        let first = Request::get(path).with("limit", "100");
+        let mut page = match self.client.send(&first).await {
+            Ok(response) => response.body,
+            Err(failure) => return failed(&failure),
+        };
+        let (mut found, mut read) = (Vec::new(), 0);
+        loop {
+            let objects = page["data"].as_array().cloned().unwrap_or_default();
+            read += objects.len();
+            found.extend(objects.into_iter().filter(|object| {
+                let mut texts = searched
+                    .iter()
+                    .filter_map(|member| object[*member].as_str());
+                texts.any(|text| squeezed(text).contains(&wanted))
+            }));
+            let Some(next) = page["next_page_url"].as_str().map(str::to_owned) else {
+                break;
+            };
+            if read >= SEARCHED {
+                break;
+            }
+            page = match self.client.next_page(&next, &first).await {
+                Ok(response) => response.body,
+                Err(failure) => return failed(&failure),
+            };
+        }
+        let whole = page["next_page_url"].is_null();
+        let found: Vec<_> = found
+            .iter()
+            .take(20)
+            .map(|object| part(object, members))
+            .collect();
+        shown(json!({"found": found, "searched": read, "searched_all": whole}))
+    }
+
+    /// The first page of a list.
+    pub async fn list(&self, request: Request, members: &[&str]) -> CallToolResult {
+        match self.client.send(&request.with("limit", "20")).await {
+            Ok(response) => {
+                let objects = response.body["data"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default();
+                let objects: Vec<_> = objects.iter().map(|object| part(object, members)).collect();
+                shown(
+                    json!({"data": objects, "has_more": !response.body["next_page_url"].is_null()}),
+                )
+            }
+            Err(failure) => failed(&failure),
+        }
+    }
+
+    pub async fn retrieve(&self, id: &str, members: Option<&[&str]>) -> CallToolResult {
+        let path = match path(id, None) {
+            Ok(path) => path,
+            Err(why) => return refused(why),
+        };
+        match self.client.send(&Request::get(path)).await {
+            Ok(response) => shown(members.map_or(response.body.clone(), |members| {
+                part(&response.body, members)
+            })),
+            Err(failure) => failed(&failure),
+        }
+    }
+
+    pub async fn post(&self, path: &str, body: Value, members: Option<&[&str]>) -> CallToolResult {
+        match self.client.send(&Request::post(path, body)).await {
+            Ok(response) => shown(members.map_or(response.body.clone(), |members| {
+                part(&response.body, members)
+            })),
+            Err(failure) => failed(&failure),
+        }
+    }
+
+    /// Does something with an object. Without `confirm` it says what would be done: as the service's dry run shows it, or beside the object as it is
+    /// where the operation has no dry run.
+    pub async fn act(&self, action: &Action<'_>, body: Value, confirm: bool) -> CallToolResult {
+        let Action {
+            id,
+            prefix,
+            verb,
+            members,
+            has_dry_run,
+        } = action;
+        let path = match path(id, Some(prefix)) {
+            Ok(path) => path,
+            Err(why) => return refused(why),
+        };
+        let request = Request::post(format!("{path}/{verb}"), body);
+        let (name, request) = match (confirm, has_dry_run) {
+            (true, _) => {
+                return match self.client.send(&request).await {
+                    Ok(response) => shown(part(&response.body, members)),
+                    Err(failure) => failed(&failure),
+                };
+            }
+            (false, true) => ("result", request.with("dry_run", "true")),
+            (false, false) => ("now", Request::get(path)),
+        };
+        match self.client.send(&request).await {
+            Ok(response) => shown(
+                json!({"would": verb, "done": false, name: part(&response.body, members),
+                "next": "Call again with confirm: true to do it."}),
+            ),
+            Err(failure) => failed(&failure),
+        }
+    }
+
+    /// The endpoints with what went wrong at each.
+    pub async fn failed_deliveries(&self) -> Result<Vec<Value>, Failure> {
+        let endpoints = self
+            .client
+            .send(&Request::get("/v1/webhook_endpoints").with("limit", "100"))
+            .await?;
+        let mut found = Vec::new();
+        for endpoint in endpoints.body["data"].as_array().into_iter().flatten() {
+            let id = endpoint["id"].as_str().unwrap_or_default();
+            let request =
+                Request::get(format!("/v1/webhook_endpoints/{id}/deliveries")).with("limit", "50");
+            let deliveries = self.client.send(&request).await?;
+            let deliveries = deliveries.body["data"].as_array().into_iter().flatten();
+            let failed = deliveries.filter(|delivery| delivery["status"] == "failed");
+            let failed: Vec<_> = failed.map(|delivery| part(delivery, DELIVERY)).collect();
+            if !failed.is_empty() || endpoint["status"] != "enabled" {
+                let mut shown = part(endpoint, &["id", "url", "status", "disabled_reason"]);
+                shown["failed"] = failed.into();
+                found.push(shown);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A text without what people write differently: `ab12 cde` finds `AB12CDE`.
+pub fn squeezed(text: &str) -> String {
+    let kept = text.chars().filter(|c| !c.is_whitespace() && *c != '-');
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+pub fn with_all<const N: usize>(request: Request, filters: [(&str, Option<String>); N]) -> Request {
+    let given = filters
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    given.fold(request, |request, (name, value)| request.with(name, value))
+}
+
+/// These members of an object, without those that are null or absent. A name with dots leads to a member of a member.
+pub fn part(object: &Value, members: &[&str]) -> Value {
+    let values = members.iter().map(|member| {
+        let value = object.pointer(&format!("/{}", member.replace('.', "/")));
+        ((*member).to_owned(), value.cloned().unwrap_or_default())
+    });
+    let present: Map<_, _> = values.filter(|(_, value)| !value.is_null()).collect();
+    Value::Object(present)
+}
+
+/// The path of the object with an id, whose prefix says what it is.
+pub fn path(id: &str, expected: Option<&str>) -> Result<String, String> {
+    const PATHS: [(&str, &str); 15] = [
+        ("acct_", "accounts"),
+        ("ccd_", "charge_cards"),
+        ("chst_", "charging_stations"),
+        ("cs_", "charging_sessions"),
+        ("drv_", "drivers"),
+        ("evt_", "events"),
+        ("flt_", "fleets"),
+        ("inv_", "invoices"),
+        ("pm_", "payment_methods"),
+        ("pol_", "policies"),
+        ("res_", "reservations"),
+        ("rpt_", "reports"),
+        ("txn_", "transactions"),
+        ("veh_", "vehicles"),
+        ("wh_", "webhook_endpoints"),
+    ];
+    let known = PATHS.iter().find(|(prefix, _)| {
+        id.starts_with(prefix) && expected.is_none_or(|expected| expected == *prefix)
+    });
+    let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match known {
+        Some((_, resource)) if plain => Ok(format!("/v1/{resource}/{id}")),
+        _ => {
+            let prefixes: Vec<_> = PATHS.iter().map(|(prefix, _)| *prefix).collect();
+            let expected = expected.map_or(prefixes.join(", "), str::to_owned);
+            Err(format!(
+                "`{id}` is no id of the expected kind: it must begin with {expected}"
+            ))
+        }
+    }
+}
+
+pub fn shown(value: Value) -> CallToolResult {
+    CallToolResult::structured(value)
+}
+
+pub fn refused(why: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(why)])
+}
+
+/// A failure as an assistant can act on it: the whole error object where the service refused.
+pub fn failed(failure: &Failure) -> CallToolResult {
+    match failure {
+        Failure::Refused(refusal) => CallToolResult::structured_error(refusal.body.clone()),
+        failure => refused(failure.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plate_is_found_however_it_is_written() {
+        assert!(squeezed("AB12 CDE").contains(&squeezed("ab12-cde")));
+        assert!(!squeezed("AB12 CDE").contains(&squeezed("ab13")));
+    }
+
+    #[test]
+    fn ids_lead_to_their_resources_and_nowhere_else() {
+        assert_eq!(path("res_1", None).as_deref(), Ok("/v1/reservations/res_1"));
+        assert_eq!(
+            path("cs_1", Some("cs_")).as_deref(),
+            Ok("/v1/charging_sessions/cs_1")
+        );
+        for wrong in ["res_1/cancel", "../v1", "", "key_1"] {
+            assert!(path(wrong, None).is_err(), "{wrong}");
+        }
+        assert!(path("cs_1", Some("res_")).is_err());
+    }
+
+    #[test]
+    fn parts_have_what_is_there() {
+        let event = json!({"id": "evt_1", "type": null, "data": {"object": {"id": "res_1"}}});
+        let shown = part(&event, &["id", "type", "data.object.id", "created"]);
+        assert_eq!(shown, json!({"id": "evt_1", "data.object.id": "res_1"}));
+    }
+}

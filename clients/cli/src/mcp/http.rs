@@ -1,0 +1,88 @@
+//! Streamable HTTP on this machine: `POST /mcp`, without sessions. Each request has an API key as its bearer token and may do what that key may.
+//! Requests that a page of another host sends, or that name another host, are refused.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+
+use super::calls::Server;
+use crate::client::Client;
+use crate::failure::Failure;
+
+const PATH: &str = "/mcp";
+
+/// Pages of this machine. Pages of other hosts are refused, also under a name that leads here.
+const ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// Serves the tools at an address of this machine until the process ends.
+///
+/// # Errors
+/// The address is not one of this machine, or cannot be listened on.
+pub async fn serve(client: Client, address: SocketAddr) -> Result<(), Failure> {
+    if !address.ip().is_loopback() {
+        return Err(Failure::local(
+            "--http: keys are sent without encryption, so the address must be one of this machine, such as 127.0.0.1:8790",
+        ));
+    }
+    let listener = TcpListener::bind(address).await?;
+    crate::output::print(&format!("http://{}{PATH}", listener.local_addr()?))?;
+    let client = Arc::new(client);
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let client = client.clone();
+        tokio::spawn(async move {
+            let service = hyper::service::service_fn(|request| answer(&client, request));
+            let connection = hyper::server::conn::http1::Builder::new();
+            // A client that goes away ends its connection, and nothing else.
+            drop(
+                connection
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await,
+            );
+        });
+    }
+}
+
+async fn answer(client: &Client, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    if request.uri().path() != PATH {
+        return Ok(refused(StatusCode::NOT_FOUND, "the tools are at /mcp"));
+    }
+    let header = request.headers().get(AUTHORIZATION);
+    let bearer = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let Some(key) = bearer else {
+        let text = "send an API key: Authorization: Bearer sk_...";
+        return Ok(refused(StatusCode::UNAUTHORIZED, text));
+    };
+    let server = Server {
+        client: Arc::new(client.with_key(key)),
+    };
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_allowed_origins(ORIGINS);
+    let sessions = Arc::new(NeverSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    Ok(service.handle(request).await)
+}
+
+fn refused(status: StatusCode, text: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *answer.status_mut() = status;
+    if status == StatusCode::UNAUTHORIZED {
+        let scheme = hyper::header::HeaderValue::from_static("Bearer");
+        answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    }
+    answer
+}

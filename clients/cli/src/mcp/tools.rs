@@ -1,0 +1,401 @@
+//! The tools. Each is a task, and its description is what an assistant reads about it.
+
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::CallToolResult;
+use rmcp::{tool, tool_router};
+use serde_json::json;
+
+use super::arguments::{
+    Chargers, Confirmed, Events, Invoices, Named, Payment, ReportWanted, Reservations, Search,
+    Sessions, Start, Wanted, WantedByNeed,
+};
+use super::calls::{
+    Action, DRIVER, EVENT, INVOICE, RESERVATION, SESSION, STATION, Server, VEHICLE, failed, part,
+    path, refused, shown, with_all,
+};
+use crate::client::Request;
+
+#[tool_router(vis = "pub(super)")]
+impl Server {
+    #[tool(
+        description = "The service's time. Compute times of requests from it: a local service may have a clock that was moved.",
+        annotations(title = "Time", read_only_hint = true, idempotent_hint = true)
+    )]
+    async fn now(&self) -> CallToolResult {
+        match self.client.now().await {
+            Ok(now) => shown(json!({"now": now.to_string()})),
+            Err(failure) => failed(&failure),
+        }
+    }
+
+    #[tool(
+        description = "Find vehicles by a part of the registration plate or VIN, or by id. Shows their drivers and plug, which a reservation needs.",
+        annotations(
+            title = "Find a vehicle",
+            read_only_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn find_vehicle(&self, Parameters(search): Parameters<Search>) -> CallToolResult {
+        self.find(
+            "/v1/vehicles",
+            &search.query,
+            &["id", "registration_plate", "vin"],
+            VEHICLE,
+        )
+        .await
+    }
+
+    #[tool(
+        description = "Find drivers by a part of the name or e-mail address, or by id.",
+        annotations(title = "Find a driver", read_only_hint = true, idempotent_hint = true)
+    )]
+    async fn find_driver(&self, Parameters(search): Parameters<Search>) -> CallToolResult {
+        self.find(
+            "/v1/drivers",
+            &search.query,
+            &["id", "name", "email"],
+            DRIVER,
+        )
+        .await
+    }
+
+    #[tool(
+        description = "Find charging stations near a place, nearest first, with their connectors and prices.",
+        annotations(title = "Find chargers", read_only_hint = true, idempotent_hint = true)
+    )]
+    async fn find_chargers(&self, Parameters(wanted): Parameters<Chargers>) -> CallToolResult {
+        let area = &wanted.area;
+        let mut request = Request::get("/v1/charging_stations")
+            .with("latitude", area.latitude.to_string())
+            .with("longitude", area.longitude.to_string())
+            .with("radius", area.radius.to_string());
+        let filters = [
+            ("connector_type[]", wanted.connector_type),
+            ("min_power", wanted.min_power.map(|power| power.to_string())),
+            (
+                "max_price_per_kwh",
+                wanted.max_price_per_kwh.map(|price| price.to_string()),
+            ),
+            ("from", wanted.from),
+            ("until", wanted.until),
+        ];
+        request = with_all(request, filters);
+        self.list(request, STATION).await
+    }
+
+    #[tool(
+        description = "What a reservation would get now, best first, with the price and the reason of each place in the order. Books nothing.",
+        annotations(
+            title = "Preview a reservation",
+            read_only_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn preview_reservation(&self, Parameters(wanted): Parameters<Wanted>) -> CallToolResult {
+        self.post("/v1/reservations/candidates", json!(wanted), None)
+            .await
+    }
+
+    #[tool(
+        description = "Reserve a connector for a vehicle. The service assigns station and connector about half an hour before the start; until then the reservation is pending.",
+        annotations(
+            title = "Reserve",
+            read_only_hint = false,
+            destructive_hint = false,
+            idempotent_hint = false
+        )
+    )]
+    async fn reserve(&self, Parameters(wanted): Parameters<Wanted>) -> CallToolResult {
+        self.post("/v1/reservations", json!(wanted), Some(RESERVATION))
+            .await
+    }
+
+    #[tool(
+        description = "Reserve what a vehicle needs by a time, such as 80 % by 06:00, at the lowest cost: the service chooses connector and time. \
+            `charging_plan` of the response says when, how much and what it costs, and by how much the need is missed if it cannot be met.",
+        annotations(
+            title = "Reserve by need",
+            read_only_hint = false,
+            destructive_hint = false,
+            idempotent_hint = false
+        )
+    )]
+    async fn reserve_by_need(
+        &self,
+        Parameters(wanted): Parameters<WantedByNeed>,
+    ) -> CallToolResult {
+        self.post("/v1/reservations", json!(wanted), Some(RESERVATION))
+            .await
+    }
+
+    #[tool(
+        description = "List reservations, newest first.",
+        annotations(
+            title = "List reservations",
+            read_only_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn list_reservations(
+        &self,
+        Parameters(asked): Parameters<Reservations>,
+    ) -> CallToolResult {
+        let filters = [
+            ("status", asked.status),
+            ("vehicle", asked.vehicle),
+            ("driver", asked.driver),
+        ];
+        self.list(
+            with_all(Request::get("/v1/reservations"), filters),
+            RESERVATION,
+        )
+        .await
+    }
+
+    #[tool(
+        description = "Explain a reservation: its status, why it failed or moved, how many stations were in the area and what refused the others.",
+        annotations(
+            title = "Explain a reservation",
+            read_only_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn explain_reservation(&self, Parameters(named): Parameters<Named>) -> CallToolResult {
+        self.retrieve(&named.id, Some(RESERVATION)).await
+    }
+
+    #[tool(
+        description = "Cancel a reservation. Free until `free_cancellation_until`.",
+        annotations(
+            title = "Cancel a reservation",
+            read_only_hint = false,
+            destructive_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn cancel_reservation(&self, Parameters(asked): Parameters<Confirmed>) -> CallToolResult {
+        let action = Action {
+            id: &asked.id,
+            prefix: "res_",
+            verb: "cancel",
+            members: RESERVATION,
+            has_dry_run: true,
+        };
+        self.act(&action, json!({}), asked.confirm).await
+    }
+
+    #[tool(
+        description = "List charging sessions, newest first, with energy (Wh) and cost (minor units).",
+        annotations(
+            title = "List charging sessions",
+            read_only_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn list_sessions(&self, Parameters(asked): Parameters<Sessions>) -> CallToolResult {
+        let filters = [
+            ("status", asked.status),
+            ("fleet", asked.fleet),
+            ("vehicle", asked.vehicle),
+            ("created[gte]", asked.since),
+        ];
+        self.list(
+            with_all(Request::get("/v1/charging_sessions"), filters),
+            SESSION,
+        )
+        .await
+    }
+
+    #[tool(
+        description = "Start charging at a connector. Costs money in live mode.",
+        annotations(
+            title = "Start charging",
+            read_only_hint = false,
+            destructive_hint = false,
+            idempotent_hint = false
+        )
+    )]
+    async fn start_charging(&self, Parameters(start): Parameters<Start>) -> CallToolResult {
+        self.post("/v1/charging_sessions", json!(start), Some(SESSION))
+            .await
+    }
+
+    #[tool(
+        description = "Stop a charging session.",
+        annotations(
+            title = "Stop charging",
+            read_only_hint = false,
+            destructive_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn stop_charging(&self, Parameters(asked): Parameters<Confirmed>) -> CallToolResult {
+        let action = Action {
+            id: &asked.id,
+            prefix: "cs_",
+            verb: "stop",
+            members: SESSION,
+            has_dry_run: false,
+        };
+        self.act(&action, json!({}), asked.confirm).await
+    }
+
+    #[tool(
+        description = "List invoices, newest first.",
+        annotations(title = "List invoices", read_only_hint = true, idempotent_hint = true)
+    )]
+    async fn list_invoices(&self, Parameters(asked): Parameters<Invoices>) -> CallToolResult {
+        let filters = [("status", asked.status), ("fleet", asked.fleet)];
+        self.list(with_all(Request::get("/v1/invoices"), filters), INVOICE)
+            .await
+    }
+
+    #[tool(
+        description = "The link to an invoice as a PDF, which works for a short time without a key.",
+        annotations(
+            title = "Document of an invoice",
+            read_only_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn invoice_document(&self, Parameters(named): Parameters<Named>) -> CallToolResult {
+        match path(&named.id, Some("inv_")) {
+            Ok(path) => {
+                let request = Request::get(format!("{path}/document"));
+                match self.client.send(&request).await {
+                    Ok(response) => shown(part(&response.body, &["url"])),
+                    Err(failure) => failed(&failure),
+                }
+            }
+            Err(why) => refused(why),
+        }
+    }
+
+    #[tool(
+        description = "Pay an open invoice.",
+        annotations(
+            title = "Pay an invoice",
+            read_only_hint = false,
+            destructive_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn pay_invoice(&self, Parameters(asked): Parameters<Payment>) -> CallToolResult {
+        let body = asked
+            .payment_method
+            .map_or_else(|| json!({}), |method| json!({"payment_method": method}));
+        let action = Action {
+            id: &asked.id,
+            prefix: "inv_",
+            verb: "pay",
+            members: INVOICE,
+            has_dry_run: false,
+        };
+        self.act(&action, body, asked.confirm).await
+    }
+
+    #[tool(
+        description = "Make a report of a period in the background. `show` with its id has the link once its status is `succeeded`.",
+        annotations(
+            title = "Request a report",
+            read_only_hint = false,
+            destructive_hint = false,
+            idempotent_hint = false
+        )
+    )]
+    async fn request_report(&self, Parameters(asked): Parameters<ReportWanted>) -> CallToolResult {
+        let mut parameters = json!({"type": asked.r#type, "period_start": asked.period_start, "period_end": asked.period_end});
+        if let Some(group) = asked.group_by {
+            parameters["group_by"] = group.into();
+        }
+        let mut body = json!({"parameters": parameters});
+        if let Some(fleet) = asked.fleet {
+            body["fleet"] = fleet.into();
+        }
+        self.post("/v1/reports", body, Some(&["id", "status"]))
+            .await
+    }
+
+    #[tool(
+        description = "What happened: events of the account, newest first. They are kept for 30 days.",
+        annotations(title = "Recent events", read_only_hint = true, idempotent_hint = true)
+    )]
+    async fn recent_events(&self, Parameters(asked): Parameters<Events>) -> CallToolResult {
+        let filters = [("type", asked.r#type), ("created[gte]", asked.since)];
+        self.list(with_all(Request::get("/v1/events"), filters), EVENT)
+            .await
+    }
+
+    #[tool(
+        description = "Which webhook endpoints are disabled or have deliveries that failed lately, and how the receivers answered.",
+        annotations(
+            title = "Failed webhooks",
+            read_only_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn failed_webhooks(&self) -> CallToolResult {
+        match self.failed_deliveries().await {
+            Ok(found) => shown(json!({"endpoints": found})),
+            Err(failure) => failed(&failure),
+        }
+    }
+
+    #[tool(
+        description = "Send an event to its webhook endpoints again.",
+        annotations(
+            title = "Send an event again",
+            read_only_hint = false,
+            destructive_hint = false,
+            idempotent_hint = false
+        )
+    )]
+    async fn resend_event(&self, Parameters(named): Parameters<Named>) -> CallToolResult {
+        match path(&named.id, Some("evt_")) {
+            Ok(path) => {
+                self.post(&format!("{path}/redeliver"), json!({}), Some(EVENT))
+                    .await
+            }
+            Err(why) => refused(why),
+        }
+    }
+
+    #[tool(
+        description = "Any object as a whole, by its id: account, charge card, charging session, charging station, driver, event, fleet, invoice, payment method, policy, report, reservation, transaction, vehicle or webhook endpoint.",
+        annotations(
+            title = "Show an object",
+            read_only_hint = true,
+            idempotent_hint = true
+        )
+    )]
+    async fn show(&self, Parameters(named): Parameters<Named>) -> CallToolResult {
+        self.retrieve(&named.id, None).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_that_change_something_say_so() {
+        let tools = Server::tool_router().list_all();
+        assert!(tools.len() >= 20, "{}", tools.len());
+        for tool in tools {
+            let annotations = tool.annotations.expect("annotations");
+            let confirms = tool.input_schema["properties"].get("confirm").is_some();
+            assert_eq!(
+                annotations.destructive_hint == Some(true),
+                confirms,
+                "{}",
+                tool.name
+            );
+            assert!(
+                annotations.read_only_hint.is_some() && tool.description.is_some(),
+                "{}",
+                tool.name
+            );
+        }
+    }
+}
