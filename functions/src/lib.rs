@@ -34,6 +34,7 @@ pub mod request_spec;
 pub mod reservations;
 mod retrieve;
 mod retrieve_document;
+pub mod search;
 pub mod secrets;
 pub mod sites;
 pub mod stream;
@@ -219,6 +220,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(reservations::list),
         route!(reservations::retrieve, Reservation),
         route!(reservations::update),
+        route!(search::find),
         route!(sites::create),
         route!(sites::delete),
         route!(sites::list),

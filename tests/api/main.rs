@@ -43,6 +43,7 @@ mod reservation_needs;
 mod reservations;
 mod runner;
 mod samples;
+mod search;
 mod sites;
 mod stripe;
 mod template;

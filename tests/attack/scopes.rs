@@ -194,10 +194,11 @@ fn shows(answer: &Value, kind: Kind) -> bool {
     }
 }
 
-/// Where a route shows what is of an object. Sums have no id: their object is the fleet.
+/// Where a route shows what is of an object. Sums have no id: their object is the fleet. A search is for any text.
 fn place(route: &Route, id: &str) -> String {
     match route.shows {
         Shows::Analytics => format!("{}?fleet={id}&metric=energy", route.path),
+        Shows::Search => format!("{}?query=a", route.path),
         _ => route.path.replace("{id}", id),
     }
 }
@@ -240,7 +241,9 @@ async fn without_a_read_scope_no_operation_shows_an_object_of_that_kind() {
         "webhook_endpoints",
         endpoints.last().expect("an endpoint").clone(),
     );
-    objects.insert("analytics", objects["fleets"].clone());
+    for without_id in ["analytics", "search"] {
+        objects.insert(without_id, objects["fleets"].clone());
+    }
     let events = app.alice.walk("/v1/events?limit=100").await;
     let readers: Vec<Route> = functions::endpoints()
         .iter()

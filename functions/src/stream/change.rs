@@ -20,6 +20,7 @@ use table::row::{Record, decode, written};
 
 use super::actions;
 use super::record::read;
+use crate::search;
 use crate::webhooks::plan::publish;
 
 /// An object before and after a write.
@@ -80,7 +81,7 @@ pub trait OnChange: Record + 'static {
 #[derive(Clone, Copy)]
 pub struct Followers {
     pub relay: for<'a> fn(&'a App, &'a Tenant, Option<&'a Item>, &'a Item) -> Relayed<'a>,
-    pub delete: for<'a> fn(&'a App, &'a Tenant, &'a Id) -> Relayed<'a>,
+    pub delete: for<'a> fn(&'a App, &'a Tenant, Option<&'a Item>, &'a Id) -> Relayed<'a>,
 }
 
 type Relayed<'a> = BoxFuture<'a, Result<()>>;
@@ -89,7 +90,7 @@ impl Followers {
     pub const fn of<T: OnChange>() -> Self {
         Self {
             relay: |app, tenant, before, after| Box::pin(relay::<T>(app, tenant, before, after)),
-            delete: |app, tenant, id| Box::pin(T::on_deletion(app, tenant, id)),
+            delete: |app, tenant, before, id| Box::pin(delete::<T>(app, tenant, before, id)),
         }
     }
 }
@@ -103,7 +104,20 @@ async fn relay<T: OnChange>(
     let change = Change::<T>::read(tenant, before, after)?;
     schedule(app, &change).await?;
     T::on_change(app, &change).await?;
+    let (before, now) = (change.before.as_ref(), Some(&change.after));
+    search::follow(app, tenant, before, now).await?;
     write_events(app, &change, after).await
+}
+
+async fn delete<T: OnChange>(
+    app: &App,
+    tenant: &Tenant,
+    before: Option<&Item>,
+    id: &Id,
+) -> Result<()> {
+    let before: Option<Stored<T>> = before.cloned().map(decode).transpose()?;
+    search::follow(app, tenant, before.as_ref(), None).await?;
+    T::on_deletion(app, tenant, id).await
 }
 
 /// Sends the message of the next action, when that is new or has moved. The schedule of an action that is obsolete before its moment is deleted.

@@ -122,7 +122,7 @@ async fn work_on(app: &App, record: &StreamRecord) -> Result<()> {
         return match after {
             _ if !keys::heads_object(sk) => Ok(()),
             Some(after) => (followers.relay)(app, &tenant, before, after).await,
-            None => (followers.delete)(app, &tenant, &id).await,
+            None => (followers.delete)(app, &tenant, before, &id).await,
         };
     }
     if after.is_none() {

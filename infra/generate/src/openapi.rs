@@ -171,7 +171,12 @@ fn summary(route: &Route) -> String {
     let object = object.replace("api", "API").replace('-', " ");
     let article = match (route.shows, object.chars().next()) {
         (
-            Shows::Page(_) | Shows::Lines | Shows::Candidates | Shows::SitePlan | Shows::Analytics,
+            Shows::Page(_)
+            | Shows::Lines
+            | Shows::Candidates
+            | Shows::SitePlan
+            | Shows::Analytics
+            | Shows::Search,
             _,
         ) => "",
         _ if route.path == names::CURRENT_ACCOUNT => "the ",
@@ -281,7 +286,14 @@ fn shown(route: &Route, components: &mut Components) -> Value {
         Shows::File(_) => unreachable!("a redirect shows nothing"),
         Shows::SitePlan => ("The plan.".to_owned(), components.site_plan()),
         Shows::Feed => ("The next events.".to_owned(), components.feed()),
-        Shows::Analytics => ("The sums.".to_owned(), components.analytics()),
+        Shows::Analytics => (
+            "The sums.".to_owned(),
+            components.shown::<models::analytics::Analytics>(Kind::Analytics),
+        ),
+        Shows::Search => (
+            "The objects that were found.".to_owned(),
+            components.shown::<models::search::Search>(Kind::Search),
+        ),
         Shows::Deleted(_) => (
             "The object was deleted.".to_owned(),
             components.deleted(kind),

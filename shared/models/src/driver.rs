@@ -7,6 +7,7 @@ use super::account::Account;
 use super::body::RequestBody;
 use super::event_type::EventType;
 use super::fleet::{Fleet, FleetStatus};
+use super::search::SearchField;
 use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::vehicle::Vehicle;
@@ -55,6 +56,13 @@ impl Object for Driver {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn names(&self) -> Vec<(SearchField, &str)> {
+        vec![
+            (SearchField::Name, self.name.as_str()),
+            (SearchField::Email, self.email.as_str()),
+        ]
     }
 }
 

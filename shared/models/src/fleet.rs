@@ -11,6 +11,7 @@ use super::action::Action;
 use super::body::RequestBody;
 use super::event_type::EventType;
 use super::party::{FleetBillingDetails, FleetBillingDetailsChange};
+use super::search::SearchField;
 use super::stored::{Object, Stored};
 use super::transaction::check_currency;
 use super::{Distinct, check_size, sized};
@@ -74,6 +75,13 @@ impl Object for Fleet {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn names(&self) -> Vec<(SearchField, &str)> {
+        vec![
+            (SearchField::Name, self.name.as_str()),
+            (SearchField::Email, self.email.as_str()),
+        ]
     }
 
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {

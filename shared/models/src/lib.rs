@@ -31,6 +31,7 @@ pub mod ports;
 pub mod report;
 pub mod reservation;
 pub mod schema;
+pub mod search;
 pub mod site;
 pub mod stored;
 pub mod test_token;

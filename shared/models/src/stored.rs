@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::action::Action;
 use super::event_type::EventType;
+use super::search::SearchField;
 use kernel::id::{Id, Kind};
 use kernel::time::Timestamp;
 
@@ -33,6 +34,11 @@ pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
     /// The fleet that the object belongs to, if what clients see of it does not name that.
     fn hidden_fleet(_stored: &Stored<Self>) -> Option<&Id> {
         None
+    }
+
+    /// The texts that a search finds the object by; the first is its title. None for a kind that is not searched for.
+    fn names(&self) -> Vec<(SearchField, &str)> {
+        Vec::new()
     }
 
     /// What the service does about the object next without a request, and when.

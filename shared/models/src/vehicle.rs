@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::body::RequestBody;
 use super::event_type::EventType;
+use super::search::SearchField;
 use super::stored::{Object, Stored};
 use super::{Distinct, check_size, sized};
 use kernel::error::{Error, Result};
@@ -103,6 +104,16 @@ impl Object for Vehicle {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn names(&self) -> Vec<(SearchField, &str)> {
+        vec![
+            (
+                SearchField::RegistrationPlate,
+                self.registration_plate.as_str(),
+            ),
+            (SearchField::Vin, self.vin.as_str()),
+        ]
     }
 }
 

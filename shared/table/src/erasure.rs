@@ -16,6 +16,7 @@ use jiff::civil::Date;
 use super::calendars::REVISION;
 use super::keys::{self, Key, Partition};
 use super::scan::{Pass, each_text};
+use super::search::AT_A_TIME;
 use super::{Item, Store, client, key_item, n, number, row, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -25,11 +26,9 @@ use models::account::Account;
 use models::charging::calendar::{Calendar, CalendarOwner};
 use models::ports::schedule_names;
 
-/// How many rows one BatchWriteItem deletes, how many of these calls run side by side, and how often rows that the table left
-/// are sent again.
-const BATCH: usize = 25;
+/// How many rows one BatchWriteItem deletes, and how many of these calls run side by side.
+const BATCH: usize = AT_A_TIME;
 const BATCHES: usize = 8;
-const TRIES: usize = 8;
 
 /// The accounts that are erased together: one and all below it.
 pub type Accounts = BTreeSet<Id>;
@@ -189,25 +188,7 @@ impl Store {
             let request = request.build().map_err(Error::internal)?;
             Ok(WriteRequest::builder().delete_request(request).build())
         });
-        let mut left: Vec<WriteRequest> = requests.collect::<Result<_>>()?;
-        for _ in 0..TRIES {
-            if left.is_empty() {
-                return Ok(());
-            }
-            let call = self.client.batch_write_item();
-            let answer = call.request_items(&self.table, left).send().await;
-            let answer = answer.map_err(client::failure)?;
-            left = answer
-                .unprocessed_items
-                .and_then(|mut tables| tables.remove(&self.table))
-                .unwrap_or_default();
-        }
-        match left.is_empty() {
-            true => Ok(()),
-            false => Err(Error::unavailable(
-                "the table left rows of a batch undeleted",
-            )),
-        }
+        self.write_all(requests.collect::<Result<_>>()?).await
     }
 
     /// Removes the entries of the accounts from a calendar. One that has changed since it was read is left to the next pass.

@@ -29,6 +29,7 @@
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | sums of a fleet in a day | `<acct>#<mode>#<flt>#SUMS` | `DAY#<yyyy-mm-dd>` | |
 //! | sums of a vehicle by the day in a month | the same | `VEHICLE#<yyyy-mm>#<veh>` | |
+//! | that an object is found by a text | `<acct>#<mode>#SEARCH` | `<text>#<id>` | |
 //! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
@@ -145,6 +146,12 @@ pub enum Key<'a> {
         fleet: &'a Id,
         month: Date,
         vehicle: &'a Id,
+    },
+    /// That an object is found by a text, which is as searches compare it.
+    Found {
+        tenant: &'a Tenant,
+        text: &'a str,
+        id: &'a Id,
     },
     /// That a charge card belongs to a driver or a vehicle.
     CardOf {
@@ -323,6 +330,7 @@ impl Key<'_> {
                 fleet,
                 driver,
             } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
+            Self::Found { tenant, text, id } => (search_partition(tenant), format!("{text}#{id}")),
             Self::FleetDay { tenant, fleet, day } => (
                 sums_partition(tenant, fleet),
                 format!("{DAY_OF_FLEET}{day}"),
@@ -740,6 +748,18 @@ pub fn deliveries_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> Strin
 /// The partition of the table with the sums of a fleet.
 pub fn sums_partition(tenant: &Tenant, fleet: &Id) -> String {
     of_tenant(tenant, &format!("{fleet}#SUMS"))
+}
+
+/// The partition of the texts that the objects of a tenant are found by.
+pub fn search_partition(tenant: &Tenant) -> String {
+    of_tenant(tenant, "SEARCH")
+}
+
+/// The object of the sort key of a text that an object is found by.
+pub fn parse_found(sk: &str) -> Option<Id> {
+    let (_, id) = sk.split_once('#')?;
+    let id = Id::from(id);
+    id.kind().is_some().then_some(id)
 }
 
 /// What the sort keys of the sums of vehicles in a month begin with.

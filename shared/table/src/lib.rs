@@ -27,6 +27,7 @@ pub mod reservations;
 pub mod row;
 pub mod scan;
 pub mod schema;
+pub mod search;
 pub mod secrets;
 pub mod sessions;
 pub mod shown;

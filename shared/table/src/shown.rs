@@ -8,6 +8,7 @@ use models::analytics::Analytics;
 use models::charging::candidates::ReservationCandidates;
 use models::charging::policies::Allowed;
 use models::invoice::LineItem;
+use models::search::Search;
 use models::site::plan::SitePlan;
 use models::webhooks::feed::EventFeed;
 
@@ -26,6 +27,8 @@ pub enum Shows {
     Feed,
     /// Sums by interval.
     Analytics,
+    /// Objects that a search finds.
+    Search,
     Deleted(Kind),
     /// A redirect to a file about an object.
     File(Kind),
@@ -40,6 +43,7 @@ impl Shows {
             Self::SitePlan => Kind::Site,
             Self::Feed => Kind::Event,
             Self::Analytics => Kind::Analytics,
+            Self::Search => Kind::Search,
         }
     }
 }
@@ -83,6 +87,10 @@ impl Shown for EventFeed {
 
 impl Shown for Analytics {
     const SHOWS: Shows = Shows::Analytics;
+}
+
+impl Shown for Search {
+    const SHOWS: Shows = Shows::Search;
 }
 
 impl<T: Record> Shown for Deleted<T> {

@@ -157,6 +157,7 @@ pub fn is_taken(route: &Route) -> bool {
             | Shows::SitePlan
             | Shows::Feed
             | Shows::Analytics
+            | Shows::Search
     );
     whole && members(route.shows.kind()).next().is_some()
 }
@@ -186,7 +187,8 @@ impl Wanted {
                 | Shows::Candidates
                 | Shows::SitePlan
                 | Shows::Feed
-                | Shows::Analytics => Some(path),
+                | Shows::Analytics
+                | Shows::Search => Some(path),
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;

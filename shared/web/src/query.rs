@@ -182,11 +182,14 @@ impl QueryString {
             names: &mut (&[] as &[&str]),
         };
         serde_path_to_error::deserialize(members).map_err(|error| {
-            let name = match error.path().iter().next() {
+            let at = match error.path().iter().next() {
                 Some(Segment::Map { key }) => key.clone(),
                 _ => String::new(),
             };
-            Error::invalid(name, error.into_inner().0)
+            match error.into_inner() {
+                Fault::Missing(name) => Error::invalid(name, "is required"),
+                Fault::Invalid(message) => Error::invalid(at, message),
+            }
         })
     }
 
@@ -301,18 +304,26 @@ impl<'de> Deserializer<'de> for Values<'_> {
     }
 }
 
-/// What is wrong with a value.
+/// What is wrong with a query.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Fault(String);
+enum Fault {
+    #[error("{0}")]
+    Invalid(String),
+    #[error("{0} is required")]
+    Missing(&'static str),
+}
 
 impl de::Error for Fault {
     fn custom<T: std::fmt::Display>(message: T) -> Self {
-        Self(message.to_string())
+        Self::Invalid(message.to_string())
     }
 
     fn unknown_variant(_: &str, _: &'static [&'static str]) -> Self {
-        Self("no such value".to_owned())
+        Self::Invalid("no such value".to_owned())
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        Self::Missing(name)
     }
 }
 

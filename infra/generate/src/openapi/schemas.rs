@@ -6,6 +6,7 @@ use functions::request_spec::{BodyType, Schemas};
 use kernel::Kind;
 use models::schema::named;
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 use web::{Route, expand};
 
 use super::parts::{object_schemas, reachable, reference};
@@ -153,12 +154,12 @@ impl Components {
         self.write("EventFeed", feed)
     }
 
-    /// Sums by interval.
-    pub fn analytics(&mut self) -> Value {
-        let (name, schemas) = named::<models::analytics::Analytics>();
+    /// What is computed for a response and not stored.
+    pub fn shown<T: ToSchema>(&mut self, kind: Kind) -> Value {
+        let (name, schemas) = named::<T>();
         self.add_all(schemas);
         self.responses.insert(name.clone());
-        self.kinds.insert(name.clone(), Kind::Analytics);
+        self.kinds.insert(name.clone(), kind);
         reference(&name)
     }
 

@@ -46,8 +46,8 @@ const STACKS: &[Groups] = &[
     },
     Groups {
         name: "fleets",
-        about: "fleets, policies and analytics",
-        groups: &["Fleets", "Policies", "Analytics"],
+        about: "fleets, policies, analytics and search",
+        groups: &["Fleets", "Policies", "Analytics", "Search"],
     },
     Groups {
         name: "drivers",

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use super::event_type::EventType;
 use super::invoice::{Buyer, Invoice, Seller, SetOff, TaxAmount};
+use super::search::SearchField;
 use super::stored::{Object, Stored};
 use super::{invoice, sized};
 use kernel::error::Result;
@@ -123,6 +124,13 @@ impl Object for CreditNote {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn names(&self) -> Vec<(SearchField, &str)> {
+        let number = self.number.iter();
+        number
+            .map(|number| (SearchField::Number, number.as_str()))
+            .collect()
     }
 }
 

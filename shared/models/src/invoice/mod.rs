@@ -29,6 +29,7 @@ use super::condition::Condition;
 use super::event_type::EventType;
 use super::party::Language;
 use super::payment_method::{PaymentMethod, PaymentMethodInternal};
+use super::search::SearchField;
 use super::sized;
 use super::stored::{Object, Stored, is_default};
 use super::transaction::{Transaction, TransactionStatus, TransactionType};
@@ -110,6 +111,13 @@ impl Object for Invoice {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn names(&self) -> Vec<(SearchField, &str)> {
+        let number = self.number.iter();
+        number
+            .map(|number| (SearchField::Number, number.as_str()))
+            .collect()
     }
 
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {

@@ -17,6 +17,7 @@ use super::action::Action;
 use super::body::RequestBody;
 use super::event_type::EventType;
 use super::policy::TimeWindow;
+use super::search::SearchField;
 use super::stored::{Object, Stored};
 use super::{Distinct, check_size, sized};
 use charge::{Charge, ShortageReason};
@@ -62,6 +63,10 @@ impl Object for Site {
 
     fn id(&self) -> &Id {
         &self.id
+    }
+
+    fn names(&self) -> Vec<(SearchField, &str)> {
+        vec![(SearchField::Name, self.name.as_str())]
     }
 
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {

@@ -1,0 +1,43 @@
+//! `GET /v1/search`: finds vehicles by plate or VIN, drivers and fleets by name or e-mail address, sites by name, invoices and credit notes by
+//! number, of which a text is the beginning; in a name also the beginning of any of its first four words. Case, spaces and hyphens do not count.
+//! Shows at most 10 objects, and only of kinds that the key may read.
+
+use axum::extract::State;
+use kernel::fields::text::Text;
+use kernel::{Error, Kind, Reply};
+use models::api_key::Resource;
+use models::search::{Search, compared};
+use serde::Deserialize;
+use utoipa::ToSchema;
+use web::{Query, RequestContext, Route};
+
+use crate::App;
+
+pub const ROUTE: Route = Route::get("find-objects", "/v1/search", Resource::Search);
+
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    /// The text, with at least one letter or digit.
+    query: Text<100>,
+}
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Search>, Error> {
+    let text = compared(filters.query.as_str());
+    if text.is_empty() {
+        return Err(Error::invalid("query", "must have a letter or a digit"));
+    }
+    let may_read = |id: &kernel::Id| id.kind().is_some_and(|kind| context.key.may_read(kind));
+    let data = app
+        .store
+        .found_by(context.tenant(), &text, may_read)
+        .await?;
+    context.respond(&Search {
+        object: Kind::Search,
+        data,
+        query: filters.query.as_str().to_owned(),
+    })
+}

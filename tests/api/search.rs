@@ -1,0 +1,139 @@
+//! `GET /v1/search`, and the texts that the relay keeps for it.
+
+use kernel::Mode;
+use serde_json::{Value, json};
+
+use tests::{Client, TestApp, driver, fleet, vehicle};
+
+/// The ids that a text finds, with the members that it was found in.
+async fn found(client: &Client, text: &str) -> Vec<(String, String)> {
+    let query: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
+    let answer = client.get(&format!("/v1/search?query={query}")).await;
+    let body = answer.expect(200).body;
+    assert_eq!(body["query"], text);
+    let results = body["data"].as_array().expect("results").iter();
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    results
+        .map(|one| (text(&one["id"]), text(&one["matched"])))
+        .collect()
+}
+
+fn one(id: &str, matched: &str) -> Vec<(String, String)> {
+    vec![(id.to_owned(), matched.to_owned())]
+}
+
+/// A body with other members.
+fn with(mut body: Value, members: Value) -> Value {
+    let members = members.as_object().expect("members").clone();
+    body.as_object_mut().expect("a body").extend(members);
+    body
+}
+
+#[tokio::test]
+async fn objects_are_found_by_the_beginnings_of_their_names() {
+    let app = TestApp::start().await;
+    let create = async |path: &str, body: Value| app.alice.post(path, body).await.expect(200).id();
+    let names = json!({"name": "Nachtschicht Süd", "email": "sued@depot.example"});
+    let fleet = create("/v1/fleets", with(fleet(), names)).await;
+    let names = json!({"name": "Ada Byron-King", "email": "ada@crew.example"});
+    let driver = create("/v1/drivers", with(driver(), names)).await;
+    let names = json!({"registration_plate": "KX-17 ZED", "vin": "WVWZZZ1KZAW777001"});
+    let car = create("/v1/vehicles", with(vehicle(&fleet), names)).await;
+    app.drain().await;
+    for (text, id, matched) in [
+        ("nacht", &fleet, "name"),
+        ("SÜD", &fleet, "name"),
+        ("sued@d", &fleet, "email"),
+        ("ada b", &driver, "name"),
+        ("byron-k", &driver, "name"),
+        ("Ada@Crew.example", &driver, "email"),
+        ("kx17z", &car, "registration_plate"),
+        (" kx-17 zed ", &car, "registration_plate"),
+        ("wvwzzz1kzaw777", &car, "vin"),
+    ] {
+        assert_eq!(found(&app.alice, text).await, one(id, matched), "{text}");
+    }
+    assert_eq!(found(&app.alice, "king").await, []);
+    assert_eq!(found(&app.alice, "yron").await, []);
+    // Other accounts find nothing of it.
+    let stranger = app.other_account(Mode::Test).await;
+    assert_eq!(found(&stranger, "nacht").await, []);
+    let shown = app.alice.get("/v1/search?query=kx17").await.body;
+    let want = json!([{"id": car, "matched": "registration_plate", "title": "KX-17 ZED", "type": "vehicle"}]);
+    assert_eq!(shown["data"], want);
+}
+
+#[tokio::test]
+async fn what_is_found_follows_changes_and_deletions() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let path = format!("/v1/vehicles/{}", crew.vehicle);
+    let plate = |plate: &str| json!({"registration_plate": plate});
+    app.alice.post(&path, plate("OLD 1")).await.expect(200);
+    app.drain().await;
+    assert_eq!(
+        found(&app.alice, "old").await,
+        one(crew.vehicle.as_str(), "registration_plate")
+    );
+    // Both changes are relayed together.
+    app.alice.post(&path, plate("BETWEEN 1")).await.expect(200);
+    app.alice.post(&path, plate("NEW 1")).await.expect(200);
+    app.drain().await;
+    for (text, count) in [("old", 0), ("between", 0), ("new", 1)] {
+        assert_eq!(found(&app.alice, text).await.len(), count, "{text}");
+    }
+    let created = app.alice.post("/v1/drivers", driver()).await.expect(200);
+    let name = created.body["name"].as_str().expect("a name").to_owned();
+    app.drain().await;
+    let is_found = async || {
+        let found = found(&app.alice, &name).await;
+        found.iter().any(|(id, _)| *id == created.id())
+    };
+    assert!(is_found().await);
+    let path = format!("/v1/drivers/{}", created.id());
+    app.alice.delete(&path).await.expect(200);
+    app.drain().await;
+    assert!(!is_found().await);
+}
+
+#[tokio::test]
+async fn ten_objects_are_shown_and_none_that_the_key_may_not_read() {
+    let app = TestApp::start().await;
+    for number in 0..12 {
+        let names = json!({"name": format!("Depot {number}"), "email": "depot@fleet.example"});
+        app.alice
+            .post("/v1/fleets", with(fleet(), names))
+            .await
+            .expect(200);
+    }
+    let names = json!({"name": "Depotta Ada", "email": "depot@crew.example"});
+    let person = app.alice.post("/v1/drivers", with(driver(), names)).await;
+    app.drain().await;
+    assert_eq!(found(&app.alice, "depot").await.len(), 10);
+    let key = app
+        .restricted(&app.alice, &["search:read", "drivers:read"])
+        .await;
+    assert_eq!(found(&key, "depot").await.len(), 1);
+    assert_eq!(found(&key, "depot").await[0].0, person.id());
+    let key = app.restricted(&app.alice, &["drivers:read"]).await;
+    let refused = key.get("/v1/search?query=depot").await;
+    assert_eq!(refused.status, 403);
+}
+
+#[tokio::test]
+async fn a_text_that_cannot_be_searched_for_is_refused() {
+    let app = TestApp::start().await;
+    let long = format!("query={}", "x".repeat(101));
+    for (query, param) in [
+        ("", "query"),
+        ("query=", "query"),
+        ("query=%20-%23", "query"),
+        (long.as_str(), "query"),
+        ("query=ab&limit=3", "limit"),
+    ] {
+        let refused = app.alice.get(&format!("/v1/search?{query}")).await;
+        let want = (400, "invalid_request_error", Some(param));
+        let (status, kind, _, at) = refused.error();
+        assert_eq!((status, kind, at), want, "{query}");
+    }
+}
