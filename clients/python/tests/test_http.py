@@ -272,3 +272,19 @@ def test_a_request_that_no_method_covers_has_the_headers_retries_and_errors_of_t
             return await client.request("GET", "/v1/account")
 
     assert asyncio.run(run()) == {"id": "flt_1", "object": "fleet"}
+
+
+def test_an_object_is_retrieved_until_it_is_as_wanted_or_the_time_is_over() -> None:
+    pending = httpx.Response(200, json={"id": "rpt_1", "status": "pending"})
+    succeeded = httpx.Response(200, json={"id": "rpt_1", "status": "succeeded"})
+    service = Service(pending, pending, succeeded)
+    client = service.client()
+    report = client.wait_until(lambda: client.reports.retrieve("rpt_1"), lambda one: one.status != "pending", interval=2)
+    assert (report.status, len(service.requests), service.clock.sleeps) == ("succeeded", 3, [2, 2])
+    other = Service(pending).async_client()
+
+    async def wait() -> None:
+        await other.wait_until(lambda: other.reports.retrieve("rpt_1"), lambda one: one.status != "pending", timeout=3)
+
+    with pytest.raises(errors.RequestTimeoutError):
+        asyncio.run(wait())

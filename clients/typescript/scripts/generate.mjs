@@ -11,6 +11,8 @@ const { version } = JSON.parse(readFileSync(new URL("package.json", root), "utf8
 const HEADER = "// Written by `npm run generate` from the OpenAPI document. Do not edit.\n\n";
 const camel = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
 const pascal = (name) => camel(`_${name}`);
+/** The class of a resource. A model with the same name has the name first. */
+const resourceClass = (name) => (pascal(name) in schemas ? `${pascal(name)}Resource` : pascal(name));
 const target = (schema) => schema?.$ref?.split("/").at(-1);
 const comment = (text, indent = "") =>
   `${indent}/** ${text.replaceAll("*/", "*\\/").split("\n").join(`\n${indent} * `)} */\n`;
@@ -140,9 +142,9 @@ let members = "";
 let inits = "";
 for (const [name, tag] of tags) {
   classes += tag.params.join("");
-  classes += `${comment(tag.description)}export class ${pascal(name)} extends Resource {\n${tag.methods.join("\n")}}\n\n`;
-  members += `  readonly ${camel(name)}: ${pascal(name)};\n`;
-  inits += `    this.${camel(name)} = new ${pascal(name)}(http);\n`;
+  classes += `${comment(tag.description)}export class ${resourceClass(name)} extends Resource {\n${tag.methods.join("\n")}}\n\n`;
+  members += `  readonly ${camel(name)}: ${resourceClass(name)};\n`;
+  inits += `    this.${camel(name)} = new ${resourceClass(name)}(http);\n`;
 }
 const imports = [...used].sort().map((name) => `  ${name},\n`).join("");
 const text = `${HEADER}import type { Deeper } from "../expand.ts";

@@ -8,6 +8,8 @@ import { Page, type PageBody, PagePromise } from "./pages.ts";
 export interface ClientOptions {
   /** A secret key. The environment variable `FLEET_API_KEY` unless given. */
   apiKey?: string;
+  /** Permits a secret key in a browser, where everybody who opens the page can read it. */
+  dangerouslyAllowBrowser?: boolean;
   /** The address of the service. The environment variable `FLEET_API_URL`, or `http://127.0.0.1:8787`, unless given. */
   baseUrl?: string;
   /** The id of the child account that requests act in. */
@@ -83,17 +85,21 @@ const LONGEST_DELAY = 8_000;
 export class Http {
   readonly baseUrl: string;
   readonly #options: ClientOptions;
-  readonly #clock: Clock;
+  readonly clock: Clock;
   readonly #apiKey: string;
 
   constructor(options: ClientOptions) {
     const environment: Record<string, string | undefined> = globalThis.process?.env ?? {};
     const apiKey = options.apiKey ?? environment["FLEET_API_KEY"];
     if (!apiKey) throw new FleetError("An API key is needed: the option apiKey or the environment variable FLEET_API_KEY.");
+    // Deno has a window, too, but no document.
+    if (apiKey.startsWith("sk_") && "document" in globalThis && !options.dangerouslyAllowBrowser) {
+      throw new FleetError("A secret key must not be in a browser, where every visitor can read it: call the service from your server.");
+    }
     this.#apiKey = apiKey;
     this.baseUrl = (options.baseUrl ?? environment["FLEET_API_URL"] ?? "http://127.0.0.1:8787").replace(/\/+$/, "");
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.clock = options.clock ?? systemClock;
   }
 
   /** Sends a request and returns the object of its response. */
@@ -147,14 +153,14 @@ export class Http {
       if ("value" in outcome) return outcome.value;
       const wait = attempt < retries ? this.#wait(outcome.error, attempt) : undefined;
       if (wait === undefined) throw outcome.error;
-      await this.#clock.sleep(wait, options.signal);
+      await this.clock.sleep(wait, options.signal);
     }
   }
 
   /** Sends a request once. Throws only what must not be retried: that the caller gave up. */
   async #attempt<T>(url: URL, request: RequestInit, options: RequestOptions<string>): Promise<{ value: T } | { error: FleetError }> {
     const milliseconds = options.timeout ?? this.#options.timeout ?? 30_000;
-    const timeout = this.#clock.timeout(milliseconds);
+    const timeout = this.clock.timeout(milliseconds);
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout;
     const send = this.#options.fetch ?? fetch;
     let response: Response;

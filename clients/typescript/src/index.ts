@@ -2,6 +2,7 @@
 
 import { type ClientOptions, Http, type RequestOptions, type RequestParts } from "./http.ts";
 import { Resources } from "./generated/resources.ts";
+import { TimeoutError } from "./errors.ts";
 import * as webhooks from "./webhooks.ts";
 
 /**
@@ -32,6 +33,35 @@ export class FleetClient extends Resources {
   request<T = unknown>(method: string, path: string, parts: RequestParts = {}, options: RequestOptions<string> = {}): Promise<T> {
     return this.#http.request<T>(method, path, parts, options);
   }
+
+  /**
+   * Retrieves an object again and again until it is as wanted:
+   * `client.waitUntil(() => client.reports.retrieve(id), (report) => report.status !== "pending")`.
+   *
+   * @throws TimeoutError if it is not in time.
+   */
+  async waitUntil<T>(retrieve: () => PromiseLike<T>, done: (object: T) => boolean, options: WaitOptions = {}): Promise<T> {
+    const { clock } = this.#http;
+    const timeout = options.timeout ?? 300_000;
+    const end = clock.now() + timeout;
+    for (;;) {
+      const object = await retrieve();
+      if (done(object)) return object;
+      const interval = options.interval ?? 1000;
+      if (clock.now() + interval > end) throw new TimeoutError(`The object was not as wanted within ${timeout} ms.`);
+      await clock.sleep(interval, options.signal);
+    }
+  }
+}
+
+/** How {@link FleetClient.waitUntil} waits. */
+export interface WaitOptions {
+  /** The pause between two requests, in milliseconds; 1,000 unless given. */
+  interval?: number;
+  /** How long to wait at most, in milliseconds; 300,000 unless given. */
+  timeout?: number;
+  /** Ends the waiting. */
+  signal?: AbortSignal;
 }
 
 export * from "./errors.ts";

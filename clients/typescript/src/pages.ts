@@ -36,7 +36,8 @@ export class Page<T> implements AsyncIterable<T> {
 }
 
 /** A list that is being requested: `await` it for its first page, or iterate over it for all objects. */
-export class PagePromise<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
+export class PagePromise<T> implements Promise<Page<T>>, AsyncIterable<T> {
+  readonly [Symbol.toStringTag] = "PagePromise";
   readonly #load: () => Promise<Page<T>>;
   #first: Promise<Page<T>> | undefined;
 
@@ -50,6 +51,14 @@ export class PagePromise<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   ): Promise<A | B> {
     this.#first ??= this.#load();
     return this.#first.then(fulfilled, rejected);
+  }
+
+  catch<B = never>(rejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<Page<T> | B> {
+    return this.then(null, rejected);
+  }
+
+  finally(settled?: (() => void) | null): Promise<Page<T>> {
+    return this.then().finally(settled);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {

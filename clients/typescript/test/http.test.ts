@@ -48,6 +48,37 @@ test("a request carries the key, the pinned version, the account and a body", as
   assert.deepEqual(JSON.parse(request!.body!), newFleet);
 });
 
+test("a list can be treated as any promise", async () => {
+  const { client } = service(() => Response.json({ data: [{ id: "flt_1" }], next_page_url: null, previous_page_url: null }), error(404));
+  let settled = 0;
+  const page = await client.fleets.list().finally(() => (settled += 1));
+  assert.equal(page.data[0]!.id, "flt_1");
+  const status = await client.fleets.list().catch((reason) => (reason as ApiError).status);
+  await assert.rejects(client.fleets.list().finally(() => (settled += 1)), ApiError);
+  assert.deepEqual([status, settled], [404, 2]);
+});
+
+test("an object is retrieved until it is as wanted, or the time is over", async () => {
+  const report = (status: string) => () => Response.json({ id: "rpt_1", status });
+  const wait = (client: FleetClient) =>
+    client.waitUntil(() => client.reports.retrieve("rpt_1"), (one) => one.status === "succeeded", { interval: 100, timeout: 250 });
+  const { client, requests, clock } = service(report("pending"), report("pending"), report("succeeded"));
+  assert.equal((await wait(client)).status, "succeeded");
+  assert.deepEqual([requests.length, clock.sleeps], [3, [100, 100]]);
+  await assert.rejects(wait(service(report("pending")).client), TimeoutError);
+});
+
+test("a secret key in a browser is refused unless it is permitted", () => {
+  Object.assign(globalThis, { document: {} });
+  try {
+    assert.throws(() => new FleetClient({ apiKey: "sk_test_1" }), FleetError);
+    new FleetClient({ apiKey: "rk_test_1" });
+    new FleetClient({ apiKey: "sk_test_1", dangerouslyAllowBrowser: true });
+  } finally {
+    Reflect.deleteProperty(globalThis, "document");
+  }
+});
+
 test("every attempt of a POST or DELETE has the same idempotency key, and another request another one", async () => {
   for (const call of [(c: FleetClient) => c.fleets.create(newFleet), (c: FleetClient) => c.fleets.delete("flt_1")]) {
     const { client, requests } = service(error(500), () => new TypeError("fetch failed"), inFlight, error(503), fleet);

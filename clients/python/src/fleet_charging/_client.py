@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
 
 from . import webhooks
 from ._clock import Clock
+from ._errors import RequestTimeoutError
 from ._generated.resources import AsyncResources, SyncResources
 from ._http import AsyncHttp, RequestOptions, SyncHttp
+
+T = TypeVar("T")
 
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20)
 
@@ -60,6 +63,20 @@ class FleetClient(SyncResources):
     ) -> dict[str, Any]:
         """Sends a request that no method covers, with the same headers, retries and errors, and returns its JSON."""
         return self._http.raw(method, path, body, query, options)
+
+    def wait_until(self, retrieve: Callable[[], T], done: Callable[[T], bool], *, interval: float = 1.0, timeout: float = 300.0) -> T:
+        """Retrieves an object again and again until it is as wanted:
+        `client.wait_until(lambda: client.reports.retrieve(id), lambda report: report.status != "pending")`.
+
+        `interval` and `timeout` are in seconds. Raises `RequestTimeoutError` if the object is not as wanted in time.
+        """
+        clock = self._http.clock
+        end = clock.now() + timeout
+        while not done(found := retrieve()):
+            if clock.now() + interval > end:
+                raise RequestTimeoutError(f"The object was not as wanted within {timeout} s.")
+            clock.sleep(interval)
+        return found
 
     def close(self) -> None:
         """Closes the connections."""
@@ -110,6 +127,18 @@ class AsyncFleetClient(AsyncResources):
     ) -> dict[str, Any]:
         """As `FleetClient.request`."""
         return await self._http.raw(method, path, body, query, options)
+
+    async def wait_until(
+        self, retrieve: Callable[[], Awaitable[T]], done: Callable[[T], bool], *, interval: float = 1.0, timeout: float = 300.0
+    ) -> T:
+        """As `FleetClient.wait_until`."""
+        clock = self._http.clock
+        end = clock.now() + timeout
+        while not done(found := await retrieve()):
+            if clock.now() + interval > end:
+                raise RequestTimeoutError(f"The object was not as wanted within {timeout} s.")
+            await clock.sleep_async(interval)
+        return found
 
     async def close(self) -> None:
         """Closes the connections."""
