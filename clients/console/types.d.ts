@@ -3,7 +3,9 @@
 
 import type { paths } from './openapi';
 
-type Body<Operation> = Operation extends { responses: { 200: { content: { 'application/json': infer Content } } } } ? Content : never;
+type Body<Operation> = Operation extends { responses: { 200: { content: { 'application/json': infer Content } } } }
+  ? Content
+  : never;
 
 export type Analytics = Body<paths['/v1/analytics']['get']>;
 export type Account = Body<paths['/v1/account']['get']>;

@@ -1,5 +1,6 @@
-// Writes vendor/ from the packages that package.json pins: Preact, htm, Leaflet, and the coastline and borders of Natural Earth.
-// Run it after changing a version there:  node vendor.mjs FOLDER, where FOLDER/node_modules has the packages.
+// Writes vendor/ from the packages that package.json pins: Preact, htm, Leaflet, and the coastline and borders of
+// Natural Earth. Run it after changing a version there:  node vendor.mjs FOLDER, where FOLDER/node_modules has the
+// packages.
 
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -80,12 +81,14 @@ const outlines = merge(atlas, countries.geometries).coordinates.flatMap(([outlin
   return copies(closed(outline)).map((points) => [encode(points), ...rings]);
 });
 const land = outlines.map((polygon) => polygon.filter((ring) => ring.length >= 8)).filter((polygon) => polygon.length);
-const borders = mesh(atlas, countries, (one, other) => one !== other).coordinates.flatMap((line) => copies(continuous(line)).map(encode));
+const borders = mesh(atlas, countries, (one, other) => one !== other).coordinates.flatMap((line) =>
+  copies(continuous(line)).map(encode),
+);
 write(
   'world.js',
   `// The coastline and the borders of Natural Earth 1:50m, simplified; written by vendor.mjs. See world.LICENSE.txt.
-// Each line is a list of whole numbers, ${SCALE} to a degree: longitude and latitude of the first point, then the distances from
-// each point to the next.
+// Each line is a list of whole numbers, ${SCALE} to a degree: longitude and latitude of the first point, then the
+// distances from each point to the next.
 export const SCALE = ${SCALE};
 export const LAND = ${JSON.stringify(land)};
 export const BORDERS = ${JSON.stringify(borders)};

@@ -50,11 +50,48 @@ const PAGES = {
 
 /** @type {[string, [string, string][]][]} */
 const NAVIGATION = [
-  [t('Operate'), [['/', t('Overview')], ['/map', t('Map')], ['/calendar', t('Calendar')], ['/sites', t('Sites')], ['/reserve', t('Reserve')], ['/reservations', t('Reservations')], ['/sessions', t('Sessions')], ['/analytics', t('Analytics')]]],
-  [t('Bill'), [['/invoices', t('Invoices')], ['/credit_notes', t('Credit notes')], ['/reports', t('Reports')], ['/payment_methods', t('Payment methods')]]],
-  [t('Manage'), [['/fleets', t('Fleets')], ['/drivers', t('Drivers')], ['/vehicles', t('Vehicles')], ['/charge_cards', t('Charge cards')], ['/policies', t('Policies')]]],
-  [t('Develop'), [['/developers/events', t('Events')], ['/developers/endpoints', t('Endpoints')], ['/developers/keys', t('API keys')],
-    ['/developers/requests', t('Request log')], ['/developers/clock', t('Test clock')]]],
+  [
+    t('Operate'),
+    [
+      ['/', t('Overview')],
+      ['/map', t('Map')],
+      ['/calendar', t('Calendar')],
+      ['/sites', t('Sites')],
+      ['/reserve', t('Reserve')],
+      ['/reservations', t('Reservations')],
+      ['/sessions', t('Sessions')],
+      ['/analytics', t('Analytics')],
+    ],
+  ],
+  [
+    t('Bill'),
+    [
+      ['/invoices', t('Invoices')],
+      ['/credit_notes', t('Credit notes')],
+      ['/reports', t('Reports')],
+      ['/payment_methods', t('Payment methods')],
+    ],
+  ],
+  [
+    t('Manage'),
+    [
+      ['/fleets', t('Fleets')],
+      ['/drivers', t('Drivers')],
+      ['/vehicles', t('Vehicles')],
+      ['/charge_cards', t('Charge cards')],
+      ['/policies', t('Policies')],
+    ],
+  ],
+  [
+    t('Develop'),
+    [
+      ['/developers/events', t('Events')],
+      ['/developers/endpoints', t('Endpoints')],
+      ['/developers/keys', t('API keys')],
+      ['/developers/requests', t('Request log')],
+      ['/developers/clock', t('Test clock')],
+    ],
+  ],
 ];
 
 const Find = lazy(() => import('./ui/find.js'), 'Find');
@@ -100,7 +137,8 @@ export function App() {
 }
 
 /**
- * While nobody uses the page, the newest event is read: everything else is read again when there is another one. A key that may not read events reads
+ * While nobody uses the page, the newest event is read: everything else is read again when there is another one. A key
+ * that may not read events reads
  * nothing until somebody comes back.
  * @param {boolean} on
  */
@@ -161,14 +199,17 @@ function Search() {
   const open = useStore(searching);
   useEffect(() => {
     const press = (/** @type {KeyboardEvent} */ event) => {
-      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
+        return;
       event.preventDefault();
       if (!document.querySelector('dialog[open]')) searching.set(true);
     };
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
   }, []);
-  const pages = NAVIGATION.flatMap(([, all]) => all).filter(([target]) => hasTestClock() || !RUNNER_PAGES.includes(target));
+  const pages = NAVIGATION.flatMap(([, all]) => all).filter(
+    ([target]) => hasTestClock() || !RUNNER_PAGES.includes(target),
+  );
   return open ? html`<${Find} pages=${pages} onClose=${() => searching.set(false)} />` : null;
 }
 
@@ -184,7 +225,10 @@ function AboutAccount() {
 /** The mode and the account of the key; a press says what the key may do. */
 function AccountButton() {
   const current = useStore(session);
-  const read = useRead((signal) => request('GET', '/v1/account', undefined, { signal }).catch(nullIfMissing), [current?.key]);
+  const read = useRead(
+    (signal) => request('GET', '/v1/account', undefined, { signal }).catch(nullIfMissing),
+    [current?.key],
+  );
   const account = read.data;
   const mode = html`<span class=${`badge ${isTest() ? 'wait' : 'busy'}`}>${isTest() ? t('Test') : t('Live')}</span>`;
   if (!account) return mode;
@@ -200,17 +244,33 @@ function ZoneSelect() {
     if (found) return;
     const zones = async (/** @type {string} */ path) => {
       const page = await request('GET', `${path}?limit=100`).catch(() => ({ data: [] }));
-      return /** @type {string[]} */ ([...new Set(page.data.map((/** @type {any} */ one) => one.timezone).filter(Boolean))]).sort();
+      return /** @type {string[]} */ ([
+        ...new Set(page.data.map((/** @type {any} */ one) => one.timezone).filter(Boolean)),
+      ]).sort();
     };
     const [fleets, stations] = await Promise.all([zones('/v1/fleets'), zones('/v1/charging_stations')]);
     setFound({ fleets, stations });
   };
-  const group = (/** @type {string} */ label, /** @type {string[]} */ names) => (names.length
-    ? html`<optgroup label=${label}>${names.map((name) => html`<option key=${name} value=${name} selected=${name === chosen}>${name}</option>`)}</optgroup>` : null);
-  const [fleets, stations] = [found?.fleets ?? [], (found?.stations ?? []).filter((one) => !found?.fleets.includes(one))];
+  const group = (/** @type {string} */ label, /** @type {string[]} */ names) =>
+    names.length
+      ? html`<optgroup label=${label}>${names.map((name) => html`<option key=${name} value=${name} selected=${name === chosen}>${name}</option>`)}</optgroup>`
+      : null;
+  const [fleets, stations] = [
+    found?.fleets ?? [],
+    (found?.stations ?? []).filter((one) => !found?.fleets.includes(one)),
+  ];
   const more = [own, 'UTC', ...fleets, ...stations].includes(chosen) ? [] : [chosen];
   return html`<select class="zone" aria-label="Time zone" onPointerEnter=${read} onFocus=${read} onChange=${(/** @type {any} */ event) => zone.set(event.currentTarget.value)}>
-    ${group(t('Mine'), [own])}${group(t('Fleets'), fleets.filter((one) => one !== own))}${group(t('Stations'), stations.filter((one) => one !== own))}${group(t('Other'), ['UTC', ...more].filter((one) => one !== own && !fleets.includes(one) && !stations.includes(one)))}
+    ${group(t('Mine'), [own])}${group(
+      t('Fleets'),
+      fleets.filter((one) => one !== own),
+    )}${group(
+      t('Stations'),
+      stations.filter((one) => one !== own),
+    )}${group(
+      t('Other'),
+      ['UTC', ...more].filter((one) => one !== own && !fleets.includes(one) && !stations.includes(one)),
+    )}
   </select>`;
 }
 
@@ -218,14 +278,18 @@ function ZoneSelect() {
 function Navigation({ path }) {
   const [open, setOpen] = useState(false);
   useEffect(() => setOpen(false), [path]);
-  const current = (/** @type {string} */ target) => path === target || (target !== '/' && path.startsWith(`${target}/`));
-  const shown = (/** @type {[string, string][]} */ pages) => pages.filter(([target]) => hasTestClock() || !RUNNER_PAGES.includes(target));
+  const current = (/** @type {string} */ target) =>
+    path === target || (target !== '/' && path.startsWith(`${target}/`));
+  const shown = (/** @type {[string, string][]} */ pages) =>
+    pages.filter(([target]) => hasTestClock() || !RUNNER_PAGES.includes(target));
   return html`<nav class=${`side ${open ? 'open' : ''}`} aria-label="Pages">
     <button type="button" class="menu" aria-expanded=${open} onClick=${() => setOpen(!open)}>☰ Menu</button>
-    <div class="side-pages">${NAVIGATION.map(([group, pages]) => html`<section key=${group}>
+    <div class="side-pages">${NAVIGATION.map(
+      ([group, pages]) => html`<section key=${group}>
       <h2>${group}</h2>
       <ul>${shown(pages).map(([target, text]) => html`<li key=${target}><a href=${link(target)} aria-current=${current(target) ? 'page' : undefined}>${text}</a></li>`)}</ul>
-    </section>`)}</div>
+    </section>`,
+    )}</div>
   </nav>`;
 }
 
@@ -249,7 +313,11 @@ function Page({ route }) {
   const [state, setState] = useState(/** @type {{ component?: any, failed?: boolean }} */ ({}));
   const load = () => {
     setState({});
-    if (PAGES[name]) loadWithTexts(PAGES[name]).then((module) => setState({ component: module.default }), () => setState({ failed: true }));
+    if (PAGES[name])
+      loadWithTexts(PAGES[name]).then(
+        (module) => setState({ component: module.default }),
+        () => setState({ failed: true }),
+      );
   };
   useEffect(load, [name]);
   if (!name) return html`<${Overview} />`;

@@ -24,7 +24,15 @@ const MOMENT = formatter({ dateStyle: 'medium', timeStyle: 'short' });
 const EXACT = formatter({ dateStyle: 'full', timeStyle: 'long' });
 const DAY = formatter({ weekday: 'short', day: 'numeric', month: 'short' });
 const CLOCK = formatter({ hour: '2-digit', minute: '2-digit' });
-const PARTS = formatter({ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' });
+const PARTS = formatter({
+  year: 'numeric',
+  month: 'numeric',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: 'numeric',
+  second: 'numeric',
+  hourCycle: 'h23',
+});
 const RELATIVE = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
 const NUMBER = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 
@@ -56,10 +64,14 @@ export const clockTime = (at) => CLOCK().format(date(at));
 export const calendarDate = (at, interval) => CALENDAR[interval].format(at);
 
 /** The name of a day of the week. @param {number} index 0 for Monday @param {'short' | 'long'} length */
-export const weekday = (index, length) => new Intl.DateTimeFormat(locale, { weekday: length, timeZone: 'UTC' }).format(Date.UTC(2024, 0, 1 + index));
+export const weekday = (index, length) =>
+  new Intl.DateTimeFormat(locale, { weekday: length, timeZone: 'UTC' }).format(Date.UTC(2024, 0, 1 + index));
 
 /** An hour of a day: "06:00". @param {number} hour */
-export const clockOfHour = (hour) => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' }).format(Date.UTC(2024, 0, 1, hour));
+export const clockOfHour = (hour) =>
+  new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' }).format(
+    Date.UTC(2024, 0, 1, hour),
+  );
 
 /** A moment with its day of the week: "Mon 30 Nov, 23:30". @param {Moment} at */
 export const dayMoment = (at) => `${day(at)}, ${clockTime(at)}`;
@@ -69,10 +81,16 @@ export const dayMoment = (at) => `${day(at)}, ${clockTime(at)}`;
  * @param {Moment} from
  * @param {Moment} until
  */
-export const timeWindow = (from, until) => `${dayMoment(from)} – ${day(from) === day(until) ? clockTime(until) : dayMoment(until)}`;
+export const timeWindow = (from, until) =>
+  `${dayMoment(from)} – ${day(from) === day(until) ? clockTime(until) : dayMoment(until)}`;
 
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
-const UNITS = [['day', 86_400], ['hour', 3600], ['minute', 60], ['second', 1]];
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+];
 
 /**
  * How far a moment is from the service's time: "in 5 minutes".
@@ -106,7 +124,8 @@ export const energy = (wattHours) => `${NUMBER.format(wattHours / 1000)} kWh`;
  * What a reservation by need asks for: "80 % by Wed 2 Dec, 06:00".
  * @param {{ target_level?: number | null, energy_wh?: number | null, ready_by: string }} need
  */
-export const needText = (need) => t`${need.target_level ? `${number(need.target_level)} %` : energy(need.energy_wh ?? 0)} by ${dayMoment(need.ready_by)}`;
+export const needText = (need) =>
+  t`${need.target_level ? `${number(need.target_level)} %` : energy(need.energy_wh ?? 0)} by ${dayMoment(need.ready_by)}`;
 /** @param {number} metres */
 export const distance = (metres) => (metres < 1000 ? `${Math.round(metres)} m` : `${NUMBER.format(metres / 1000)} km`);
 
@@ -126,18 +145,24 @@ export const title = (value) => {
 };
 
 /**
- * What the clocks of the chosen time zone show at a moment, as the milliseconds of a moment at which those of UTC show it.
+ * What the clocks of the chosen time zone show at a moment, as the milliseconds of a moment at which those of UTC show
+ * it.
  * @param {number} at in milliseconds
  */
 function wallClock(at) {
-  const parts = Object.fromEntries(PARTS().formatToParts(at).map(({ type, value }) => [type, Number(value)]));
+  const parts = Object.fromEntries(
+    PARTS()
+      .formatToParts(at)
+      .map(({ type, value }) => [type, Number(value)]),
+  );
   return Date.UTC(parts.year, parts.month - 1, parts.day, parts.hour, parts.minute, parts.second);
 }
 
 const DAY_LENGTH = 86_400_000;
 
 /**
- * The moment at which the clocks of the chosen time zone show something. Where they are put back and show it twice, the first time; where they
+ * The moment at which the clocks of the chosen time zone show something. Where they are put back and show it twice, the
+ * first time; where they
  * are put forward and never show it, an hour later.
  * @param {number} wall what `wallClock` returns
  */
@@ -158,7 +183,8 @@ export const dayStart = (at, days = 0) => momentOf(Math.floor(wallClock(at) / DA
  * The value of a field of type datetime-local, in the chosen time zone.
  * @param {Moment} at
  */
-export const localInput = (at) => new Date(wallClock(Math.floor(date(at).getTime() / 60_000) * 60_000)).toISOString().slice(0, 16);
+export const localInput = (at) =>
+  new Date(wallClock(Math.floor(date(at).getTime() / 60_000) * 60_000)).toISOString().slice(0, 16);
 
 /**
  * The timestamp of such a value; null if it is empty.

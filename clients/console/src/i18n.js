@@ -1,7 +1,8 @@
 // Texts in the language of the user. English texts are their own keys; `languages/<language>.js` has those of
 // the first page in another language, and `languages/<language>-pages.js` those of all other pages. `t("Save")` and
-// t`Delete ${name}?`, whose key is "Delete {0}?", are texts in code; the texts of html`…` are translated by ui/html.js with the same keys.
-// A text may choose by a number: t('{0, plural, one {# vehicle} other {# vehicles}}', count), as in ICU's MessageFormat.
+// t`Delete ${name}?`, whose key is "Delete {0}?", are texts in code; the texts of html`…` are translated by ui/html.js
+// with the same keys. A text may choose by a number: t('{0, plural, one {# vehicle} other {# vehicles}}', count), as in
+// ICU's MessageFormat.
 
 const STORED = 'service-console-language';
 
@@ -21,7 +22,8 @@ function chosen() {
 export const language = chosen();
 
 /** The language with its region, for dates and numbers: the browser's, where that is of the same language. */
-export const locale = browser.find((one) => one.split('-')[0] === language) ?? { en: 'en-GB', de: 'de-DE' }[language] ?? language;
+export const locale =
+  browser.find((one) => one.split('-')[0] === language) ?? { en: 'en-GB', de: 'de-DE' }[language] ?? language;
 
 /** @type {Record<string, string>} */
 const texts = language === 'en' ? {} : (await import(`./languages/${language}.js`)).default;
@@ -32,14 +34,20 @@ let others = null;
 
 /** Loads the texts that are not on the first page, before a module that has them. */
 export function moreTexts() {
-  others ??= language === 'en' ? Promise.resolve() : import(`./languages/${language}-pages.js`).then((module) => Object.assign(texts, module.default));
+  others ??=
+    language === 'en'
+      ? Promise.resolve()
+      : import(`./languages/${language}-pages.js`).then((module) => Object.assign(texts, module.default));
   return others.catch((error) => {
     others = null;
     throw error;
   });
 }
 
-/** Another language from now on: the page is loaded again, since every text is made of the texts of one language. @param {string} next */
+/**
+ * Another language from now on: the page is loaded again, since every text is made of the texts of one language.
+ * @param {string} next
+ */
 export function choose(next) {
   localStorage.setItem(STORED, next);
   location.reload();
@@ -57,7 +65,11 @@ function closing(text, from) {
   return text.length;
 }
 
-/** The branch of a plural for a number. @param {string} branches such as "one {# day} other {# days}" @param {number} count */
+/**
+ * The branch of a plural for a number.
+ * @param {string} branches such as "one {# day} other {# days}"
+ * @param {number} count
+ */
 function plural(branches, count) {
   /** @type {Record<string, string>} */
   const found = {};
@@ -84,7 +96,12 @@ function filled(message, values) {
     if (open < 0) return text + message.slice(at);
     const end = closing(message, open + 1);
     const [, name, branches] = /^(\d+)(?:,\s*plural,(.*))?$/s.exec(message.slice(open + 1, end - 1)) ?? [];
-    const value = name === undefined ? message.slice(open, end) : branches === undefined ? String(values[Number(name)] ?? '') : filled(plural(branches, Number(values[Number(name)])), values);
+    const value =
+      name === undefined
+        ? message.slice(open, end)
+        : branches === undefined
+          ? String(values[Number(name)] ?? '')
+          : filled(plural(branches, Number(values[Number(name)])), values);
     text += message.slice(at, open) + value;
     at = end;
   }

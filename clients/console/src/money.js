@@ -20,7 +20,12 @@ export function money(amount, currency) {
  */
 export function price(amount, currency) {
   const digits = currencyFormat(currency)?.resolvedOptions().maximumFractionDigits ?? 2;
-  const format = new Intl.NumberFormat(locale, { style: 'currency', currency, minimumFractionDigits: digits, maximumFractionDigits: digits + 3 });
+  const format = new Intl.NumberFormat(locale, {
+    style: 'currency',
+    currency,
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits + 3,
+  });
   return format.format(amount / 10 ** digits);
 }
 
@@ -38,4 +43,5 @@ function currencyFormat(currency) {
  * @param {number} value
  * @param {string} currency
  */
-export const minorUnits = (value, currency) => Math.round(value * 10 ** (currencyFormat(currency)?.resolvedOptions().maximumFractionDigits ?? 2));
+export const minorUnits = (value, currency) =>
+  Math.round(value * 10 ** (currencyFormat(currency)?.resolvedOptions().maximumFractionDigits ?? 2));

@@ -81,7 +81,10 @@ addEventListener('scrollend', () => remember('scroll', scrollY));
 /** How long a page that is shown again may take until it is as long as it was, in milliseconds. */
 const FILLED = 10_000;
 
-/** Scrolls a page to where it was when it was left, as soon as it is long enough, and a new one to its top. Returns what ends that. */
+/**
+ * Scrolls a page to where it was when it was left, as soon as it is long enough, and a new one to its top. Returns what
+ * ends that.
+ */
 export function restoreScroll() {
   const target = history.state?.scroll ?? 0;
   const began = performance.now();

@@ -1,5 +1,5 @@
-// Who is signed in: a browser that has opened the printed address, also after the runner is started again, and nobody else. A page on
-// another port of this machine gets no key.
+// Who is signed in: a browser that has opened the printed address, also after the runner is started again, and nobody
+// else. A page on another port of this machine gets no key.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -74,8 +74,14 @@ try {
     const tab = await context.newPage();
     await tab.goto(`http://127.0.0.1:${port}/`);
     const [read, opaque, statuses] = await tab.evaluate(async (target) => {
-      const read = await fetch(target, { credentials: 'include' }).then((response) => response.text(), () => 'refused');
-      const opaque = await fetch(target, { credentials: 'include', mode: 'no-cors' }).then((response) => response.text(), () => '');
+      const read = await fetch(target, { credentials: 'include' }).then(
+        (response) => response.text(),
+        () => 'refused',
+      );
+      const opaque = await fetch(target, { credentials: 'include', mode: 'no-cors' }).then(
+        (response) => response.text(),
+        () => '',
+      );
       const statuses = performance.getEntriesByName(target).map((entry) => /** @type {any} */ (entry).responseStatus);
       return [read, opaque, statuses];
     }, `${runner.url}/_local/session`);

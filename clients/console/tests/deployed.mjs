@@ -1,5 +1,6 @@
-// The walk through the console where there is no local runner and no test clock: the console lies on a static host, and the API is that
-// of a deployment. About three minutes, since the session charges in real time. `infra/e2e/run --serve` prints the three values:
+// The walk through the console where there is no local runner and no test clock: the console lies on a static host, and
+// the API is that of a deployment. About three minutes, since the session charges in real time. `infra/e2e/run --serve`
+// prints the three values:
 //   CONSOLE_URL=… API_URL=… API_KEY=… .ci/console deployed
 
 import assert from 'node:assert/strict';
@@ -13,7 +14,8 @@ const [consoleUrl, apiUrl, key] = ['CONSOLE_URL', 'API_URL', 'API_KEY'].map((nam
 const browser = await startBrowser();
 try {
   const { page, faults } = await openTab(browser, consoleUrl);
-  const goTo = (name) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
+  const goTo = (name) =>
+    page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
   /** Loads the page again until it shows this. */
   const shows = async (found) => {
     for (const end = Date.now() + 120_000; ; await page.reload()) {
@@ -51,10 +53,17 @@ try {
     const driver = await create('/v1/drivers', { name: 'Ada Byron', email: 'ada@fleet.example' });
     await create(`/v1/drivers/${driver.id}/attach`, { fleet: fleet.id });
     const vehicle = await create('/v1/vehicles', {
-      fleet: fleet.id, registration_plate: plate, vin: `WVWZZZ1KZAW${String(Date.now()).slice(-6)}`, battery_capacity: 60000,
-      charging_standard: 'Type2', drivers: [driver.id],
+      fleet: fleet.id,
+      registration_plate: plate,
+      vin: `WVWZZZ1KZAW${String(Date.now()).slice(-6)}`,
+      battery_capacity: 60000,
+      charging_standard: 'Type2',
+      drivers: [driver.id],
     });
-    await create(`/v1/vehicles/${vehicle.id}/telemetry`, { battery: { level: 40 }, location: { latitude: 51.507, longitude: -0.128 } });
+    await create(`/v1/vehicles/${vehicle.id}/telemetry`, {
+      battery: { level: 40 },
+      location: { latitude: 51.507, longitude: -0.128 },
+    });
     await create('/v1/payment_methods', { type: 'card', token: 'tok_success' });
   });
 
@@ -62,7 +71,11 @@ try {
     await goTo('Reserve');
     await pick(page, 'Vehicle', plate);
     const soon = new Date(Date.now() + 8 * 60_000);
-    const local = new Intl.DateTimeFormat('sv', { dateStyle: 'short', timeStyle: 'short', timeZone: 'Europe/London' }).format(soon);
+    const local = new Intl.DateTimeFormat('sv', {
+      dateStyle: 'short',
+      timeStyle: 'short',
+      timeZone: 'Europe/London',
+    }).format(soon);
     await page.getByLabel('Preferred start').fill(local.replace(' ', 'T'));
     await page.getByLabel('Place (latitude, longitude)').fill('51.507, -0.128');
     const candidates = page.getByRole('table', { name: 'Stations that could serve' });
@@ -93,7 +106,10 @@ try {
     await page.getByRole('button', { name: /^Pay / }).last().click();
     await page.locator('.badge', { hasText: 'Paid' }).waitFor();
   });
-  assert.deepEqual(faults.filter((fault) => fault !== `a request to ${new URL(apiUrl).origin}`), []);
+  assert.deepEqual(
+    faults.filter((fault) => fault !== `a request to ${new URL(apiUrl).origin}`),
+    [],
+  );
 } finally {
   await browser.close();
 }

@@ -12,14 +12,36 @@ export async function makeDepot(runner, power = 20_000) {
   const began = await runner.now();
   const address = { line1: 'Depot Road 1', city: 'London', postal_code: 'E3 4LH', country: 'GB' };
   const fleet = await api('POST', '/v1/fleets', { name: 'Depot fleet', email: 'depot@fleet.example', address });
-  const site = await api('POST', '/v1/sites', { name: 'Depot East', time_zone: 'Europe/London', currency: 'gbp', limits: [{ type: 'capacity', power_w: power }] });
+  const site = await api('POST', '/v1/sites', {
+    name: 'Depot East',
+    time_zone: 'Europe/London',
+    currency: 'gbp',
+    limits: [{ type: 'capacity', power_w: power }],
+  });
   const quarter = Math.ceil(began / 900_000) * 900_000;
   const at = (hours) => new Date(quarter + hours * HOUR).toISOString();
-  await api('POST', `/v1/sites/${site.id}/prices`, { prices: [{ from: at(-1), price_per_kwh: 32 }, { from: at(4), price_per_kwh: 9, until: at(20) }] });
+  await api('POST', `/v1/sites/${site.id}/prices`, {
+    prices: [
+      { from: at(-1), price_per_kwh: 32 },
+      { from: at(4), price_per_kwh: 9, until: at(20) },
+    ],
+  });
   const vehicles = [];
-  for (const [number, hours] of [[1, 10], [2, 11], [3, 12], [4, 1]]) {
+  for (const [number, hours] of [
+    [1, 10],
+    [2, 11],
+    [3, 12],
+    [4, 1],
+  ]) {
     const vehicle = await api('POST', '/v1/vehicles', {
-      fleet: fleet.id, site: site.id, registration_plate: `VAN ${number}`, vin: `D${number}`, battery_capacity: 60_000, max_ac_power: 11_000, charging_standard: 'Type2', information: { make: 'Make', model: 'Van' },
+      fleet: fleet.id,
+      site: site.id,
+      registration_plate: `VAN ${number}`,
+      vin: `D${number}`,
+      battery_capacity: 60_000,
+      max_ac_power: 11_000,
+      charging_standard: 'Type2',
+      information: { make: 'Make', model: 'Van' },
     });
     await api('POST', `/v1/vehicles/${vehicle.id}/telemetry`, { battery: { level: 20 } });
     await api('POST', `/v1/vehicles/${vehicle.id}/departures`, { departures: [{ at: at(hours), target_level: 80 }] });

@@ -16,7 +16,8 @@ const { chromium } = load('playwright-core');
 const { AxeBuilder } = load('@axe-core/playwright');
 
 /**
- * Starts the local runner with these options; by default on a free port, with its state in memory. `address` is the one that signs a
+ * Starts the local runner with these options; by default on a free port, with its state in memory. `address` is the one
+ * that signs a
  * browser in.
  * @param {string[]} options
  */
@@ -48,34 +49,46 @@ export async function startRunner(options = ['--memory', '--port', '0']) {
 const tabs = [];
 
 /** Starts the browser. */
-export const startBrowser = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+export const startBrowser = () =>
+  chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
 
 /**
  * A tab of the browser. Every request to another origin, every error of a script and every violation of the
- * Content-Security-Policy is noted in `faults`. With SOURCES set, the files are those of this folder, so that nothing has to be compiled.
+ * Content-Security-Policy is noted in `faults`. With SOURCES set, the files are those of this folder, so that nothing
+ * has to be compiled.
  * @param {any} browser
  * @param {string} url
  * @param {any} options
  */
 export async function openTab(browser, url, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, locale: 'en-GB', timezoneId: 'Europe/London', ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1360, height: 860 },
+    locale: 'en-GB',
+    timezoneId: 'Europe/London',
+    ...options,
+  });
   const faults = [];
   const page = await context.newPage();
   tabs.push(page);
   if (process.env.SOURCES) {
-    const file = (route) => join(project, 'clients/console', new URL(route.request().url()).pathname.replace(/\/$/, '/index.html'));
-    await context.route(/\/(src|vendor)\/|\/style\.css$|:\d+\/(#.*)?$/, (route) => route.fulfill({ path: file(route) }));
+    const file = (route) =>
+      join(project, 'clients/console', new URL(route.request().url()).pathname.replace(/\/$/, '/index.html'));
+    await context.route(/\/(src|vendor)\/|\/style\.css$|:\d+\/(#.*)?$/, (route) =>
+      route.fulfill({ path: file(route) }),
+    );
   }
   // A machine that builds something beside it is slow.
   page.setDefaultTimeout(90_000);
   page.on('request', (request) => {
     const target = new URL(request.url());
-    if (target.origin !== url && target.protocol !== 'data:' && target.protocol !== 'blob:') faults.push(`a request to ${target.origin}`);
+    if (target.origin !== url && target.protocol !== 'data:' && target.protocol !== 'blob:')
+      faults.push(`a request to ${target.origin}`);
   });
   page.on('pageerror', (error) => faults.push(`an error of a script: ${error.message}`));
   page.on('console', (message) => {
     // The browser reports failed requests by itself; the pages show them.
-    if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) faults.push(`on the console: ${message.text()}`);
+    if (message.type() === 'error' && !/Failed to load resource/.test(message.text()))
+      faults.push(`on the console: ${message.text()}`);
   });
   return { page, context, faults };
 }
@@ -92,11 +105,22 @@ export async function openSignedIn(browser, runner, options = {}) {
   return tab;
 }
 
-/** Fails if axe finds anything wrong with the page. @param {any} page @param {string} what @param {string[]} rules those that are looked at; all without any */
+/**
+ * Fails if axe finds anything wrong with the page.
+ * @param {any} page
+ * @param {string} what
+ * @param {string[]} rules those that are looked at; all without any
+ */
 export async function checkAccessibility(page, what, rules = []) {
   const axe = new AxeBuilder({ page });
   const { violations } = await (rules.length ? axe.withRules(rules) : axe).analyze();
-  const found = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.slice(0, 3).map((node) => `    ${node.html.slice(0, 200)}\n      ${node.failureSummary?.split('\n')[1] ?? ''}`).join('\n')}`);
+  const found = violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}\n${nodes
+        .slice(0, 3)
+        .map((node) => `    ${node.html.slice(0, 200)}\n      ${node.failureSummary?.split('\n')[1] ?? ''}`)
+        .join('\n')}`,
+  );
   assert.deepEqual(found, [], `axe found on ${what}:\n${found.join('\n')}`);
 }
 
@@ -130,7 +154,11 @@ export async function step(name, run) {
     await run();
   } catch (error) {
     const open = tabs.filter((page) => !page.isClosed());
-    await Promise.all(open.map((page, number) => page.screenshot({ path: join(project, `target/tools/console/failed-${number}.png`), fullPage: true })));
+    await Promise.all(
+      open.map((page, number) =>
+        page.screenshot({ path: join(project, `target/tools/console/failed-${number}.png`), fullPage: true }),
+      ),
+    );
     throw error;
   }
   process.stdout.write(`ok  ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)\n`);

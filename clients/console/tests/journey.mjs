@@ -1,5 +1,6 @@
-// The first visit: load the demo fleet, reserve on the map, move the clock with the slider, see the confirmation and its delivery, start
-// and stop the session, and pay the invoice. Once by mouse, and once with a finger in a window of the size of a phone.
+// The first visit: load the demo fleet, reserve on the map, move the clock with the slider, see the confirmation and
+// its delivery, start and stop the session, and pay the invoice. Once by mouse, and once with a finger in a window of
+// the size of a phone.
 
 import assert from 'node:assert/strict';
 import { checkAccessibility, openTab, pick, startBrowser, startRunner, step } from './harness.mjs';
@@ -46,7 +47,14 @@ async function walk(runner, options) {
   await step('the printed address signs the browser in, and the page is small and interactive', async () => {
     const began = Date.now();
     const sizes = [];
-    const count = (response) => /\/(v1|_local)\//.test(response.url()) || sizes.push(response.body().then(({ length }) => length, () => 0));
+    const count = (response) =>
+      /\/(v1|_local)\//.test(response.url()) ||
+      sizes.push(
+        response.body().then(
+          ({ length }) => length,
+          () => 0,
+        ),
+      );
     page.on('response', count);
     await page.goto(runner.address);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -80,13 +88,24 @@ async function walk(runner, options) {
     await pick(page, 'Vehicle', 'LB73');
     // The map goes to where the vehicle was last seen; a click beside it chooses another place.
     const place = page.getByLabel('Place (latitude, longitude)');
-    await page.waitForFunction(() => [...document.querySelectorAll('input')].some((input) => input.value.startsWith('51.5')));
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll('input')].some((input) => input.value.startsWith('51.5')),
+    );
     const before = await place.inputValue();
     await page.waitForTimeout(1500);
     const map = page.getByRole('application', { name: /Place of the reservation/ });
     // A click on a group of stations zooms in; one on a free place chooses it.
-    for (const [x, y] of [[47, 33], [-60, 80], [90, -70], [-110, -90]]) {
-      await press(map, (width) => width / 2 + x, (height) => height / 2 + y);
+    for (const [x, y] of [
+      [47, 33],
+      [-60, 80],
+      [90, -70],
+      [-110, -90],
+    ]) {
+      await press(
+        map,
+        (width) => width / 2 + x,
+        (height) => height / 2 + y,
+      );
       await page.waitForTimeout(1000);
       if ((await place.inputValue()) !== before) break;
     }
@@ -106,7 +125,11 @@ async function walk(runner, options) {
   await step('the slider of the test clock moves the time past the confirmation', async () => {
     await goTo('Test clock');
     const slider = page.getByRole('slider', { name: /Move ahead by/ });
-    await press(slider, (width) => width * 0.35, (height) => height / 2);
+    await press(
+      slider,
+      (width) => width * 0.35,
+      (height) => height / 2,
+    );
     await page.getByRole('button', { name: /^Move .* ahead$/ }).click();
     await page.getByText(/The clock is at/).waitFor({ timeout: 60_000 });
   });
@@ -132,7 +155,10 @@ async function walk(runner, options) {
     const session = page.url();
     await goTo('Test clock');
     await page.getByRole('button', { name: /^Move .* ahead$/ }).click();
-    await page.getByText(/The clock is at/).last().waitFor({ timeout: 60_000 });
+    await page
+      .getByText(/The clock is at/)
+      .last()
+      .waitFor({ timeout: 60_000 });
     await page.goto(session);
     await page.getByRole('button', { name: 'Stop charging' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Stop charging' }).click();
@@ -151,7 +177,18 @@ async function walk(runner, options) {
   });
 
   await step('every page is without fault', async () => {
-    for (const path of ['/', '/map', '/calendar', '/reserve', '/reservations', '/sessions', '/invoices', '/reports', '/fleets', '/developers/clock']) {
+    for (const path of [
+      '/',
+      '/map',
+      '/calendar',
+      '/reserve',
+      '/reservations',
+      '/sessions',
+      '/invoices',
+      '/reports',
+      '/fleets',
+      '/developers/clock',
+    ]) {
       await page.goto(`${runner.url}/#${path}`);
       await page.locator('h1').waitFor();
       await page.waitForTimeout(500);

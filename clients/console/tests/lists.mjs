@@ -9,7 +9,13 @@ try {
   const address = { line1: 'Depot Road 1', city: 'London', postal_code: 'E3 4LH', country: 'GB' };
   const fleet = await runner.api('POST', '/v1/fleets', { name: 'Long fleet', email: 'ops@fleet.example', address });
   for (let number = 10; number < 40; number += 1) {
-    await runner.api('POST', '/v1/vehicles', { fleet: fleet.id, registration_plate: `LONG ${number}`, vin: `V${number}`, battery_capacity: 50_000, charging_standard: 'Type2' });
+    await runner.api('POST', '/v1/vehicles', {
+      fleet: fleet.id,
+      registration_plate: `LONG ${number}`,
+      vin: `V${number}`,
+      battery_capacity: 50_000,
+      charging_standard: 'Type2',
+    });
   }
   const { page, faults } = await openSignedIn(browser, runner);
   const visit = async (path) => {
@@ -67,8 +73,20 @@ try {
   });
 
   await step('what the service would refuse is said before, and listed after', async () => {
-    await page.route('**/v1/vehicles/*', (route) => (route.request().method() === 'DELETE'
-      ? route.fulfill({ status: 409, contentType: 'application/json', body: JSON.stringify({ object: 'error', message: 'The vehicle is charging.', code: 'vehicle_in_use', status: 409 }) }) : route.continue()));
+    await page.route('**/v1/vehicles/*', (route) =>
+      route.request().method() === 'DELETE'
+        ? route.fulfill({
+            status: 409,
+            contentType: 'application/json',
+            body: JSON.stringify({
+              object: 'error',
+              message: 'The vehicle is charging.',
+              code: 'vehicle_in_use',
+              status: 409,
+            }),
+          })
+        : route.continue(),
+    );
     await page.getByLabel('Choose LONG 38').check();
     await page.getByLabel('Choose LONG 37').check();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
@@ -83,12 +101,15 @@ try {
   });
 
   /** Chooses a file with this content. */
-  const choose = (text) => page.getByLabel('CSV file').setInputFiles({ name: 'file.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
+  const choose = (text) =>
+    page.getByLabel('CSV file').setInputFiles({ name: 'file.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
 
   await step('vehicles are imported from a file after a preview, and that is undone', async () => {
     await visit('/vehicles');
     await page.getByRole('button', { name: 'Import from CSV' }).click();
-    await choose('registration_plate;vin;Battery capacity (kWh);charging_standard;id\nNEW 1;N1;52,5;Type2;x\nNEW 2;N2;60;CCS;\nNEW 3;N2;60;CCS;\nNEW 4;N4;many;CCS;\n');
+    await choose(
+      'registration_plate;vin;Battery capacity (kWh);charging_standard;id\nNEW 1;N1;52,5;Type2;x\nNEW 2;N2;60;CCS;\nNEW 3;N2;60;CCS;\nNEW 4;N4;many;CCS;\n',
+    );
     await page.getByText('Columns are missing: fleet.').waitFor();
     await pick(page, 'Fleet of lines that name none', 'Long fleet');
     await page.getByText('Not imported: id.').waitFor();
@@ -114,7 +135,10 @@ try {
     await page.getByText('Line 3: Nobody').waitFor();
     await page.getByRole('button', { name: 'Done', exact: true }).click();
     const { data } = await runner.api('GET', `/v1/drivers?fleet=${fleet.id}`);
-    assert.deepEqual(data.map(({ name, metadata }) => [name, metadata]), [['Grace Hopper', { depot: 'east' }]]);
+    assert.deepEqual(
+      data.map(({ name, metadata }) => [name, metadata]),
+      [['Grace Hopper', { depot: 'east' }]],
+    );
   });
 
   await step('no page has a fault', async () => assert.deepEqual(faults, []));

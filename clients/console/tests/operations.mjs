@@ -1,5 +1,5 @@
-// What an operator works with: a reservation by need and its plan, an invoice with its number, parties and totals, the log of deliveries with
-// its filters and a replay, and the overview of a morning.
+// What an operator works with: a reservation by need and its plan, an invoice with its number, parties and totals, the
+// log of deliveries with its filters and a replay, and the overview of a morning.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -11,21 +11,53 @@ const address = { line1: 'Depot Road 1', city: 'London', postal_code: 'E3 4LH', 
 const place = { latitude: 51.507, longitude: -0.128, radius: 8000 };
 const plate = 'NEED 1';
 try {
-  const fleet = await runner.api('POST', '/v1/fleets', { name: 'Morning fleet', email: 'ops@fleet.example', address, preferences: { default_currency: 'gbp' } });
-  const driver = await runner.api('POST', '/v1/drivers', { name: 'Ada Byron', email: 'ada@fleet.example', preferences: { currency: 'gbp' } });
+  const fleet = await runner.api('POST', '/v1/fleets', {
+    name: 'Morning fleet',
+    email: 'ops@fleet.example',
+    address,
+    preferences: { default_currency: 'gbp' },
+  });
+  const driver = await runner.api('POST', '/v1/drivers', {
+    name: 'Ada Byron',
+    email: 'ada@fleet.example',
+    preferences: { currency: 'gbp' },
+  });
   await runner.api('POST', `/v1/drivers/${driver.id}/attach`, { fleet: fleet.id });
-  const vehicle = await runner.api('POST', '/v1/vehicles', { fleet: fleet.id, registration_plate: plate, vin: 'V1', battery_capacity: 50_000, charging_standard: 'Type2', drivers: [driver.id] });
-  await runner.api('POST', `/v1/vehicles/${vehicle.id}/telemetry`, { battery: { level: 40 }, location: { latitude: 51.507, longitude: -0.128 } });
+  const vehicle = await runner.api('POST', '/v1/vehicles', {
+    fleet: fleet.id,
+    registration_plate: plate,
+    vin: 'V1',
+    battery_capacity: 50_000,
+    charging_standard: 'Type2',
+    drivers: [driver.id],
+  });
+  await runner.api('POST', `/v1/vehicles/${vehicle.id}/telemetry`, {
+    battery: { level: 40 },
+    location: { latitude: 51.507, longitude: -0.128 },
+  });
   const { page, context, faults } = await openSignedIn(browser, runner);
   const visit = async (path) => {
     await page.goto(`${runner.url}/#${path}`);
     await page.locator('main h1').first().waitFor();
   };
   /** The value beside a name in a list of facts. */
-  const fact = (name) => page.locator('.facts > div').filter({ has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) }).locator('dd').first();
+  const fact = (name) =>
+    page
+      .locator('.facts > div')
+      .filter({ has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) })
+      .locator('dd')
+      .first();
   const moveClock = async (seconds) => {
     await visit('/developers/clock');
-    await page.evaluate((advance_seconds) => fetch('/_local/clock', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ advance_seconds }) }).then((response) => response.json()), seconds);
+    await page.evaluate(
+      (advance_seconds) =>
+        fetch('/_local/clock', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify({ advance_seconds }),
+        }).then((response) => response.json()),
+      seconds,
+    );
     await page.reload();
   };
 
@@ -37,25 +69,41 @@ try {
     const planned = page.getByRole('heading', { name: /^Plan for 70 % by .*, 06:00$/ });
     await planned.waitFor();
     await page.getByText('Feasible', { exact: true }).waitFor();
-    const [energy, cost, immediate] = await Promise.all(['Energy', 'Cost', 'Cost if charged at once'].map((name) => fact(name).textContent()));
+    const [energy, cost, immediate] = await Promise.all(
+      ['Energy', 'Cost', 'Cost if charged at once'].map((name) => fact(name).textContent()),
+    );
     await checkAccessibility(page, 'a reservation by need');
     await page.getByRole('button', { name: 'Reserve', exact: true }).click();
     await page.getByRole('heading', { name: `Reservation of ${plate}` }).waitFor();
     const made = await runner.api('GET', `/v1/reservations/${page.url().split('/').pop()}`);
     assert.equal(made.need.target_level, 70);
     // The battery holds 50 kWh, and a tenth of what is metered is lost.
-    assert.ok(made.charging_plan.energy_wh >= 15_000 && made.charging_plan.energy_wh < 18_000, String(made.charging_plan.energy_wh));
-    assert.match(energy ?? '', new RegExp(`^${(made.charging_plan.energy_wh / 1000).toFixed(1).replace('.0', '')} kWh$`));
+    assert.ok(
+      made.charging_plan.energy_wh >= 15_000 && made.charging_plan.energy_wh < 18_000,
+      String(made.charging_plan.energy_wh),
+    );
+    assert.match(
+      energy ?? '',
+      new RegExp(`^${(made.charging_plan.energy_wh / 1000).toFixed(1).replace('.0', '')} kWh$`),
+    );
     assert.match(cost ?? '', /^£\d/);
     assert.match(immediate ?? '', /^£\d/);
-    await fact('Need').getByText(/^70 % by .*, 06:00$/).waitFor();
+    await fact('Need')
+      .getByText(/^70 % by .*, 06:00$/)
+      .waitFor();
     await checkAccessibility(page, 'the page of a reservation by need');
     await runner.api('POST', `/v1/reservations/${made.id}/cancel`, {});
   });
 
   await step('a need that cannot be met says how much will be missing, on the overview as well', async () => {
     const soon = new Date(Date.now() + 40 * 60_000).toISOString();
-    const made = await runner.api('POST', '/v1/reservations', { vehicle: vehicle.id, driver: driver.id, connector_type: ['Type2'], location: place, need: { target_level: 100, ready_by: soon } });
+    const made = await runner.api('POST', '/v1/reservations', {
+      vehicle: vehicle.id,
+      driver: driver.id,
+      connector_type: ['Type2'],
+      location: place,
+      need: { target_level: 100, ready_by: soon },
+    });
     assert.equal(made.charging_plan.status, 'short');
     await visit(`/reservations/${made.id}`);
     await page.getByText('will be missing').waitFor();
@@ -68,26 +116,52 @@ try {
 
   await step('a vehicle that does not come is late', async () => {
     const start = new Date(Date.now() + 10 * 60_000);
-    await runner.api('POST', '/v1/reservations', { vehicle: vehicle.id, driver: driver.id, connector_type: ['Type2'], location: place, ideal_start: start.toISOString(), ideal_end: new Date(start.getTime() + 30 * 60_000).toISOString() });
+    await runner.api('POST', '/v1/reservations', {
+      vehicle: vehicle.id,
+      driver: driver.id,
+      connector_type: ['Type2'],
+      location: place,
+      ideal_start: start.toISOString(),
+      ideal_end: new Date(start.getTime() + 30 * 60_000).toISOString(),
+    });
     await moveClock(17 * 60);
     await visit('/');
     await page.getByText('Late', { exact: true }).waitFor();
     // Nobody came within a quarter of an hour, so the reservation expires: that failed in the night.
     await moveClock(20 * 60);
     await visit('/');
-    await page.locator('.card', { has: page.getByRole('heading', { name: /^Failed since/ }) }).getByRole('link', { name: plate }).waitFor();
+    await page
+      .locator('.card', { has: page.getByRole('heading', { name: /^Failed since/ }) })
+      .getByRole('link', { name: plate })
+      .waitFor();
   });
 
-  const endpoint = await runner.api('POST', '/v1/webhook_endpoints', { url: `${runner.url}/_local/inbox`, enabled_events: ['fleet.updated', 'invoice.finalized'] });
+  const endpoint = await runner.api('POST', '/v1/webhook_endpoints', {
+    url: `${runner.url}/_local/inbox`,
+    enabled_events: ['fleet.updated', 'invoice.finalized'],
+  });
   await step('an invoice shows its number, both parties and its totals by rate', async () => {
-    const stations = (await runner.api('GET', '/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000&limit=100')).data;
+    const stations = (
+      await runner.api('GET', '/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000&limit=100')
+    ).data;
     const usable = ({ type, status }) => type === 'Type2' && status === 'available';
-    const found = stations.find(({ status, capabilities, connectors }) => status === 'active' && capabilities['24_7_access'] && connectors.some(usable));
-    const session = await runner.api('POST', '/v1/charging_sessions', { charging_station: found.id, connector: found.connectors.find(usable).id, driver: driver.id, vehicle: vehicle.id });
+    const found = stations.find(
+      ({ status, capabilities, connectors }) =>
+        status === 'active' && capabilities['24_7_access'] && connectors.some(usable),
+    );
+    const session = await runner.api('POST', '/v1/charging_sessions', {
+      charging_station: found.id,
+      connector: found.connectors.find(usable).id,
+      driver: driver.id,
+      vehicle: vehicle.id,
+    });
     await moveClock(1800);
     await runner.api('POST', `/v1/charging_sessions/${session.id}/stop`, {});
     const now = (await page.evaluate(() => fetch('/_local/clock').then((response) => response.json()))).now;
-    const period = { period_start: new Date(Date.parse(now) - 86_400_000).toISOString(), period_end: new Date(Date.parse(now) + 1000).toISOString() };
+    const period = {
+      period_start: new Date(Date.parse(now) - 86_400_000).toISOString(),
+      period_end: new Date(Date.parse(now) + 1000).toISOString(),
+    };
     const draft = await runner.api('POST', '/v1/invoices', { fleet: fleet.id, ...period });
     await visit(`/invoices/${draft.id}`);
     await page.getByRole('heading', { name: 'Draft of an invoice' }).waitFor();
@@ -99,17 +173,33 @@ try {
     const pounds = (amount) => `£${(amount / 100).toFixed(2)}`;
     const rows = await page.getByRole('table', { name: 'Totals by tax rate' }).getByRole('row').allInnerTexts();
     const [rate] = totals.by_rate;
-    assert.ok(rows.some((row) => row.startsWith(`${rate.tax_percent} %`) && row.includes(pounds(rate.net)) && row.includes(pounds(rate.tax)) && row.includes(pounds(rate.net + rate.tax))), rows.join('\n'));
+    assert.ok(
+      rows.some(
+        (row) =>
+          row.startsWith(`${rate.tax_percent} %`) &&
+          row.includes(pounds(rate.net)) &&
+          row.includes(pounds(rate.tax)) &&
+          row.includes(pounds(rate.net + rate.tax)),
+      ),
+      rows.join('\n'),
+    );
     const parties = page.locator('.card', { has: page.getByRole('heading', { name: 'Parties' }) });
     await parties.getByText('Morning fleet').waitFor();
     await parties.getByText('Depot Road 1, E3 4LH London, GB').waitFor();
-    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as PDF' }).click()]);
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save as PDF' }).click(),
+    ]);
     assert.equal(file.suggestedFilename(), `${number}.pdf`);
     assert.equal((await readFile(await file.path())).subarray(0, 5).toString(), '%PDF-');
     await page.getByRole('button', { name: 'Save as UBL' }).click();
     await page.getByText('This is not possible in the present state').waitFor();
     await checkAccessibility(page, 'an invoice');
-    const method = await runner.api('POST', '/v1/payment_methods', { type: 'card', token: 'tok_success', fleet: fleet.id });
+    const method = await runner.api('POST', '/v1/payment_methods', {
+      type: 'card',
+      token: 'tok_success',
+      fleet: fleet.id,
+    });
     await runner.api('POST', `/v1/invoices/${draft.id}/pay`, { payment_method: method.id });
     await page.getByRole('button', { name: 'Refund', exact: true }).click();
     await page.getByLabel('Amount (GBP)').fill('999999');
@@ -117,7 +207,10 @@ try {
     await page.getByLabel('Amount (GBP)').fill('0.5');
     await page.getByLabel('Reason (optional)').fill('A cable was slow');
     await checkAccessibility(page, 'a refund');
-    await page.getByRole('region', { name: 'What will happen' }).getByText('£0.50 is returned to the payment method that was charged.').waitFor();
+    await page
+      .getByRole('region', { name: 'What will happen' })
+      .getByText('£0.50 is returned to the payment method that was charged.')
+      .waitFor();
     await page.getByRole('button', { name: 'Refund £0.50' }).click();
     await page.getByText('Refund: A cable was slow').waitFor();
     await eventually(async () => (await runner.api('GET', `/v1/invoices/${draft.id}`)).totals.refunded, 50);
@@ -142,7 +235,10 @@ try {
     await page.getByRole('heading', { name: /^Credit note .*CN2\d{3}-\d+$/ }).waitFor();
     const note = await runner.api('GET', `/v1/credit_notes/${page.url().split('/').pop()}`);
     assert.deepEqual([note.amount, note.totals.refunded, note.reason], [100, 100, 'The bay was blocked']);
-    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as PDF' }).click()]);
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save as PDF' }).click(),
+    ]);
     assert.equal(file.suggestedFilename(), `${note.number}.pdf`);
     await checkAccessibility(page, 'a credit note');
     await visit('/credit_notes');
@@ -152,7 +248,8 @@ try {
   });
 
   await step('analytics show what the API adds up, by pointer, by keyboard and as CSV', async () => {
-    const sums = async (metric, more = '') => (await runner.api('GET', `/v1/analytics?fleet=${fleet.id}&metric=${metric}${more}`)).series;
+    const sums = async (metric, more = '') =>
+      (await runner.api('GET', `/v1/analytics?fleet=${fleet.id}&metric=${metric}${more}`)).series;
     const [[energy], [cost]] = [await sums('energy'), await sums('cost')];
     assert.ok(energy.total > 0 && cost.total > 0);
     await visit(`/analytics?fleet=${fleet.id}`);
@@ -164,21 +261,55 @@ try {
     await page.keyboard.press('End');
     const day = energy.values.findLastIndex((value) => value > 0);
     for (let at = energy.values.length - 1; at > day; at -= 1) await page.keyboard.press('ArrowLeft');
-    assert.match((await plot.getAttribute('aria-valuetext')) ?? '', new RegExp(`Cost £${(cost.values[day] / 100).toFixed(2)}$`));
+    assert.match(
+      (await plot.getAttribute('aria-valuetext')) ?? '',
+      new RegExp(`Cost £${(cost.values[day] / 100).toFixed(2)}$`),
+    );
     await checkAccessibility(page, 'analytics');
-    const [file] = await Promise.all([page.waitForEvent('download'), page.locator('.card', { has: page.getByRole('heading', { name: /^By vehicle/ }) }).getByRole('button', { name: 'Save as CSV' }).click()]);
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page
+        .locator('.card', { has: page.getByRole('heading', { name: /^By vehicle/ }) })
+        .getByRole('button', { name: 'Save as CSV' })
+        .click(),
+    ]);
     const lines = (await readFile(await file.path(), 'utf8')).trim().split('\r\n');
-    assert.deepEqual(lines[1].split(','), [vehicle.id, plate, String(energy.total / 1000), String(cost.total / 100), 'gbp']);
+    assert.deepEqual(lines[1].split(','), [
+      vehicle.id,
+      plate,
+      String(energy.total / 1000),
+      String(cost.total / 100),
+      'gbp',
+    ]);
     const drivers = page.locator('.card', { has: page.getByRole('heading', { name: 'By driver' }) });
-    const [byDriver] = await Promise.all([page.waitForEvent('download'), drivers.getByRole('button', { name: 'Save as CSV' }).click()]);
+    const [byDriver] = await Promise.all([
+      page.waitForEvent('download'),
+      drivers.getByRole('button', { name: 'Save as CSV' }).click(),
+    ]);
     const [, ada] = (await readFile(await byDriver.path(), 'utf8')).trim().split('\r\n');
     // The reservation that expired was Ada's.
-    assert.deepEqual(ada.split(','), [driver.id, 'Ada Byron', '1', String(energy.total / 1000), String(cost.total / 100), 'gbp', '0', '0', '1']);
+    assert.deepEqual(ada.split(','), [
+      driver.id,
+      'Ada Byron',
+      '1',
+      String(energy.total / 1000),
+      String(cost.total / 100),
+      'gbp',
+      '0',
+      '0',
+      '1',
+    ]);
     await page.getByRole('slider', { name: 'Arrivals by day' }).waitFor();
     const week = page.getByRole('slider', { name: 'Connectors in use by hour and weekday' });
     await week.locator('xpath=ancestor::figure').getByText('As a table').click();
-    const busy = await page.getByRole('table', { name: 'Connectors in use by hour and weekday' }).getByRole('cell').allInnerTexts();
-    assert.ok(busy.some((text) => /^0?\.\d|^[1-9]$/.test(text)), busy.join(' '));
+    const busy = await page
+      .getByRole('table', { name: 'Connectors in use by hour and weekday' })
+      .getByRole('cell')
+      .allInnerTexts();
+    assert.ok(
+      busy.some((text) => /^0?\.\d|^[1-9]$/.test(text)),
+      busy.join(' '),
+    );
     await week.focus();
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowDown');
@@ -207,7 +338,10 @@ try {
     await visit('/policies?new=1');
     await page.getByLabel('Name', { exact: true }).fill('Near the depot');
     const rules = page.getByRole('group', { name: 'Rules' });
-    await rules.getByRole('group', { name: /^Geofences/ }).getByRole('button', { name: 'Add' }).click();
+    await rules
+      .getByRole('group', { name: /^Geofences/ })
+      .getByRole('button', { name: 'Add' })
+      .click();
     await page.getByLabel('Latitude').fill('51.5');
     await page.getByLabel('Longitude').fill('-0.1');
     await rules.getByLabel('Name', { exact: true }).fill('Depot');
@@ -218,39 +352,52 @@ try {
     assert.equal(policy.rules.geofences[0].radius_meters, 2500);
   });
 
-  await step('Ctrl-K finds a plate, an address, an invoice and a page, and the account says what the key may do', async () => {
-    const [invoice] = (await runner.api('GET', `/v1/invoices?fleet=${fleet.id}&limit=1`)).data;
-    const find = async (text, heading) => {
-      await page.keyboard.press('Control+k');
-      await page.getByRole('combobox', { name: /^Plate, VIN/ }).fill(text);
-      await page.getByRole('dialog').getByRole('option').first().waitFor();
-      await checkAccessibility(page, 'the search');
-      await page.keyboard.press('Enter');
-      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
-    };
-    await visit('/');
-    await find(plate.toLowerCase().replace(' ', '-'), plate);
-    await find('V1', plate);
-    await find('ADA@fleet.example', 'Ada Byron');
-    await find(invoice.number, `Invoice ${invoice.number}`);
-    await find(fleet.id, 'Morning fleet');
-    await find('Charge ca', 'Charge cards');
-    await page.getByRole('button', { name: /Local account/ }).click();
-    await page.getByRole('dialog').getByText('everything', { exact: true }).waitFor();
-    await checkAccessibility(page, 'the account');
-    await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
-  });
+  await step(
+    'Ctrl-K finds a plate, an address, an invoice and a page, and the account says what the key may do',
+    async () => {
+      const [invoice] = (await runner.api('GET', `/v1/invoices?fleet=${fleet.id}&limit=1`)).data;
+      const find = async (text, heading) => {
+        await page.keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: /^Plate, VIN/ }).fill(text);
+        await page.getByRole('dialog').getByRole('option').first().waitFor();
+        await checkAccessibility(page, 'the search');
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+      };
+      await visit('/');
+      await find(plate.toLowerCase().replace(' ', '-'), plate);
+      await find('V1', plate);
+      await find('ADA@fleet.example', 'Ada Byron');
+      await find(invoice.number, `Invoice ${invoice.number}`);
+      await find(fleet.id, 'Morning fleet');
+      await find('Charge ca', 'Charge cards');
+      await page.getByRole('button', { name: /Local account/ }).click();
+      await page.getByRole('dialog').getByText('everything', { exact: true }).waitFor();
+      await checkAccessibility(page, 'the account');
+      await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
+    },
+  );
 
   await step('a price that is not plausible is disputed', async () => {
     const [session] = (await runner.api('GET', '/v1/charging_sessions?limit=1')).data;
-    const review = { network: 999_999, ours: 484, reason: 'price', opened: session.created, disputed: null, note: null };
+    const review = {
+      network: 999_999,
+      ours: 484,
+      reason: 'price',
+      opened: session.created,
+      disputed: null,
+      note: null,
+    };
     const decisions = [];
     // No network of the local runner bills such a price.
     await page.route(`**/v1/charging_sessions/${session.id}?**`, async (route) => {
       const response = await route.fetch();
       await route.fulfill({ response, json: { ...(await response.json()), review } });
     });
-    await page.route(`**/v1/charging_sessions/${session.id}/review`, (route) => (decisions.push(route.request().postDataJSON()), route.fulfill({ json: session })));
+    await page.route(
+      `**/v1/charging_sessions/${session.id}/review`,
+      (route) => (decisions.push(route.request().postDataJSON()), route.fulfill({ json: session })),
+    );
     await visit(`/sessions/${session.id}`);
     await page.getByText(/bills £9,999.99, far more than the tariff; we reckon with £4.84/).waitFor();
     await checkAccessibility(page, 'a review');
@@ -276,7 +423,10 @@ try {
     await visit(`/developers/events/${event.id}`);
     await page.getByRole('heading', { name: /Attempt 1/ }).waitFor();
     assert.ok(paths.includes(`/v1/events/${event.id}/deliveries`));
-    assert.deepEqual(paths.filter((path) => /webhook_endpoints\/.*\/deliveries/.test(path)), []);
+    assert.deepEqual(
+      paths.filter((path) => /webhook_endpoints\/.*\/deliveries/.test(path)),
+      [],
+    );
     await page.locator('summary', { hasText: 'Request' }).first().click();
     const headers = await page.getByRole('region', { name: 'Headers of the request' }).innerText();
     assert.deepEqual(headers.split('\n').filter((line) => line === `webhook-id: ${event.id}`).length, 1);
@@ -286,7 +436,10 @@ try {
 
   await step('the log of an endpoint is filtered by the API, and a period is replayed', async () => {
     await visit(`/developers/endpoints/${endpoint.id}`);
-    await page.getByRole('heading', { name: /Attempt 1/ }).first().waitFor();
+    await page
+      .getByRole('heading', { name: /Attempt 1/ })
+      .first()
+      .waitFor();
     const cards = page.locator('section.delivery');
     await page.getByLabel('Type', { exact: true }).selectOption('invoice.finalized');
     await page.waitForFunction(() => document.querySelectorAll('section.delivery').length === 1);
@@ -312,7 +465,12 @@ try {
     await page.getByText('Attempts and latency by the hour').click();
     await page.getByRole('slider', { name: 'Latency' }).waitFor();
     await checkAccessibility(page, 'the health of an endpoint');
-    const polling = await runner.api('POST', '/v1/webhook_endpoints', { type: 'polling', enabled_events: ['fleet.updated'], fleets: [fleet.id], payload: 'thin' });
+    const polling = await runner.api('POST', '/v1/webhook_endpoints', {
+      type: 'polling',
+      enabled_events: ['fleet.updated'],
+      fleets: [fleet.id],
+      payload: 'thin',
+    });
     await runner.api('POST', `/v1/fleets/${fleet.id}`, { description: 'Twice' });
     await visit(`/developers/endpoints/${polling.id}`);
     await page.getByRole('link', { name: 'Morning fleet' }).waitFor();

@@ -1,4 +1,5 @@
-// A site: who is short and why, the load under the limit with its numbers by keyboard and as CSV, and departures that are edited.
+// A site: who is short and why, the load under the limit with its numbers by keyboard and as CSV, and departures that
+// are edited.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +9,7 @@ import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } fro
 const runner = await startRunner();
 const browser = await startBrowser();
 try {
-  const { site, vehicles } = await makeDepot(runner);
+  const { vehicles } = await makeDepot(runner);
   const { page, faults } = await openSignedIn(browser, runner);
   const load = page.getByRole('slider', { name: 'Load of the site' });
   const saved = async (button) => {
@@ -48,7 +49,11 @@ try {
     await chart.getByText('As a table').click();
     const { name, text } = await saved(chart.getByRole('button', { name: 'Save as CSV' }));
     assert.equal(name, 'load-of-the-site.csv');
-    const [header, ...rows] = text.replace('\uFEFF', '').trim().split('\r\n').map((line) => line.split(','));
+    const [header, ...rows] = text
+      .replace('\uFEFF', '')
+      .trim()
+      .split('\r\n')
+      .map((line) => line.split(','));
     assert.deepEqual(header.slice(0, 2), ['from', 'until']);
     const limit = header.indexOf('Limit (kW)');
     for (const row of rows) {
@@ -68,9 +73,17 @@ try {
     await checkAccessibility(page, 'the departures');
     await page.getByRole('button', { name: 'Save the departures' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.getByRole('region', { name: 'Vehicles of the site' }).getByRole('row').filter({ hasText: 'VAN 4' }).getByText('Yes').waitFor();
+    await page
+      .getByRole('region', { name: 'Vehicles of the site' })
+      .getByRole('row')
+      .filter({ hasText: 'VAN 4' })
+      .getByText('Yes')
+      .waitFor();
     const { departures } = await runner.api('GET', `/v1/vehicles/${vehicles[3].id}/departures`);
-    assert.deepEqual(departures.filter(({ status }) => status === 'scheduled').map(({ target_level: level }) => level), [25]);
+    assert.deepEqual(
+      departures.filter(({ status }) => status === 'scheduled').map(({ target_level: level }) => level),
+      [25],
+    );
   });
 
   await step('a list is saved as CSV with all of its pages', async () => {

@@ -17,7 +17,10 @@ const ts = createRequire(join(console, '../../target/tools/console/x.js'))('type
 const german = { ...first, ...others };
 
 /** The strings of a template. @param {any} template */
-const stringsOf = (template) => (ts.isNoSubstitutionTemplateLiteral(template) ? [template.text] : [template.head.text, ...template.templateSpans.map((span) => span.literal.text)]);
+const stringsOf = (template) =>
+  ts.isNoSubstitutionTemplateLiteral(template)
+    ? [template.text]
+    : [template.head.text, ...template.templateSpans.map((span) => span.literal.text)];
 
 /** The files that the first page loads: what main.js imports, without what is imported when it is needed. */
 function firstFiles(file = 'main.js', found = new Set()) {
@@ -31,18 +34,33 @@ function firstFiles(file = 'main.js', found = new Set()) {
 /** The keys of all texts, with the files that have them. */
 function keys() {
   const found = new Map();
-  for (const file of readdirSync(join(console, 'src'), { recursive: true }).filter((name) => name.endsWith('.js') && !name.startsWith('languages'))) {
+  for (const file of readdirSync(join(console, 'src'), { recursive: true }).filter(
+    (name) => name.endsWith('.js') && !name.startsWith('languages'),
+  )) {
     const add = (key) => key.trim() && found.set(key.trim(), [...(found.get(key.trim()) ?? []), file]);
     const visit = (node) => {
       if (ts.isTaggedTemplateExpression(node)) {
         const tag = node.tag.getText();
         if (tag === 'html') replaceTexts(stringsOf(node.template), (key) => (add(key), key));
         if (tag === 't') add(keyOf(stringsOf(node.template)));
-      } else if (ts.isCallExpression(node) && node.expression.getText() === 't' && ts.isStringLiteralLike(node.arguments[0])) add(node.arguments[0].text);
+      } else if (
+        ts.isCallExpression(node) &&
+        node.expression.getText() === 't' &&
+        ts.isStringLiteralLike(node.arguments[0])
+      )
+        add(node.arguments[0].text);
       else if (ts.isStringLiteral(node) && node.text.startsWith('{0, plural,')) add(node.text);
       ts.forEachChild(node, visit);
     };
-    visit(ts.createSourceFile(file, readFileSync(join(console, 'src', file), 'utf8'), ts.ScriptTarget.Latest, true, ts.ScriptKind.JS));
+    visit(
+      ts.createSourceFile(
+        file,
+        readFileSync(join(console, 'src', file), 'utf8'),
+        ts.ScriptTarget.Latest,
+        true,
+        ts.ScriptKind.JS,
+      ),
+    );
   }
   return found;
 }
@@ -55,7 +73,10 @@ test('every text has a German one with the same values', () => {
   assert.ok(all.size > 900, `${all.size} texts were found`);
   const missing = [...all].filter(([key]) => !(key in german)).map(([key, files]) => `${files[0]}: ${key}`);
   assert.deepEqual(missing, []);
-  assert.deepEqual([...all.keys()].filter((key) => values(key) !== values(german[key])), []);
+  assert.deepEqual(
+    [...all.keys()].filter((key) => values(key) !== values(german[key])),
+    [],
+  );
 });
 
 test('the first page has its own texts, and those of other pages are in another file', () => {
@@ -63,18 +84,29 @@ test('the first page has its own texts, and those of other pages are in another 
   assert.ok(files.has('pages/overview.js') && !files.has('pages/map.js'));
   const isFirst = ([, where]) => where.some((file) => files.has(file));
   const all = [...keys()];
-  assert.deepEqual(all.filter((one) => isFirst(one) && !(one[0] in first)).map(([key]) => key), []);
-  assert.deepEqual(all.filter((one) => !isFirst(one) && one[0] in first).map(([key]) => key), []);
-  assert.deepEqual(Object.keys(first).filter((key) => key in others), []);
+  assert.deepEqual(
+    all.filter((one) => isFirst(one) && !(one[0] in first)).map(([key]) => key),
+    [],
+  );
+  assert.deepEqual(
+    all.filter((one) => !isFirst(one) && one[0] in first).map(([key]) => key),
+    [],
+  );
+  assert.deepEqual(
+    Object.keys(first).filter((key) => key in others),
+    [],
+  );
 });
 
 test('the statuses of the API and the names of fields have German words', () => {
   const api = JSON.parse(readFileSync(join(console, '../../api/openapi.json'), 'utf8'));
-  const statuses = Object.values(api.components.schemas).flatMap((schema) => {
-    const status = schema.properties?.status;
-    const target = status?.$ref ? api.components.schemas[status.$ref.split('/').pop()] : status;
-    return target?.enum ?? [];
-  }).filter((one) => typeof one === 'string');
+  const statuses = Object.values(api.components.schemas)
+    .flatMap((schema) => {
+      const status = schema.properties?.status;
+      const target = status?.$ref ? api.components.schemas[status.$ref.split('/').pop()] : status;
+      return target?.enum ?? [];
+    })
+    .filter((one) => typeof one === 'string');
   assert.ok(statuses.length > 20);
   const missing = (values, texts) => values.map((one) => one.replaceAll('_', ' ')).filter((one) => !(one in texts));
   assert.deepEqual(missing([...new Set(statuses)], german), []);
@@ -86,12 +118,21 @@ test('the statuses of the API and the names of fields have German words', () => 
 test('the texts of a template are found with their values, and code is none', () => {
   const parse = (strings, ...holes) => {
     const found = [];
-    const { strings: parts, order } = replaceTexts(strings, (key) => (found.push(key), key === 'Of {0} until {1}' ? 'Bis {1} von {0}' : key));
+    const { strings: parts, order } = replaceTexts(
+      strings,
+      (key) => (found.push(key), key === 'Of {0} until {1}' ? 'Bis {1} von {0}' : key),
+    );
     return [found, parts.reduce((text, part, place) => `${text}${holes[order[place - 1]]}${part}`)];
   };
-  assert.deepEqual(parse`<p title="A title" class="none">Of ${1} until ${2}</p>`, [['A title', 'Of {0} until {1}'], '<p title="A title" class="none">Bis 2 von 1</p>']);
-  assert.deepEqual(parse`<p>${1}
-    More</p><code>GET it</code>`, [['More'], '<p>1\n    More</p><code>GET it</code>']);
+  assert.deepEqual(parse`<p title="A title" class="none">Of ${1} until ${2}</p>`, [
+    ['A title', 'Of {0} until {1}'],
+    '<p title="A title" class="none">Bis 2 von 1</p>',
+  ]);
+  assert.deepEqual(
+    parse`<p>${1}
+    More</p><code>GET it</code>`,
+    [['More'], '<p>1\n    More</p><code>GET it</code>'],
+  );
   assert.deepEqual(parse`<i>${1} %</i>`, [[], '<i>1 %</i>']);
 });
 

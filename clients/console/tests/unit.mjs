@@ -7,7 +7,17 @@ import { arrivalOf, arrivalsByDay, connectorsInUse, onTimeShare, sumsOfDrivers }
 import { runAll } from '../src/api/pool.js';
 import { cellsOf, previewOf } from '../src/pages/import/logic.js';
 import { firstSentence, fromField, helpOf, inGroups, inOrder, toField, unitOf } from '../src/forms/fields.js';
-import { attendanceOf, dateIn, daysOf, outcomesOf, rangeOf, rankOf, slotsOf, startOfDay, vehicleRange } from '../src/pages/analytics/logic.js';
+import {
+  attendanceOf,
+  dateIn,
+  daysOf,
+  outcomesOf,
+  rangeOf,
+  rankOf,
+  slotsOf,
+  startOfDay,
+  vehicleRange,
+} from '../src/pages/analytics/logic.js';
 import { previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
 import { departureOf, faultOf, formOf, loadOf, pricesOf, sumsOf } from '../src/pages/sites/logic.js';
@@ -18,7 +28,15 @@ import { DAY, GRACE, changeOf, days, nextDay, nightStart, standingOf, weeks } fr
 const HOUR = 3_600_000;
 const AT = Date.parse('2026-12-01T07:00:00Z');
 const iso = (moment) => new Date(moment).toISOString();
-const reservation = (changes) => ({ status: 'pending', reserved_start: null, ideal_start: iso(AT + HOUR), charging_session: null, charging_plan: null, need: null, ...changes });
+const reservation = (changes) => ({
+  status: 'pending',
+  reserved_start: null,
+  ideal_start: iso(AT + HOUR),
+  charging_session: null,
+  charging_plan: null,
+  need: null,
+  ...changes,
+});
 
 test('a confirmed reservation is late five minutes after its window began, and ready before', () => {
   const confirmed = (start) => reservation({ status: 'confirmed', reserved_start: iso(start) });
@@ -30,21 +48,52 @@ test('a confirmed reservation is late five minutes after its window began, and r
 test('a plan that is short is told apart from one that reaches the need', () => {
   assert.equal(standingOf(reservation({ charging_plan: { status: 'short' } }), AT), 'short');
   assert.equal(standingOf(reservation({ charging_plan: { status: 'feasible' } }), AT), 'planned');
-  assert.equal(standingOf(reservation({ status: 'confirmed', reserved_start: iso(AT + HOUR), charging_plan: { status: 'short' } }), AT), 'short');
+  assert.equal(
+    standingOf(
+      reservation({ status: 'confirmed', reserved_start: iso(AT + HOUR), charging_plan: { status: 'short' } }),
+      AT,
+    ),
+    'short',
+  );
   assert.equal(standingOf(reservation({}), AT), 'waiting');
 });
 
 test('the next day has what is urgent first and nothing that begins later', () => {
-  const rows = nextDay([
-    reservation({ id: 'tomorrow', ideal_start: iso(AT + DAY + 1) }), reservation({ id: 'waiting' }), reservation({ id: 'sooner', ideal_start: iso(AT + 1) }),
-    reservation({ id: 'late', status: 'confirmed', reserved_start: iso(AT - HOUR) }), reservation({ id: 'short', charging_plan: { status: 'short' } }),
-  ], AT);
-  assert.deepEqual(rows.map((one) => one.reservation.id), ['late', 'short', 'sooner', 'waiting']);
+  const rows = nextDay(
+    [
+      reservation({ id: 'tomorrow', ideal_start: iso(AT + DAY + 1) }),
+      reservation({ id: 'waiting' }),
+      reservation({ id: 'sooner', ideal_start: iso(AT + 1) }),
+      reservation({ id: 'late', status: 'confirmed', reserved_start: iso(AT - HOUR) }),
+      reservation({ id: 'short', charging_plan: { status: 'short' } }),
+    ],
+    AT,
+  );
+  assert.deepEqual(
+    rows.map((one) => one.reservation.id),
+    ['late', 'short', 'sooner', 'waiting'],
+  );
 });
 
 test('weeks are added up by currency, less what was refunded', () => {
-  const session = (age, amount_due, currency = 'gbp', amount_refunded = 0) => ({ session_started: iso(AT - age), energy_consumed: 1000, currency, amount_due, amount_paid: 0, amount_refunded });
-  const { last, before } = weeks([session(0, 500), session(7 * DAY - 1, 300, 'gbp', 100), session(1, 70, 'eur'), session(7 * DAY, 350), session(14 * DAY, 999)], AT);
+  const session = (age, amount_due, currency = 'gbp', amount_refunded = 0) => ({
+    session_started: iso(AT - age),
+    energy_consumed: 1000,
+    currency,
+    amount_due,
+    amount_paid: 0,
+    amount_refunded,
+  });
+  const { last, before } = weeks(
+    [
+      session(0, 500),
+      session(7 * DAY - 1, 300, 'gbp', 100),
+      session(1, 70, 'eur'),
+      session(7 * DAY, 350),
+      session(14 * DAY, 999),
+    ],
+    AT,
+  );
   assert.deepEqual(last, { sessions: 3, energy: 3000, spend: { gbp: 700, eur: 70 } });
   assert.deepEqual(before, { sessions: 1, energy: 1000, spend: { gbp: 350 } });
 });
@@ -62,8 +111,22 @@ test('the night begins at 18:00, on the day before until the evening', () => {
 });
 
 test('areas of a chart stand one upon the other', () => {
-  const edges = stacked([{ name: 'a', colour: '', values: [1, null, 3] }, { name: 'b', colour: '', values: [2, 2, 2] }]);
-  assert.deepEqual(edges, [[[0, 1], [0, 0], [0, 3]], [[1, 3], [0, 2], [3, 5]]]);
+  const edges = stacked([
+    { name: 'a', colour: '', values: [1, null, 3] },
+    { name: 'b', colour: '', values: [2, 2, 2] },
+  ]);
+  assert.deepEqual(edges, [
+    [
+      [0, 1],
+      [0, 0],
+      [0, 3],
+    ],
+    [
+      [1, 3],
+      [0, 2],
+      [3, 5],
+    ],
+  ]);
 });
 
 test('the axis of a chart has round numbers up to the largest', () => {
@@ -74,29 +137,81 @@ test('the axis of a chart has round numbers up to the largest', () => {
 });
 
 test('series beyond the colours are added up in one', () => {
-  const all = [{ name: 'small', values: [1, 1] }, { name: 'big', values: [5, 5] }, { name: 'tiny', values: [0, 1] }];
-  assert.deepEqual(largest(all, 1).map(({ name, values }) => [name, values]), [['big', [5, 5]], ['2 more', [1, 2]]]);
-  assert.deepEqual(largest(all, 3).map(({ name }) => name), ['small', 'big', 'tiny']);
+  const all = [
+    { name: 'small', values: [1, 1] },
+    { name: 'big', values: [5, 5] },
+    { name: 'tiny', values: [0, 1] },
+  ];
+  assert.deepEqual(
+    largest(all, 1).map(({ name, values }) => [name, values]),
+    [
+      ['big', [5, 5]],
+      ['2 more', [1, 2]],
+    ],
+  );
+  assert.deepEqual(
+    largest(all, 3).map(({ name }) => name),
+    ['small', 'big', 'tiny'],
+  );
 });
 
 test('the moments of an axis are whole hours of the day and have room', () => {
   const midnight = Date.parse('2026-12-01T00:00:00Z');
-  assert.deepEqual(moments(midnight + 5.5 * HOUR, midnight + 18 * HOUR, 6, midnight).map((at) => (at - midnight) / HOUR), [6, 9, 12, 15, 18]);
+  assert.deepEqual(
+    moments(midnight + 5.5 * HOUR, midnight + 18 * HOUR, 6, midnight).map((at) => (at - midnight) / HOUR),
+    [6, 9, 12, 15, 18],
+  );
 });
 
 test('a moment outside of a chart has the nearest slot', () => {
-  const slots = [{ from: 0, until: 10 }, { from: 10, until: 20 }];
-  assert.deepEqual([-5, 9, 10, 99].map((at) => slotAt(slots, at)), [0, 0, 1, 1]);
+  const slots = [
+    { from: 0, until: 10 },
+    { from: 10, until: 20 },
+  ];
+  assert.deepEqual(
+    [-5, 9, 10, 99].map((at) => slotAt(slots, at)),
+    [0, 0, 1, 1],
+  );
 });
 
-const slot = (changes) => ({ from: iso(AT), until: iso(AT + HOUR), load_w: 0, limit_w: null, cost_limit_w: null, reserved_w: 0, price_per_kwh: null, ...changes });
-const planned = (changes) => ({ vehicle: 'veh_1', status: 'feasible', energy_wh: 1000, cost: 10, cost_if_immediate: 25, short_by_wh: 0, loads_w: [0], ...changes });
+const slot = (changes) => ({
+  from: iso(AT),
+  until: iso(AT + HOUR),
+  load_w: 0,
+  limit_w: null,
+  cost_limit_w: null,
+  reserved_w: 0,
+  price_per_kwh: null,
+  ...changes,
+});
+const planned = (changes) => ({
+  vehicle: 'veh_1',
+  status: 'feasible',
+  energy_wh: 1000,
+  cost: 10,
+  cost_if_immediate: 25,
+  short_by_wh: 0,
+  loads_w: [0],
+  ...changes,
+});
 
 test('limits of a site are shown with what reservations take of them', () => {
-  const plan = { slots: [slot({ limit_w: 20_000, reserved_w: 10_000 })], vehicles: [planned({ loads_w: [11_000] }), planned({ vehicle: 'veh_2' })] };
+  const plan = {
+    slots: [slot({ limit_w: 20_000, reserved_w: 10_000 })],
+    vehicles: [planned({ loads_w: [11_000] }), planned({ vehicle: 'veh_2' })],
+  };
   const { areas, lines } = loadOf(plan, (id) => id);
-  assert.deepEqual(areas.map(({ name, values }) => [name, values]), [['Reserved', [10]], ['veh_1', [11]]]);
-  assert.deepEqual(lines.map(({ name, values }) => [name, values]), [['Limit', [30]]]);
+  assert.deepEqual(
+    areas.map(({ name, values }) => [name, values]),
+    [
+      ['Reserved', [10]],
+      ['veh_1', [11]],
+    ],
+  );
+  assert.deepEqual(
+    lines.map(({ name, values }) => [name, values]),
+    [['Limit', [30]]],
+  );
 });
 
 test('prices of a site are in whole units, and none is none', () => {
@@ -106,69 +221,157 @@ test('prices of a site are in whole units, and none is none', () => {
 
 test('the cost of a plan is unknown if that of one vehicle is', () => {
   const short = planned({ status: 'short', short_by_wh: 500 });
-  assert.deepEqual(sumsOf({ vehicles: [planned({}), short] }), { energy: 2000, cost: 20, immediate: 50, short: 1, missing: 500 });
+  assert.deepEqual(sumsOf({ vehicles: [planned({}), short] }), {
+    energy: 2000,
+    cost: 20,
+    immediate: 50,
+    short: 1,
+    missing: 500,
+  });
   assert.equal(sumsOf({ vehicles: [planned({}), planned({ cost: null })] }).cost, null);
 });
 
 test('a departure comes back from its form as it was', () => {
-  for (const departure of [{ at: iso(AT), target_level: 80, min_level: 40 }, { at: iso(AT), energy_wh: 12_345 }]) {
-    assert.deepEqual(departureOf(formOf({ target_level: null, energy_wh: null, min_level: null, ...departure })), departure);
+  for (const departure of [
+    { at: iso(AT), target_level: 80, min_level: 40 },
+    { at: iso(AT), energy_wh: 12_345 },
+  ]) {
+    assert.deepEqual(
+      departureOf(formOf({ target_level: null, energy_wh: null, min_level: null, ...departure })),
+      departure,
+    );
   }
 });
 
 test('a departure without a moment or with a wrong amount is refused', () => {
   const form = { at: iso(AT), amount: '80', unit: 'percent', minimum: '' };
   assert.equal(faultOf(form), null);
-  for (const wrong of [{ at: '' }, { amount: '0' }, { amount: '101' }, { amount: 'x' }, { minimum: '90' }, { minimum: '-1' }]) assert.ok(faultOf({ ...form, ...wrong }), JSON.stringify(wrong));
+  for (const wrong of [
+    { at: '' },
+    { amount: '0' },
+    { amount: '101' },
+    { amount: 'x' },
+    { minimum: '90' },
+    { minimum: '-1' },
+  ])
+    assert.ok(faultOf({ ...form, ...wrong }), JSON.stringify(wrong));
   assert.equal(faultOf({ ...form, unit: 'kwh', amount: '300', minimum: '90' }), null);
 });
 
 test('values of a CSV file are quoted, and none is a formula', () => {
-  const text = csvOf(['a', 'b'], [['x,"y"', -1], ['=SUM(1)', null], ['two\nlines', '@x']]);
+  const text = csvOf(
+    ['a', 'b'],
+    [
+      ['x,"y"', -1],
+      ['=SUM(1)', null],
+      ['two\nlines', '@x'],
+    ],
+  );
   assert.equal(text, 'a,b\r\n"x,""y""",-1\r\n\'=SUM(1),\r\n"two\nlines",\'@x\r\n');
 });
 
 test('a list as CSV has every member of its objects', () => {
   const vehicle = { id: 'veh_1', object: 'vehicle', registration_plate: 'P 1' };
-  const objects = [{ id: 'a', address: { city: 'London' }, tags: ['x', 'y'] }, { id: 'b', vehicle, tags: [] }];
-  assert.equal(csvOfObjects(objects), 'id,address.city,tags,vehicle,vehicle.name\r\na,London,x; y,,\r\nb,,,veh_1,P 1\r\n');
+  const objects = [
+    { id: 'a', address: { city: 'London' }, tags: ['x', 'y'] },
+    { id: 'b', vehicle, tags: [] },
+  ];
+  assert.equal(
+    csvOfObjects(objects),
+    'id,address.city,tags,vehicle,vehicle.name\r\na,London,x; y,,\r\nb,,,veh_1,P 1\r\n',
+  );
   assert.equal(fileName('Load of Depot/East'), 'load-of-depot-east.csv');
 });
 
 test('fields come in the order of people, and in their units', () => {
-  const fields = ['metadata', 'zeal', 'battery_capacity', 'name', 'vin'].map((name) => ({ name, required: name === 'zeal' }));
-  assert.deepEqual(inOrder(fields).map(({ name }) => name), ['name', 'vin', 'battery_capacity', 'zeal', 'metadata']);
-  assert.deepEqual([unitOf('battery_capacity'), toField('battery_capacity', 52_500), fromField({ name: 'battery_capacity', whole: true }, 52.5)], ['kWh', 52.5, 52_500]);
-  assert.deepEqual([unitOf('odometer'), toField('odometer', 7), fromField({ name: 'odometer', whole: true }, 7)], [null, 7, 7]);
+  const fields = ['metadata', 'zeal', 'battery_capacity', 'name', 'vin'].map((name) => ({
+    name,
+    required: name === 'zeal',
+  }));
+  assert.deepEqual(
+    inOrder(fields).map(({ name }) => name),
+    ['name', 'vin', 'battery_capacity', 'zeal', 'metadata'],
+  );
+  assert.deepEqual(
+    [
+      unitOf('battery_capacity'),
+      toField('battery_capacity', 52_500),
+      fromField({ name: 'battery_capacity', whole: true }, 52.5),
+    ],
+    ['kWh', 52.5, 52_500],
+  );
+  assert.deepEqual(
+    [unitOf('odometer'), toField('odometer', 7), fromField({ name: 'odometer', whole: true }, 7)],
+    [null, 7, 7],
+  );
 });
 
 test('prices are entered in whole units of their currency', () => {
   const cap = { name: 'max_price_per_kwh', whole: true };
-  const shown = (currency) => [unitOf(cap.name, { currency }), toField(cap.name, 45, { currency }), fromField(cap, 3, { currency })];
-  assert.deepEqual([shown('gbp'), shown('jpy'), shown(undefined)], [['GBP', 0.45, 300], ['JPY', 45, 3], [null, 0.45, 300]]);
+  const shown = (currency) => [
+    unitOf(cap.name, { currency }),
+    toField(cap.name, 45, { currency }),
+    fromField(cap, 3, { currency }),
+  ];
+  assert.deepEqual(
+    [shown('gbp'), shown('jpy'), shown(undefined)],
+    [
+      ['GBP', 0.45, 300],
+      ['JPY', 45, 3],
+      [null, 0.45, 300],
+    ],
+  );
   assert.equal(fromField(cap, 0.29, { currency: 'eur' }), 29);
   // Rules of policies may have fractions of the smallest unit.
   assert.equal(fromField({ name: 'max_price_per_kwh', whole: false }, 0.285), 28.5);
 });
 
 test('the parts of a form have every field once, the folded parts last', () => {
-  const fields = ['metadata', 'vin', 'site', 'new_field', 'registration_plate'].map((name) => ({ name, required: false }));
-  assert.deepEqual(inGroups('/v1/vehicles/{id}', fields).map((part) => part.fields.map(({ name }) => name)), [['registration_plate', 'vin'], ['site'], ['new_field'], ['metadata']]);
-  assert.deepEqual(inGroups('/v1/unknown', fields).map((part) => part.fields.length), [5]);
+  const fields = ['metadata', 'vin', 'site', 'new_field', 'registration_plate'].map((name) => ({
+    name,
+    required: false,
+  }));
+  assert.deepEqual(
+    inGroups('/v1/vehicles/{id}', fields).map((part) => part.fields.map(({ name }) => name)),
+    [['registration_plate', 'vin'], ['site'], ['new_field'], ['metadata']],
+  );
+  assert.deepEqual(
+    inGroups('/v1/unknown', fields).map((part) => part.fields.length),
+    [5],
+  );
 });
 
 test('help is one sentence, without what only programs need', () => {
-  assert.equal(firstSentence('Null removes it. Power of the\nvehicle, at most. It is stored.'), 'Power of the vehicle, at most.');
+  assert.equal(
+    firstSentence('Null removes it. Power of the\nvehicle, at most. It is stored.'),
+    'Power of the vehicle, at most.',
+  );
   assert.equal(firstSentence('"" when unset.'), '');
   assert.notEqual(helpOf('limits[3].power_w'), helpOf('charging_curve[0].power_w'));
   assert.equal(helpOf('nothing'), null);
 });
 
 test('sessions are added up by the day on which they began', () => {
-  const session = (at, energy_consumed) => ({ session_started: iso(at), energy_consumed, currency: 'gbp', amount_due: 10, amount_paid: 0, amount_refunded: 0 });
+  const session = (at, energy_consumed) => ({
+    session_started: iso(at),
+    energy_consumed,
+    currency: 'gbp',
+    amount_due: 10,
+    amount_paid: 0,
+    amount_refunded: 0,
+  });
   const midnight = Date.parse('2026-12-01T00:00:00Z');
-  const sums = days([session(midnight - 1, 5), session(midnight, 100), session(midnight + DAY - 1, 200), session(midnight + DAY, 400)], [midnight, midnight + DAY, midnight + 2 * DAY]);
-  assert.deepEqual(sums.map(({ energy, spend }) => [energy, spend.gbp]), [[300, 20], [400, 10]]);
+  const sums = days(
+    [session(midnight - 1, 5), session(midnight, 100), session(midnight + DAY - 1, 200), session(midnight + DAY, 400)],
+    [midnight, midnight + DAY, midnight + 2 * DAY],
+  );
+  assert.deepEqual(
+    sums.map(({ energy, spend }) => [energy, spend.gbp]),
+    [
+      [300, 20],
+      [400, 10],
+    ],
+  );
 });
 
 test('a range of analytics ends today in the time zone of the fleet', () => {
@@ -176,43 +379,116 @@ test('a range of analytics ends today in the time zone of the fleet', () => {
   assert.deepEqual(rangeOf('7', '2026-12-01'), { from: '2026-11-25', until: '2026-12-02', interval: 'day' });
   assert.deepEqual(rangeOf('nonsense', '2026-12-01'), rangeOf('30', '2026-12-01'));
   assert.deepEqual(rangeOf('year', '2026-03-15'), { from: '2025-04-01', until: '2026-03-16', interval: 'month' });
-  assert.deepEqual(vehicleRange(rangeOf('year', '2026-12-01')), { from: '2026-11-01', until: '2026-12-02', interval: 'day' });
+  assert.deepEqual(vehicleRange(rangeOf('year', '2026-12-01')), {
+    from: '2026-11-01',
+    until: '2026-12-02',
+    interval: 'day',
+  });
   assert.deepEqual(vehicleRange(rangeOf('7', '2026-12-01')), rangeOf('7', '2026-12-01'));
-  assert.deepEqual(slotsOf({ intervals: ['2026-11-01', '2026-12-01'], until: '2026-12-02' }).map(({ from, until }) => (until - from) / DAY), [30, 1]);
+  assert.deepEqual(
+    slotsOf({ intervals: ['2026-11-01', '2026-12-01'], until: '2026-12-02' }).map(
+      ({ from, until }) => (until - from) / DAY,
+    ),
+    [30, 1],
+  );
 });
 
 test('reservations are kept or missed, whatever was cancelled', () => {
-  const series = [['completed', [2, 1]], ['expired', [0, 1]], ['cancelled', [5, 0]]].map(([outcome, values]) => ({ outcome, values, total: values[0] + values[1] }));
+  const series = [
+    ['completed', [2, 1]],
+    ['expired', [0, 1]],
+    ['cancelled', [5, 0]],
+  ].map(([outcome, values]) => ({ outcome, values, total: values[0] + values[1] }));
   assert.deepEqual(attendanceOf({ series }), { share: 0.75, missed: 1 });
   assert.equal(attendanceOf({ series: series.slice(2) }), null);
-  assert.deepEqual(outcomesOf({ series }).map(({ name }) => name), ['Charged', 'No-show', 'Cancelled']);
+  assert.deepEqual(
+    outcomesOf({ series }).map(({ name }) => name),
+    ['Charged', 'No-show', 'Cancelled'],
+  );
 });
 
 test('vehicles are ordered by cost or energy, those that were free among them', () => {
-  const energies = [['a', 5], ['b', 9], ['c', 20]].map(([vehicle, total]) => ({ vehicle, total }));
-  const costs = [['a', 70], ['b', 30]].map(([vehicle, total]) => ({ vehicle, total, currency: 'gbp' }));
-  assert.deepEqual(rankOf(energies, costs, 'cost').map(({ vehicle, cost, energy }) => [vehicle, cost, energy]), [['a', 70, 5], ['b', 30, 9], ['c', 0, 20]]);
-  assert.deepEqual(rankOf(energies, costs, 'energy').map(({ vehicle }) => vehicle), ['c', 'b', 'a']);
+  const energies = [
+    ['a', 5],
+    ['b', 9],
+    ['c', 20],
+  ].map(([vehicle, total]) => ({ vehicle, total }));
+  const costs = [
+    ['a', 70],
+    ['b', 30],
+  ].map(([vehicle, total]) => ({ vehicle, total, currency: 'gbp' }));
+  assert.deepEqual(
+    rankOf(energies, costs, 'cost').map(({ vehicle, cost, energy }) => [vehicle, cost, energy]),
+    [
+      ['a', 70, 5],
+      ['b', 30, 9],
+      ['c', 0, 20],
+    ],
+  );
+  assert.deepEqual(
+    rankOf(energies, costs, 'energy').map(({ vehicle }) => vehicle),
+    ['c', 'b', 'a'],
+  );
 });
 
 test('a credit is taken off what is due, and the rest is refunded', () => {
   const totals = { gross: 1000, due: 300 };
-  assert.deepEqual(previewOfCredit({ status: 'open', totals }, 0, 200), { most: 1000, taken: 200, refunded: 0, paid: false });
-  assert.deepEqual(previewOfCredit({ status: 'open', totals }, 100, 500), { most: 900, taken: 300, refunded: 200, paid: true });
-  assert.deepEqual(previewOfCredit({ status: 'draft', totals: { gross: 300, due: 300 } }, 0, 300), { most: 300, taken: 300, refunded: 0, paid: false });
+  assert.deepEqual(previewOfCredit({ status: 'open', totals }, 0, 200), {
+    most: 1000,
+    taken: 200,
+    refunded: 0,
+    paid: false,
+  });
+  assert.deepEqual(previewOfCredit({ status: 'open', totals }, 100, 500), {
+    most: 900,
+    taken: 300,
+    refunded: 200,
+    paid: true,
+  });
+  assert.deepEqual(previewOfCredit({ status: 'draft', totals: { gross: 300, due: 300 } }, 0, 300), {
+    most: 300,
+    taken: 300,
+    refunded: 0,
+    paid: false,
+  });
 });
 
 test('attempts are counted by the hour, and hours without any have no latency', () => {
-  const attempt = (minutes, latency, status = 'succeeded') => ({ created: iso(AT + minutes * 60_000), latency, status });
-  const hours = hoursOf([attempt(1, 10), attempt(2, 30), attempt(3, null, 'failed'), attempt(-61, 7), attempt(-600, 1)], AT + 10 * 60_000, 3);
-  assert.deepEqual(hours.slots.map(({ from }) => (from - AT) / HOUR), [-2, -1, 0]);
-  assert.deepEqual([hours.succeeded, hours.failed, hours.median, hours.slow], [[1, 0, 2], [0, 0, 1], [7, null, 10], [7, null, 30]]);
+  const attempt = (minutes, latency, status = 'succeeded') => ({
+    created: iso(AT + minutes * 60_000),
+    latency,
+    status,
+  });
+  const hours = hoursOf(
+    [attempt(1, 10), attempt(2, 30), attempt(3, null, 'failed'), attempt(-61, 7), attempt(-600, 1)],
+    AT + 10 * 60_000,
+    3,
+  );
+  assert.deepEqual(
+    hours.slots.map(({ from }) => (from - AT) / HOUR),
+    [-2, -1, 0],
+  );
+  assert.deepEqual(
+    [hours.succeeded, hours.failed, hours.median, hours.slow],
+    [
+      [1, 0, 2],
+      [0, 0, 1],
+      [7, null, 10],
+      [7, null, 30],
+    ],
+  );
 });
 
 test('the axis names as many slots as have room', () => {
   const slots = Array.from({ length: 30 }, (_, index) => ({ from: index, until: index + 1 }));
-  assert.deepEqual(slotMarks(slots, 4).map(({ from }) => from), [3, 11, 19, 27]);
-  assert.deepEqual(slotMarks(slots.slice(0, 2), 4).map(({ from }) => from), [0, 1]);
+  assert.deepEqual(
+    slotMarks(slots, 4).map(({ from }) => from),
+    [3, 11, 19, 27],
+  );
+  assert.deepEqual(
+    slotMarks(slots.slice(0, 2), 4).map(({ from }) => from),
+    [0, 1],
+  );
 });
 
 test('a search asks the API at most three times, and only for what it finds exactly', () => {
@@ -228,9 +504,16 @@ test('a search asks the API at most three times, and only for what it finds exac
 test('the use of connectors is averaged over the weeks, in the time zone of the fleet', () => {
   // Monday 30 November 2026, 06:00 in Kathmandu, which is 5:45 ahead of UTC.
   const monday = Date.parse('2026-11-30T00:15:00Z');
-  const session = (from, until) => ({ session_started: iso(monday + from * HOUR), session_ended: until === null ? null : iso(monday + until * HOUR) });
+  const session = (from, until) => ({
+    session_started: iso(monday + from * HOUR),
+    session_ended: until === null ? null : iso(monday + until * HOUR),
+  });
   const span = { from: monday - 6 * HOUR, until: monday - 6 * HOUR + 14 * 24 * HOUR };
-  const used = connectorsInUse([session(0, 1.5), session(0.5, 1), session(7 * 24, 7 * 24 + 1), session(-1000, -999)], span, 'Asia/Kathmandu');
+  const used = connectorsInUse(
+    [session(0, 1.5), session(0.5, 1), session(7 * 24, 7 * 24 + 1), session(-1000, -999)],
+    span,
+    'Asia/Kathmandu',
+  );
   assert.deepEqual([used.length, used[5], used[6], used[7], used[8]], [168, 0, 1.25, 0.25, 0]);
   const young = connectorsInUse([session(0, null)], { from: monday, until: monday + 1.5 * HOUR }, 'Asia/Kathmandu');
   assert.deepEqual([young[5], young[6], young[7], young[8]], [null, 1, 1, null]);
@@ -238,21 +521,58 @@ test('the use of connectors is averaged over the weeks, in the time zone of the 
 
 test('a vehicle is on time until five minutes after the beginning of its window', () => {
   const reservation = (id, status = 'completed') => ({ id, status, reserved_start: iso(AT), driver: 'd' });
-  const starts = new Map([['a', AT + 5 * 60_000], ['b', AT + 5 * 60_000 + 1000]]);
-  assert.deepEqual([arrivalOf(reservation('a'), starts), arrivalOf(reservation('b'), starts), arrivalOf(reservation('c', 'expired'), starts), arrivalOf(reservation('d', 'confirmed'), starts)], ['on_time', 'late', 'no_show', null]);
+  const starts = new Map([
+    ['a', AT + 5 * 60_000],
+    ['b', AT + 5 * 60_000 + 1000],
+  ]);
+  assert.deepEqual(
+    [
+      arrivalOf(reservation('a'), starts),
+      arrivalOf(reservation('b'), starts),
+      arrivalOf(reservation('c', 'expired'), starts),
+      arrivalOf(reservation('d', 'confirmed'), starts),
+    ],
+    ['on_time', 'late', 'no_show', null],
+  );
   const sessions = [...starts].map(([id, at]) => ({ reservation: id, session_started: iso(at) }));
   const day = iso(AT).slice(0, 10);
-  const found = arrivalsByDay(['a', 'b', 'c'].map((id) => reservation(id, id === 'c' ? 'expired' : 'completed')), sessions, ['2000-01-01', day], (at) => iso(at).slice(0, 10));
+  const found = arrivalsByDay(
+    ['a', 'b', 'c'].map((id) => reservation(id, id === 'c' ? 'expired' : 'completed')),
+    sessions,
+    ['2000-01-01', day],
+    (at) => iso(at).slice(0, 10),
+  );
   assert.deepEqual(found, { on_time: [0, 1], late: [0, 1], no_show: [0, 1] });
   assert.equal(onTimeShare({ on_time: 0, late: 0, no_show: 0 }), null);
 });
 
 test('drivers are summed up by currency, with those who never came', () => {
-  const session = (driver, currency, net) => ({ driver: { id: driver }, currency, net, tax: 1, energy_consumed: 10, reservation: null, session_started: iso(AT) });
+  const session = (driver, currency, net) => ({
+    driver: { id: driver },
+    currency,
+    net,
+    tax: 1,
+    energy_consumed: 10,
+    reservation: null,
+    session_started: iso(AT),
+  });
   const sessions = [session('a', 'gbp', 9), session('a', 'eur', 4), session('b', 'gbp', 98), session('b', 'gbp', 0)];
   const missed = { id: 'r', status: 'expired', reserved_start: iso(AT), driver: 'c' };
-  assert.deepEqual(sumsOfDrivers(sessions, [missed], sessions).map(({ driver, currency, sessions: count, cost, arrivals }) => [driver.id ?? driver, currency, count, cost, arrivals.no_show]),
-    [['b', 'gbp', 2, 100, 0], ['a', 'gbp', 1, 10, 0], ['a', 'eur', 1, 5, 0], ['c', null, 0, 0, 1]]);
+  assert.deepEqual(
+    sumsOfDrivers(sessions, [missed], sessions).map(({ driver, currency, sessions: count, cost, arrivals }) => [
+      driver.id ?? driver,
+      currency,
+      count,
+      cost,
+      arrivals.no_show,
+    ]),
+    [
+      ['b', 'gbp', 2, 100, 0],
+      ['a', 'gbp', 1, 10, 0],
+      ['a', 'eur', 1, 5, 0],
+      ['c', null, 0, 0, 1],
+    ],
+  );
 });
 
 test('a day of a fleet begins at its own midnight', () => {
@@ -267,11 +587,21 @@ test('work on many objects goes on after errors, and repeats those that pass wit
   const work = async (item, key) => {
     calls.push([item, key]);
     if (item === 2) throw Object.assign(new Error('refused'), { passes: false });
-    if (item === 3 && calls.filter(([one]) => one === 3).length < 3) throw Object.assign(new Error('busy'), { passes: true, retryAfter: 7 });
+    if (item === 3 && calls.filter(([one]) => one === 3).length < 3)
+      throw Object.assign(new Error('busy'), { passes: true, retryAfter: 7 });
     return item * 10;
   };
-  const outcomes = await runAll([1, 2, 3, 4, 5, 6], work, { sleep: async (milliseconds) => void waits.push(milliseconds) });
-  assert.deepEqual(outcomes.map(({ item, result, error }) => [item, result ?? error.message]).sort(), [[1, 10], [2, 'refused'], [3, 30], [4, 40], [5, 50], [6, 60]]);
+  const outcomes = await runAll([1, 2, 3, 4, 5, 6], work, {
+    sleep: async (milliseconds) => void waits.push(milliseconds),
+  });
+  assert.deepEqual(outcomes.map(({ item, result, error }) => [item, result ?? error.message]).sort(), [
+    [1, 10],
+    [2, 'refused'],
+    [3, 30],
+    [4, 40],
+    [5, 50],
+    [6, 60],
+  ]);
   assert.deepEqual(waits, [7000, 7000]);
   assert.equal(new Set(calls.filter(([item]) => item === 3).map(([, key]) => key)).size, 1);
   assert.equal(new Set(calls.map(([, key]) => key)).size, 6);
@@ -280,29 +610,70 @@ test('work on many objects goes on after errors, and repeats those that pass wit
 test('work that is stopped begins nothing more', async () => {
   const controller = new AbortController();
   let begun = 0;
-  const outcomes = await runAll(Array.from({ length: 100 }, (_, index) => index), async () => {
-    begun += 1;
-    if (begun === 4) controller.abort();
-  }, { signal: controller.signal });
+  const outcomes = await runAll(
+    Array.from({ length: 100 }, (_, index) => index),
+    async () => {
+      begun += 1;
+      if (begun === 4) controller.abort();
+    },
+    { signal: controller.signal },
+  );
   assert.deepEqual([begun, outcomes.length], [4, 4]);
 });
 
 test('a CSV file is read with its quotes, line breaks, separators and mark', () => {
-  assert.deepEqual(cellsOf('\uFEFFa,"b ""x"", y"\r\n1,"two\nlines"\n\n 3 ,\n'), [['a', 'b "x", y'], ['1', 'two\nlines'], [], ['3', '']]);
-  assert.deepEqual(cellsOf('a;"b,c";d\n1,5;2;3'), [['a', 'b,c', 'd'], ['1,5', '2', '3']]);
+  assert.deepEqual(cellsOf('\uFEFFa,"b ""x"", y"\r\n1,"two\nlines"\n\n 3 ,\n'), [
+    ['a', 'b "x", y'],
+    ['1', 'two\nlines'],
+    [],
+    ['3', ''],
+  ]);
+  assert.deepEqual(cellsOf('a;"b,c";d\n1,5;2;3'), [
+    ['a', 'b,c', 'd'],
+    ['1,5', '2', '3'],
+  ]);
   assert.deepEqual([cellsOf(''), cellsOf('a\tb')], [[], [['a', 'b']]]);
 });
 
 test('lines become bodies, in the units of their columns, with what is wrong with them', () => {
   const text = (name, more = {}) => ({ name, type: 'text', required: true, nullable: false, description: '', ...more });
-  const shape = { type: 'object', fields: [
-    text('vin', { maxLength: 5 }), text('battery_capacity', { type: 'number', whole: true, minimum: 1 }), text('charging_standard', { type: 'choice', options: ['Type2', 'CCS'] }), text('fleet'),
-    text('drivers', { type: 'list', required: false }), text('information', { type: 'object', required: false, fields: [text('make', { required: false })] }), text('metadata', { type: 'pairs', required: false })] };
-  const file = 'VIN,Battery capacity (kWh),charging_standard,information.make,drivers,metadata.Depot,id\nA1,"52,5",ccs,\'=Kia,d1; d2,East,veh_1\na1,0,Type2,,,,\nB,x,Tesla,,,,,\nTOO LONG,7,CCS\n';
+  const shape = {
+    type: 'object',
+    fields: [
+      text('vin', { maxLength: 5 }),
+      text('battery_capacity', { type: 'number', whole: true, minimum: 1 }),
+      text('charging_standard', { type: 'choice', options: ['Type2', 'CCS'] }),
+      text('fleet'),
+      text('drivers', { type: 'list', required: false }),
+      text('information', { type: 'object', required: false, fields: [text('make', { required: false })] }),
+      text('metadata', { type: 'pairs', required: false }),
+    ],
+  };
+  const file =
+    'VIN,Battery capacity (kWh),charging_standard,information.make,drivers,metadata.Depot,id\nA1,"52,5",ccs,\'=Kia,d1; d2,East,veh_1\na1,0,Type2,,,,\nB,x,Tesla,,,,,\nTOO LONG,7,CCS\n';
   const { entries, ignored, missing } = previewOf(file, shape, { defaults: { fleet: 'f' }, unique: ['vin'] });
   assert.deepEqual([ignored, missing], [['id'], []]);
-  assert.deepEqual(entries[0], { line: 2, errors: [], body: { fleet: 'f', vin: 'A1', battery_capacity: 52_500, charging_standard: 'CCS', information: { make: '=Kia' }, drivers: ['d1', 'd2'], metadata: { Depot: 'East' } } });
-  assert.deepEqual(entries.slice(1).map(({ line, errors }) => [line, errors.length]), [[3, 2], [4, 3], [5, 1]]);
+  assert.deepEqual(entries[0], {
+    line: 2,
+    errors: [],
+    body: {
+      fleet: 'f',
+      vin: 'A1',
+      battery_capacity: 52_500,
+      charging_standard: 'CCS',
+      information: { make: '=Kia' },
+      drivers: ['d1', 'd2'],
+      metadata: { Depot: 'East' },
+    },
+  });
+  assert.deepEqual(
+    entries.slice(1).map(({ line, errors }) => [line, errors.length]),
+    [
+      [3, 2],
+      [4, 3],
+      [5, 1],
+    ],
+  );
   assert.deepEqual(previewOf(file, shape).missing, ['fleet']);
   assert.equal(previewOf('metadata.__proto__\nx', shape).entries[0].body.polluted, undefined);
 });

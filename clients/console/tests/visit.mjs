@@ -1,5 +1,5 @@
-// What a visit remembers and says: a form outlives a refused key and Escape, Back finds the page as it was, one failure is said once, times are
-// those of the chosen zone, and nothing is offered that cannot be done.
+// What a visit remembers and says: a form outlives a refused key and Escape, Back finds the page as it was, one failure
+// is said once, times are those of the chosen zone, and nothing is offered that cannot be done.
 
 import assert from 'node:assert/strict';
 import { checkAccessibility, openSignedIn, startBrowser, startRunner, step } from './harness.mjs';
@@ -8,11 +8,28 @@ const runner = await startRunner();
 const browser = await startBrowser();
 try {
   const address = { line1: 'Depot Road 1', city: 'London', postal_code: 'E3 4LH', country: 'GB' };
-  const fleet = await runner.api('POST', '/v1/fleets', { name: 'Night fleet', email: 'night@fleet.example', timezone: 'Asia/Tokyo', address });
-  const driver = await runner.api('POST', '/v1/drivers', { name: 'Night driver', email: 'driver@fleet.example', license_number: 'D1' });
+  const fleet = await runner.api('POST', '/v1/fleets', {
+    name: 'Night fleet',
+    email: 'night@fleet.example',
+    timezone: 'Asia/Tokyo',
+    address,
+  });
+  const driver = await runner.api('POST', '/v1/drivers', {
+    name: 'Night driver',
+    email: 'driver@fleet.example',
+    license_number: 'D1',
+  });
   await runner.api('POST', `/v1/drivers/${driver.id}/attach`, { fleet: fleet.id });
   for (let number = 10; number < 50; number += 1) {
-    await runner.api('POST', '/v1/vehicles', { fleet: fleet.id, registration_plate: `NIGHT ${number}`, vin: `V${number}`, battery_capacity: 50_000, charging_standard: 'Type2', drivers: [driver.id], information: { make: 'Make', model: 'Model' } });
+    await runner.api('POST', '/v1/vehicles', {
+      fleet: fleet.id,
+      registration_plate: `NIGHT ${number}`,
+      vin: `V${number}`,
+      battery_capacity: 50_000,
+      charging_standard: 'Type2',
+      drivers: [driver.id],
+      information: { make: 'Make', model: 'Model' },
+    });
   }
   const { page, faults } = await openSignedIn(browser, runner);
   const visit = async (path) => {
@@ -23,7 +40,13 @@ try {
   await step('a form outlives a key that is refused', async () => {
     await visit('/fleets?new=1');
     await page.getByLabel('Name', { exact: true }).fill('Entered before');
-    await page.route('**/v1/**', (route) => route.fulfill({ status: 401, contentType: 'application/json', body: JSON.stringify({ message: 'The API key is not valid.' }) }));
+    await page.route('**/v1/**', (route) =>
+      route.fulfill({
+        status: 401,
+        contentType: 'application/json',
+        body: JSON.stringify({ message: 'The API key is not valid.' }),
+      }),
+    );
     await page.route('**/_local/session', (route) => route.fulfill({ status: 401, body: '' }));
     await page.getByLabel('Email').first().fill('entered@fleet.example');
     await page.evaluate(() => dispatchEvent(new Event('online')));
@@ -71,16 +94,33 @@ try {
     start.setUTCHours(14, 30, 0, 0);
     const end = new Date(start.getTime() + 45 * 60_000);
     const reserved = await runner.api('POST', '/v1/reservations', {
-      vehicle: vehicle.id, driver: driver.id, connector_type: ['Type2'], location: { latitude: 51.507, longitude: -0.128, radius: 5000 }, ideal_start: start.toISOString(), ideal_end: end.toISOString(),
+      vehicle: vehicle.id,
+      driver: driver.id,
+      connector_type: ['Type2'],
+      location: { latitude: 51.507, longitude: -0.128, radius: 5000 },
+      ideal_start: start.toISOString(),
+      ideal_end: end.toISOString(),
     });
     await visit(`/reservations/${reserved.id}`);
-    await page.getByText(/14:30 – 15:15/).first().waitFor();
+    await page
+      .getByText(/14:30 – 15:15/)
+      .first()
+      .waitFor();
     const zones = page.getByRole('combobox', { name: 'Time zone' });
     await zones.focus();
     await zones.locator('option', { hasText: 'Asia/Tokyo' }).waitFor({ state: 'attached' });
     await zones.selectOption('Asia/Tokyo');
-    const day = (moment) => new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'Asia/Tokyo' }).format(moment);
-    await page.getByText(`${day(start)}, 23:30 – ${day(end)}, 00:15`).first().waitFor();
+    const day = (moment) =>
+      new Intl.DateTimeFormat('en-GB', {
+        weekday: 'short',
+        day: 'numeric',
+        month: 'short',
+        timeZone: 'Asia/Tokyo',
+      }).format(moment);
+    await page
+      .getByText(`${day(start)}, 23:30 – ${day(end)}, 00:15`)
+      .first()
+      .waitFor();
     await page.getByRole('button', { name: 'Change the time' }).click();
     assert.match(await page.getByLabel('Preferred start').inputValue(), /T23:30$/);
     await page.getByRole('button', { name: 'Cancel', exact: true }).click();
@@ -100,17 +140,29 @@ try {
   });
 
   await step('a station is shown near by, and starts are offered where nobody charges', async () => {
-    const stations = (await runner.api('GET', '/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000&limit=100')).data;
+    const stations = (
+      await runner.api('GET', '/v1/charging_stations?latitude=51.507&longitude=-0.128&radius=8000&limit=100')
+    ).data;
     const [vehicle] = (await runner.api('GET', '/v1/vehicles?limit=1')).data;
     const usable = ({ type, status }) => type === 'Type2' && status === 'available';
-    const found = stations.find(({ status, capabilities, connectors }) => status === 'active' && capabilities['24_7_access'] && connectors.some(usable));
+    const found = stations.find(
+      ({ status, capabilities, connectors }) =>
+        status === 'active' && capabilities['24_7_access'] && connectors.some(usable),
+    );
     const connector = found.connectors.find(usable);
-    await runner.api('POST', '/v1/charging_sessions', { charging_station: found.id, connector: connector.id, driver: driver.id, vehicle: vehicle.id });
+    await runner.api('POST', '/v1/charging_sessions', {
+      charging_station: found.id,
+      connector: connector.id,
+      driver: driver.id,
+      vehicle: vehicle.id,
+    });
     const station = await runner.api('GET', `/v1/charging_stations/${found.id}`);
     assert.equal(station.connectors.find(({ id }) => id === connector.id).status, 'occupied');
     await visit(`/map?station=${station.id}`);
     await page.getByRole('heading', { name: station.name }).waitFor();
-    const free = station.connectors.filter(({ status }) => ['available', 'reserved', 'unknown'].includes(status)).length;
+    const free = station.connectors.filter(({ status }) =>
+      ['available', 'reserved', 'unknown'].includes(status),
+    ).length;
     assert.equal(await page.getByRole('link', { name: /Start a session at connector/ }).count(), free);
     // A map of the whole world has a scale of thousands of kilometres.
     const scale = await page.locator('.leaflet-control-scale-line').first().textContent();
@@ -149,39 +201,42 @@ try {
     assert.equal(await page.getByRole('dialog').count(), 0);
   });
 
-  await step('an idle page makes at most two requests a minute, and is up to date once something has happened', async () => {
-    const tab = await openSignedIn(browser, runner);
-    const asked = [];
-    tab.page.on('request', (request) => /\/(v1|_local)\//.test(request.url()) && asked.push(request.url()));
-    await tab.page.clock.install();
-    const pass = async (seconds) => {
-      for (let passed = 0; passed < seconds; passed += 5) {
-        await tab.page.clock.runFor(5000);
-        // The responses arrive in the time of this machine.
-        await new Promise((resolve) => setTimeout(resolve, 60));
+  await step(
+    'an idle page makes at most two requests a minute, and is up to date once something has happened',
+    async () => {
+      const tab = await openSignedIn(browser, runner);
+      const asked = [];
+      tab.page.on('request', (request) => /\/(v1|_local)\//.test(request.url()) && asked.push(request.url()));
+      await tab.page.clock.install();
+      const pass = async (seconds) => {
+        for (let passed = 0; passed < seconds; passed += 5) {
+          await tab.page.clock.runFor(5000);
+          // The responses arrive in the time of this machine.
+          await new Promise((resolve) => setTimeout(resolve, 60));
+        }
+      };
+      for (const path of ['/', '/map', '/calendar', '/vehicles', '/developers/events', '/sessions']) {
+        await tab.page.goto(`${runner.url}/#${path}`);
+        await tab.page.locator('main h1').waitFor();
+        await pass(180);
+        asked.length = 0;
+        await pass(300);
+        assert.ok(asked.length <= 10, `${path}: ${asked.length} requests in five minutes:\n${asked.join('\n')}`);
       }
-    };
-    for (const path of ['/', '/map', '/calendar', '/vehicles', '/developers/events', '/sessions']) {
-      await tab.page.goto(`${runner.url}/#${path}`);
-      await tab.page.locator('main h1').waitFor();
+      await tab.page.goto(`${runner.url}/#/fleets`);
       await pass(180);
+      await runner.api('POST', '/v1/fleets', { name: 'Made meanwhile', email: 'other@fleet.example', address });
+      const appeared = tab.page.getByRole('link', { name: 'Made meanwhile' });
+      for (let tries = 0; tries < 60 && !(await appeared.isVisible()); tries += 1) await pass(5);
+      await appeared.waitFor();
       asked.length = 0;
-      await pass(300);
-      assert.ok(asked.length <= 10, `${path}: ${asked.length} requests in five minutes:\n${asked.join('\n')}`);
-    }
-    await tab.page.goto(`${runner.url}/#/fleets`);
-    await pass(180);
-    await runner.api('POST', '/v1/fleets', { name: 'Made meanwhile', email: 'other@fleet.example', address });
-    const appeared = tab.page.getByRole('link', { name: 'Made meanwhile' });
-    for (let tries = 0; tries < 60 && !(await appeared.isVisible()); tries += 1) await pass(5);
-    await appeared.waitFor();
-    asked.length = 0;
-    await tab.page.mouse.move(300, 300);
-    await pass(20);
-    assert.ok(asked.length >= 1, 'a page that is used again reads again');
-    assert.deepEqual(tab.faults, []);
-    await tab.context.close();
-  });
+      await tab.page.mouse.move(300, 300);
+      await pass(20);
+      assert.ok(asked.length >= 1, 'a page that is used again reads again');
+      assert.deepEqual(tab.faults, []);
+      await tab.context.close();
+    },
+  );
 
   await step('a German browser is shown German, and English once that was chosen', async () => {
     const tab = await openSignedIn(browser, runner, { locale: 'de-DE', timezoneId: 'Europe/Berlin' });
@@ -216,7 +271,17 @@ try {
       const tab = await openSignedIn(browser, runner, { locale });
       /** @type {Promise<number>[]} */
       const sizes = [];
-      tab.page.on('response', (response) => /\/(v1|_local)\//.test(response.url()) || sizes.push(response.body().then((body) => body.length, () => 0)));
+      tab.page.on(
+        'response',
+        (response) =>
+          /\/(v1|_local)\//.test(response.url()) ||
+          sizes.push(
+            response.body().then(
+              (body) => body.length,
+              () => 0,
+            ),
+          ),
+      );
       await tab.page.goto(runner.url);
       await tab.page.locator('main .card').first().waitFor();
       await tab.page.waitForLoadState('networkidle');

@@ -10,12 +10,18 @@
  * @property {string} question
  * @property {(object: any) => boolean} [applies] whether it can be done with an object; with all of them without it
  * @property {(object: any) => Call} call
- * @property {(object: any) => Call} [undo] takes back what was done; without it the question says that it cannot be undone
+ * @property {(object: any) => Call} [undo] takes back what was done; without it the question says that it cannot be
+ *   undone
  * @property {boolean} [trial] whether the API can be asked with dry_run
  * @property {boolean} [danger]
  */
 
-/** A change of the status, and back. @param {string} path of the list @param {string} status @returns {Pick<BulkAction, 'call' | 'undo'>} */
+/**
+ * A change of the status, and back.
+ * @param {string} path of the list
+ * @param {string} status
+ * @returns {Pick<BulkAction, 'call' | 'undo'>}
+ */
 export const statusChange = (path, status) => ({
   call: ({ id }) => ({ method: 'POST', path: `${path}/${id}`, body: { status } }),
   undo: ({ id, status: before }) => ({ method: 'POST', path: `${path}/${id}`, body: { status: before } }),

@@ -12,7 +12,8 @@ const LOCAL_TIMEOUT = 120_000;
 const KEPT = 60;
 
 /**
- * @typedef {'unauthorized' | 'forbidden' | 'missing' | 'limited' | 'invalid' | 'conflict' | 'payment' | 'server' | 'timeout' | 'offline'} ErrorKind
+ * @typedef {'unauthorized' | 'forbidden' | 'missing' | 'limited' | 'invalid' | 'conflict' | 'payment' | 'server' |
+ *   'timeout' | 'offline'} ErrorKind
  */
 
 /** A request that failed. `retryAfter` is in seconds. */
@@ -20,7 +21,8 @@ export class ApiError extends Error {
   /**
    * @param {ErrorKind} kind
    * @param {string} message
-   * @param {{ status?: number, code?: string | null, param?: string | null, request?: string | null, retryAfter?: number | null,
+   * @param {{ status?: number, code?: string | null, param?: string | null, request?: string | null, retryAfter?:
+   *   number | null,
    *   docUrl?: string | null }} details
    */
   constructor(kind, message, details = {}) {
@@ -42,7 +44,8 @@ export class ApiError extends Error {
 
 /**
  * A request as it was sent.
- * @typedef {{ id: number, method: string, path: string, body: unknown, status: number | null, milliseconds: number, page: string,
+ * @typedef {{ id: number, method: string, path: string, body: unknown, status: number | null, milliseconds: number,
+ *   page: string,
  *   idempotencyKey: string | null, local: boolean }} SentRequest
  */
 
@@ -108,7 +111,8 @@ export const newIdempotencyKey = () => crypto.randomUUID();
  * @param {string} method
  * @param {string} path with its query
  * @param {unknown} [body]
- * @param {{ signal?: AbortSignal, idempotencyKey?: string, quiet?: boolean, reads?: boolean }} [options] `quiet`: no tab is notified
+ * @param {{ signal?: AbortSignal, idempotencyKey?: string, quiet?: boolean, reads?: boolean }} [options] `quiet`: no
+ *   tab is notified
  *   of the change; `reads`: the request changes nothing, so it also needs no idempotency key
  * @returns {Promise<any>}
  */
@@ -139,8 +143,15 @@ export async function request(method, path, body, options = {}) {
 export async function requestFile(path) {
   const current = session.get();
   if (!current) throw new ApiError('unauthorized', t('Sign in first.'), { status: 401 });
-  const response = await fetch(current.api + path, { headers: { Authorization: `Bearer ${current.key}` }, signal: AbortSignal.timeout(TIMEOUT) }).catch(() => null);
-  if (!response) throw new ApiError('offline', t('The file could not be read here. The command line reads it: copy the command as curl.'));
+  const response = await fetch(current.api + path, {
+    headers: { Authorization: `Bearer ${current.key}` },
+    signal: AbortSignal.timeout(TIMEOUT),
+  }).catch(() => null);
+  if (!response)
+    throw new ApiError(
+      'offline',
+      t('The file could not be read here. The command line reads it: copy the command as curl.'),
+    );
   if (!response.ok) throw refusal(response, await response.text());
   return response.blob();
 }
@@ -174,7 +185,8 @@ async function signInAgain(refused, error) {
 
 /**
  * @param {string} url
- * @param {{ method: string, path: string, body: unknown, headers: Record<string, string>, idempotencyKey: string | null,
+ * @param {{ method: string, path: string, body: unknown, headers: Record<string, string>, idempotencyKey: string |
+ *   null,
  *   timeout: number, signal?: AbortSignal, local: boolean }} call
  */
 async function send(url, call) {
@@ -186,7 +198,12 @@ async function send(url, call) {
   /** @type {number | null} */
   let status = null;
   try {
-    const response = await fetch(url, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    const response = await fetch(url, {
+      method,
+      headers,
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
     status = response.status;
     const text = await response.text();
     if (response.ok) return text ? JSON.parse(text) : null;
@@ -197,27 +214,46 @@ async function send(url, call) {
       const seconds = call.timeout / 1000;
       throw new ApiError('timeout', t`The service did not respond within ${seconds} seconds.`);
     }
-    if (error instanceof SyntaxError) throw new ApiError('server', t('The response is not JSON.'), { status: status ?? undefined });
+    if (error instanceof SyntaxError)
+      throw new ApiError('server', t('The response is not JSON.'), { status: status ?? undefined });
     throw new ApiError('offline', t('The service cannot be reached.'));
   } finally {
     const milliseconds = Math.round(performance.now() - began);
     const page = location.hash.split('?')[0];
-    const one = { id: ++numbered, method, path, body, status, milliseconds, page, idempotencyKey: call.idempotencyKey, local: call.local };
+    const one = {
+      id: ++numbered,
+      method,
+      path,
+      body,
+      status,
+      milliseconds,
+      page,
+      idempotencyKey: call.idempotencyKey,
+      local: call.local,
+    };
     if (!call.signal?.aborted) sent.set([one, ...sent.get()].slice(0, KEPT));
   }
 }
 
 /** @type {Record<number, ErrorKind>} */
-const KINDS = { 401: 'unauthorized', 402: 'payment', 403: 'forbidden', 404: 'missing', 409: 'conflict', 429: 'limited' };
+const KINDS = {
+  401: 'unauthorized',
+  402: 'payment',
+  403: 'forbidden',
+  404: 'missing',
+  409: 'conflict',
+  429: 'limited',
+};
 
 /**
- * The error of a response that is not successful. Gateways in front of the API may answer with something else than its JSON.
+ * The error of a response that is not successful. Gateways in front of the API may answer with something else than its
+ * JSON.
  * @param {Response} response
  * @param {string} text
  */
 function refusal(response, text) {
   /** @type {any} */
-  let body = null;
+  let body;
   try {
     body = JSON.parse(text);
   } catch {
@@ -226,14 +262,18 @@ function refusal(response, text) {
   const { status } = response;
   const kind = KINDS[status] ?? (status >= 500 ? 'server' : 'invalid');
   const seconds = Number.parseInt(response.headers.get('Retry-After') ?? '', 10);
-  return new ApiError(kind, typeof body?.message === 'string' ? body.message : t`The service responded with status ${status}.`, {
-    status,
-    code: body?.code ?? null,
-    param: body?.param ?? null,
-    request: body?.request ?? response.headers.get('Service-Request-Id'),
-    retryAfter: Number.isFinite(seconds) ? seconds : null,
-    docUrl: body?.doc_url ?? null,
-  });
+  return new ApiError(
+    kind,
+    typeof body?.message === 'string' ? body.message : t`The service responded with status ${status}.`,
+    {
+      status,
+      code: body?.code ?? null,
+      param: body?.param ?? null,
+      request: body?.request ?? response.headers.get('Service-Request-Id'),
+      retryAfter: Number.isFinite(seconds) ? seconds : null,
+      docUrl: body?.doc_url ?? null,
+    },
+  );
 }
 
 /**
@@ -247,9 +287,11 @@ export function curl(one, withKey = false) {
   const parts = [`curl -s ${quoted(base + one.path)}`];
   if (one.method !== 'GET' && !(one.method === 'POST' && one.body !== undefined)) parts.push(`-X ${one.method}`);
   if (one.local) parts.push('-H "Authorization: Bearer $TOKEN"');
-  else parts.push(withKey ? `-H ${quoted(`Authorization: Bearer ${current?.key}`)}` : '-H "Authorization: Bearer $KEY"');
+  else
+    parts.push(withKey ? `-H ${quoted(`Authorization: Bearer ${current?.key}`)}` : '-H "Authorization: Bearer $KEY"');
   if (one.idempotencyKey) parts.push(`-H ${quoted(`Idempotency-Key: ${one.idempotencyKey}`)}`);
-  if (one.body !== undefined) parts.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(one.body))}`);
+  if (one.body !== undefined)
+    parts.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(one.body))}`);
   return parts.join(' \\\n  ');
 }
 
@@ -258,7 +300,8 @@ export function curl(one, withKey = false) {
  * @param {string} path
  * @param {string} name of the file
  */
-export const fileCurl = (path, name) => `curl -sL -o ${quoted(name)} -H "Authorization: Bearer $KEY" ${quoted((session.get()?.api || globalThis.location.origin) + path)}`;
+export const fileCurl = (path, name) =>
+  `curl -sL -o ${quoted(name)} -H "Authorization: Bearer $KEY" ${quoted((session.get()?.api || globalThis.location.origin) + path)}`;
 
 /**
  * A word of a POSIX shell that means exactly this text.

@@ -13,14 +13,21 @@ const PAUSE = 500;
  */
 
 /**
- * Does the same with every item. The outcomes are in the order in which they are known; an item that was not begun when it was stopped has none.
+ * Does the same with every item. The outcomes are in the order in which they are known; an item that was not begun when
+ * it was stopped has none.
  * @template T
  * @param {T[]} items
- * @param {(item: T, key: string) => Promise<any>} work the key is that of the item, and the same whenever it is tried again
- * @param {{ signal?: AbortSignal, onProgress?: (outcomes: Outcome<T>[]) => void, sleep?: (milliseconds: number) => Promise<void> }} [options]
+ * @param {(item: T, key: string) => Promise<any>} work the key is that of the item, and the same whenever it is tried
+ *   again
+ * @param {{ signal?: AbortSignal, onProgress?: (outcomes: Outcome<T>[]) => void, sleep?: (milliseconds: number) =>
+ *   Promise<void> }} [options]
  * @returns {Promise<Outcome<T>[]>}
  */
-export async function runAll(items, work, { signal, onProgress, sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)) } = {}) {
+export async function runAll(
+  items,
+  work,
+  { signal, onProgress, sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)) } = {},
+) {
   /** @type {Outcome<T>[]} */
   const outcomes = [];
   let next = 0;

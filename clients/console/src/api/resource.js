@@ -1,17 +1,22 @@
-// Data of the API in components: read when shown, read again when something changed, and every error passed on to be shown.
+// Data of the API in components: read when shown, read again when something changed, and every error passed on to be
+// shown.
 
 import { ApiError, newIdempotencyKey, notifyTabs, onChange, pathOf, request } from './client.js';
 import { useRemembered } from '../router.js';
 import { idle } from '../state/activity.js';
 import { useCallback, useEffect, useRef, useState } from '../ui/html.js';
 
-/** How long after a passing error the same request is sent again, in seconds, unless the service says: twice as long each time, up to the most. */
+/**
+ * How long after a passing error the same request is sent again, in seconds, unless the service says: twice as long
+ * each time, up to the most.
+ */
 const RETRY = 5;
 const LONGEST_RETRY = 60;
 
 /**
  * @template T
- * @typedef {{ data: T | null, error: ApiError | null, loading: boolean, retryAt: number | null, reload: () => void }} Resource
+ * @typedef {{ data: T | null, error: ApiError | null, loading: boolean, retryAt: number | null, reload: () => void }}
+ *   Resource
  * `retryAt` is the moment of the browser's clock at which it is tried again after an error.
  */
 
@@ -20,12 +25,19 @@ const LONGEST_RETRY = 60;
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} read
  * @param {unknown[]} inputs what the function depends on; other data is shown only when they change
- * @param {{ every?: number | null, live?: boolean, once?: boolean }} [options] `every`: also read every so many milliseconds while the page is visible and
- *   used; `live`: also while nobody uses it, because something is on its way that no event reports; `once`: not read again when something changes
+ * @param {{ every?: number | null, live?: boolean, once?: boolean }} [options] `every`: also read every so many
+ *   milliseconds while the page is visible and
+ *   used; `live`: also while nobody uses it, because something is on its way that no event reports; `once`: not read
+ *   again when something changes
  * @returns {Resource<T>}
  */
 export function useRead(read, inputs, { every = null, live = false, once = false } = {}) {
-  const empty = { data: /** @type {T | null} */ (null), error: /** @type {ApiError | null} */ (null), loading: true, retryAt: /** @type {number | null} */ (null) };
+  const empty = {
+    data: /** @type {T | null} */ (null),
+    error: /** @type {ApiError | null} */ (null),
+    loading: true,
+    retryAt: /** @type {number | null} */ (null),
+  };
   const key = JSON.stringify(inputs);
   const [state, setState] = useState({ ...empty, key });
   const latest = useRef(read);
@@ -69,7 +81,13 @@ export function useRead(read, inputs, { every = null, live = false, once = false
         failures += 1;
         if (wait !== null) plan(wait);
         const retryAt = wait === null ? null : Date.now() + wait;
-        setState((before) => ({ data: before.key === key ? before.data : null, error: shown, loading: false, retryAt, key }));
+        setState((before) => ({
+          data: before.key === key ? before.data : null,
+          error: shown,
+          loading: false,
+          retryAt,
+          key,
+        }));
       }
     }
     const wake = () => {
@@ -109,7 +127,11 @@ export function useRead(read, inputs, { every = null, live = false, once = false
  * @returns {Resource<any>}
  */
 export function useResource(path, options) {
-  return useRead(async (signal) => (path === null ? null : request('GET', path, undefined, { signal })), [path], options);
+  return useRead(
+    async (signal) => (path === null ? null : request('GET', path, undefined, { signal })),
+    [path],
+    options,
+  );
 }
 
 /**
@@ -140,7 +162,8 @@ export function useList(path, options) {
 /**
  * Reads a list from its first page on, until a page says that it is enough.
  * @param {string} path with its filters and limit
- * @param {{ signal?: AbortSignal, most?: number, onPage?: (objects: any[], more: boolean) => boolean | void }} [options]
+ * @param {{ signal?: AbortSignal, most?: number, onPage?: (objects: any[], more: boolean) => boolean | void }}
+ *   [options]
  *   `most`: how many objects at most. `onPage` returns false to stop.
  * @returns {Promise<{ objects: any[], more: boolean }>} `more`: whether the list goes on
  */
@@ -164,7 +187,8 @@ export function nullIfMissing(error) {
 }
 
 /**
- * Something that the user starts, with its progress and its error. A request that is tried again after an error whose outcome
+ * Something that the user starts, with its progress and its error. A request that is tried again after an error whose
+ * outcome
  * is unknown has the same idempotency key, so that it takes effect once.
  * @template {any[]} A
  * @template R
@@ -178,7 +202,8 @@ export function useAction(work) {
   /** @param {A} inputs @returns {Promise<R | undefined>} */
   const run = async (...inputs) => {
     const text = JSON.stringify(inputs);
-    if (!attempt.current.key || attempt.current.inputs !== text) attempt.current = { key: newIdempotencyKey(), inputs: text };
+    if (!attempt.current.key || attempt.current.inputs !== text)
+      attempt.current = { key: newIdempotencyKey(), inputs: text };
     setState({ busy: true, error: null });
     try {
       const result = await work(attempt.current.key, ...inputs);

@@ -1,4 +1,5 @@
-// Search in the lists of the API, which have filters but no full text: a list is read page by page until enough is found.
+// Search in the lists of the API, which have filters but no full text: a list is read page by page until enough is
+// found.
 
 import { request } from './client.js';
 import { readPages } from './resource.js';
@@ -33,7 +34,8 @@ export function textOf(value) {
  * @param {string} text
  * @param {AbortSignal} signal
  * @param {(matches: any[], read: number) => void} onProgress
- * @returns {Promise<{ matches: any[], read: number, more: boolean }>} `more`: whether the list goes on beyond what was read
+ * @returns {Promise<{ matches: any[], read: number, more: boolean }>} `more`: whether the list goes on beyond what was
+ *   read
  */
 export async function search(path, prefix, text, signal, onProgress) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);

@@ -2,7 +2,8 @@
 
 /**
  * @typedef {{ from: number, until: number }} Slot in milliseconds
- * @typedef {{ name: string, colour: string, values: (number | null)[] }} Series one value for each slot; null where there is none
+ * @typedef {{ name: string, colour: string, values: (number | null)[] }} Series one value for each slot; null where
+ *   there is none
  */
 
 /** Colours of series that are told apart in light and dark; the last one is for all that follow. */
@@ -21,7 +22,14 @@ export function largest(all, most = COLOURS.length) {
   const [own, rest] = [all.filter((one) => chosen.has(one)), all.filter((one) => !chosen.has(one))];
   const series = own.map((one, index) => ({ ...one, colour: COLOURS[index % COLOURS.length] }));
   if (!rest.length) return series;
-  return [...series, { name: `${rest.length} more`, colour: REST, values: rest[0].values.map((_, slot) => rest.reduce((total, { values }) => total + values[slot], 0)) }];
+  return [
+    ...series,
+    {
+      name: `${rest.length} more`,
+      colour: REST,
+      values: rest[0].values.map((_, slot) => rest.reduce((total, { values }) => total + values[slot], 0)),
+    },
+  ];
 }
 
 /**
@@ -32,11 +40,13 @@ export function largest(all, most = COLOURS.length) {
 export function stacked(series) {
   /** @type {number[]} */
   const tops = [];
-  return series.map(({ values }) => values.map((value, slot) => {
-    const bottom = tops[slot] ?? 0;
-    tops[slot] = bottom + (value ?? 0);
-    return [bottom, tops[slot]];
-  }));
+  return series.map(({ values }) =>
+    values.map((value, slot) => {
+      const bottom = tops[slot] ?? 0;
+      tops[slot] = bottom + (value ?? 0);
+      return [bottom, tops[slot]];
+    }),
+  );
 }
 
 /**
@@ -47,8 +57,10 @@ export function ticks(most) {
   if (!(most > 0)) return [0, 1];
   const rough = most / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * (/** @type {number} */ ([1, 2, 2.5, 5, 10].find((one) => one * power >= rough * 0.999)));
-  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) => Number((index * step).toPrecision(12)));
+  const step = power * /** @type {number} */ ([1, 2, 2.5, 5, 10].find((one) => one * power >= rough * 0.999));
+  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) =>
+    Number((index * step).toPrecision(12)),
+  );
 }
 
 const HOUR = 3_600_000;

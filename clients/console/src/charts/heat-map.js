@@ -1,4 +1,5 @@
-// A heat map of the hours of a week: the numbers of an hour by pointer and keyboard, and all of them as a table and as CSV.
+// A heat map of the hours of a week: the numbers of an hour by pointer and keyboard, and all of them as a table and as
+// CSV.
 
 import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
@@ -32,7 +33,14 @@ export function HeatMap({ title, unit, values, format }) {
   const shown = (/** @type {number | null} */ value) => (value === null ? '–' : format(value));
   const move = (/** @type {KeyboardEvent} */ event) => {
     const at = chosen ?? 0;
-    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at + HOURS, ArrowUp: at - HOURS, Home: at - (at % HOURS), End: at - (at % HOURS) + HOURS - 1 }[event.key];
+    const next = {
+      ArrowRight: at + 1,
+      ArrowLeft: at - 1,
+      ArrowDown: at + HOURS,
+      ArrowUp: at - HOURS,
+      Home: at - (at % HOURS),
+      End: at - (at % HOURS) + HOURS - 1,
+    }[event.key];
     if (event.key === 'Escape') setChosen(null);
     if (next === undefined) return;
     event.preventDefault();
@@ -42,18 +50,36 @@ export function HeatMap({ title, unit, values, format }) {
     const cell = /** @type {HTMLElement} */ (event.target).dataset.cell;
     if (cell !== undefined) setChosen(Number(cell));
   };
-  const save = () => download(fileName(title), csvOf(['weekday', 'hour', unit], values.map((value, cell) => [weekday(placeOf(cell).day, 'long'), clockOfHour(placeOf(cell).hour), value])));
-  const columns = [{ label: t('Time'), cell: (/** @type {{ hour: number }} */ { hour }) => clockOfHour(hour) },
-    ...DAYS.map((day) => ({ label: weekday(day, 'short'), number: true, cell: (/** @type {{ hour: number }} */ { hour }) => shown(values[day * HOURS + hour]) }))];
+  const save = () =>
+    download(
+      fileName(title),
+      csvOf(
+        ['weekday', 'hour', unit],
+        values.map((value, cell) => [weekday(placeOf(cell).day, 'long'), clockOfHour(placeOf(cell).hour), value]),
+      ),
+    );
+  const columns = [
+    { label: t('Time'), cell: (/** @type {{ hour: number }} */ { hour }) => clockOfHour(hour) },
+    ...DAYS.map((day) => ({
+      label: weekday(day, 'short'),
+      number: true,
+      cell: (/** @type {{ hour: number }} */ { hour }) => shown(values[day * HOURS + hour]),
+    })),
+  ];
   const rows = Array.from({ length: HOURS }, (_, hour) => ({ id: String(hour), hour }));
   return html`<figure class="chart"><figcaption>${title} <small>${unit}</small></figcaption>
     <div class="heat" tabindex="0" role="slider" aria-label=${title} aria-valuemin="0" aria-valuemax=${values.length - 1} aria-valuenow=${chosen ?? 0}
       aria-valuetext=${chosen === null ? t('Move through it with the arrow keys') : `${nameOf(chosen)}: ${shown(values[chosen])}`} onKeyDown=${move} onPointerMove=${point} onPointerDown=${point} onPointerLeave=${() => setChosen(null)}>
-      ${DAYS.map((day) => html`<div key=${day} class="heat-day" aria-hidden="true"><span>${weekday(day, 'short')}</span>${rows.map(({ id, hour }) => {
-        const cell = day * HOURS + hour;
-        const value = values[cell];
-        return html`<i key=${id} data-cell=${cell} class=${`${value === null ? 'unknown' : ''} ${cell === chosen ? 'chosen' : ''}`} style=${{ '--share': `${most && value ? Math.max(6, Math.round((100 * value) / most)) : 0}%` }}></i>`;
-      })}</div>`)}
+      ${DAYS.map(
+        (day) =>
+          html`<div key=${day} class="heat-day" aria-hidden="true"><span>${weekday(day, 'short')}</span>${rows.map(
+            ({ id, hour }) => {
+              const cell = day * HOURS + hour;
+              const value = values[cell];
+              return html`<i key=${id} data-cell=${cell} class=${`${value === null ? 'unknown' : ''} ${cell === chosen ? 'chosen' : ''}`} style=${{ '--share': `${most && value ? Math.max(6, Math.round((100 * value) / most)) : 0}%` }}></i>`;
+            },
+          )}</div>`,
+      )}
       <div class="heat-day" aria-hidden="true"><span></span>${rows.map(({ id, hour }) => html`<b key=${id}>${hour % NAMED ? '' : hour}</b>`)}</div>
     </div>
     <p class="chart-window">${chosen === null ? t('Point at the chart, or move through it with the arrow keys, for its numbers.') : html`${nameOf(chosen)}: <strong>${shown(values[chosen])}</strong>`}</p>

@@ -1,5 +1,5 @@
-// The demo fleet: twenty vehicles in London with a week of charging. Everything is made through the public API. The week passes on
-// the test clock of the local runner, which is a week ahead afterwards; elsewhere there is no history.
+// The demo fleet: twenty vehicles in London with a week of charging. Everything is made through the public API. The
+// week passes on the test clock of the local runner, which is a week ahead afterwards; elsewhere there is no history.
 
 import { t } from '../i18n.js';
 import { ApiError, newIdempotencyKey, request } from '../api/client.js';
@@ -21,10 +21,24 @@ const WAVE = 6;
 const AT_A_TIME = 4;
 
 const MODELS = [
-  ['Ford', 'E-Transit', 68_000, 'CCS'], ['Mercedes-Benz', 'eVito', 60_000, 'CCS'], ['Volkswagen', 'ID. Buzz Cargo', 77_000, 'CCS'],
-  ['Nissan', 'Townstar', 45_000, 'CCS'], ['Renault', 'Kangoo E-Tech', 45_000, 'Type2'],
+  ['Ford', 'E-Transit', 68_000, 'CCS'],
+  ['Mercedes-Benz', 'eVito', 60_000, 'CCS'],
+  ['Volkswagen', 'ID. Buzz Cargo', 77_000, 'CCS'],
+  ['Nissan', 'Townstar', 45_000, 'CCS'],
+  ['Renault', 'Kangoo E-Tech', 45_000, 'Type2'],
 ];
-const DRIVERS = ['Ada Byron', 'Grace Hopper', 'Katherine Johnson', 'Edsger Dijkstra', 'Barbara Liskov', 'Alan Turing', 'Radia Perlman', 'Donald Knuth', 'Frances Allen', 'Tony Hoare'];
+const DRIVERS = [
+  'Ada Byron',
+  'Grace Hopper',
+  'Katherine Johnson',
+  'Edsger Dijkstra',
+  'Barbara Liskov',
+  'Alan Turing',
+  'Radia Perlman',
+  'Donald Knuth',
+  'Frances Allen',
+  'Tony Hoare',
+];
 
 /** @typedef {(text: string, share: number) => void} Progress `share` is between 0 and 1 */
 
@@ -40,10 +54,19 @@ export async function loadDemo(progress, signal) {
   };
 
   progress(t('The fleet, its policy and its payment method'), 0.02);
-  const policy = await post('/v1/policies', { name: 'At most 70 pence per kWh', rules: { max_price_per_kwh: 70 }, description: 'Made with the demo fleet.' });
+  const policy = await post('/v1/policies', {
+    name: 'At most 70 pence per kWh',
+    rules: { max_price_per_kwh: 70 },
+    description: 'Made with the demo fleet.',
+  });
   const fleet = await post('/v1/fleets', {
-    name: 'London demo fleet', email: 'operations@fleet.example', timezone: 'Europe/London', policy_ids: [policy.id], preferences: { default_currency: 'gbp' },
-    address: { line1: '1 Bow Road', city: 'London', postal_code: 'E3 4LH', country: 'GB' }, description: 'A fleet for looking around.',
+    name: 'London demo fleet',
+    email: 'operations@fleet.example',
+    timezone: 'Europe/London',
+    policy_ids: [policy.id],
+    preferences: { default_currency: 'gbp' },
+    address: { line1: '1 Bow Road', city: 'London', postal_code: 'E3 4LH', country: 'GB' },
+    description: 'A fleet for looking around.',
   });
   await post('/v1/payment_methods', { type: 'card', token: 'tok_success' });
   await addEndpoint(post);
@@ -54,18 +77,27 @@ export async function loadDemo(progress, signal) {
     return post(`/v1/drivers/${driver.id}/attach`, { fleet: fleet.id });
   });
   progress(t('Twenty vehicles'), 0.08);
-  const vehicles = await each(Array.from({ length: VEHICLES }, (_, index) => index), async (index) => {
-    const [make, model, capacity, plug] = MODELS[index % MODELS.length];
-    const vehicle = await post('/v1/vehicles', {
-      fleet: fleet.id, registration_plate: `LB${70 + (index % 5)} ${plate(index)}`, vin: `WF0DEMO${String(1_000_000_000 + index)}`,
-      battery_capacity: capacity, charging_standard: plug, drivers: [drivers[index % drivers.length].id], information: { make, model, year: '2025' },
-    });
-    await post(`/v1/vehicles/${vehicle.id}/telemetry`, {
-      battery: { level: 35 + ((index * 13) % 50), status: 'idle' }, odometer: { unit: 'MILES', value: 4000 + index * 731 },
-      location: { latitude: DEPOT.latitude + (index % 5) * 0.004, longitude: DEPOT.longitude + (index % 4) * 0.006 },
-    });
-    return vehicle;
-  });
+  const vehicles = await each(
+    Array.from({ length: VEHICLES }, (_, index) => index),
+    async (index) => {
+      const [make, model, capacity, plug] = MODELS[index % MODELS.length];
+      const vehicle = await post('/v1/vehicles', {
+        fleet: fleet.id,
+        registration_plate: `LB${70 + (index % 5)} ${plate(index)}`,
+        vin: `WF0DEMO${String(1_000_000_000 + index)}`,
+        battery_capacity: capacity,
+        charging_standard: plug,
+        drivers: [drivers[index % drivers.length].id],
+        information: { make, model, year: '2025' },
+      });
+      await post(`/v1/vehicles/${vehicle.id}/telemetry`, {
+        battery: { level: 35 + ((index * 13) % 50), status: 'idle' },
+        odometer: { unit: 'MILES', value: 4000 + index * 731 },
+        location: { latitude: DEPOT.latitude + (index % 5) * 0.004, longitude: DEPOT.longitude + (index % 4) * 0.006 },
+      });
+      return vehicle;
+    },
+  );
 
   const began = now();
   if (hasTestClock()) {
@@ -83,10 +115,17 @@ export async function loadDemo(progress, signal) {
   }
   progress(t('Reservations for today, an invoice and a report'), 0.93);
   const today = now() / 1000;
-  await each(vehicles.slice(0, 8), (vehicle, index) => post('/v1/reservations', reservation(vehicle, today + (2 + index) * HOUR)).catch(unlessRefused));
+  await each(vehicles.slice(0, 8), (vehicle, index) =>
+    post('/v1/reservations', reservation(vehicle, today + (2 + index) * HOUR)).catch(unlessRefused),
+  );
   if (!hasTestClock()) return { fleet, invoice: null };
   const period = { period_start: timestamp(began / 1000 - 24 * HOUR), period_end: timestamp(today) };
-  const draft = await post('/v1/invoices', { fleet: fleet.id, currency: 'gbp', description: 'The first week', ...period });
+  const draft = await post('/v1/invoices', {
+    fleet: fleet.id,
+    currency: 'gbp',
+    description: 'The first week',
+    ...period,
+  });
   const due = draft.amount_due > 0 ? draft : await invoiceInstead(fleet.id, draft.id, signal);
   const invoice = due?.status === 'draft' ? await post(`/v1/invoices/${due.id}/finalize`, {}) : due;
   await post('/v1/reports', { fleet: fleet.id, parameters: { type: 'cost_analysis', group_by: 'vehicle', ...period } });
@@ -94,7 +133,8 @@ export async function loadDemo(progress, signal) {
 }
 
 /**
- * The fleet's newest invoice in place of an empty draft: where a month ends within the week, the sessions are on the invoice of the month.
+ * The fleet's newest invoice in place of an empty draft: where a month ends within the week, the sessions are on the
+ * invoice of the month.
  * @param {string} fleet
  * @param {string} draft
  * @param {AbortSignal} signal
@@ -112,8 +152,16 @@ async function invoiceInstead(fleet, draft, signal) {
 async function addEndpoint(post) {
   if (!hasTestClock()) return;
   await post('/v1/webhook_endpoints', {
-    url: `${location.origin}/_local/inbox`, description: 'The inbox of the local runner',
-    enabled_events: ['reservation.confirmed', 'reservation.failed', 'charging_session.completed', 'invoice.finalized', 'invoice.paid', 'report.succeeded'],
+    url: `${location.origin}/_local/inbox`,
+    description: 'The inbox of the local runner',
+    enabled_events: [
+      'reservation.confirmed',
+      'reservation.failed',
+      'charging_session.completed',
+      'invoice.finalized',
+      'invoice.paid',
+      'report.succeeded',
+    ],
   }).catch(unlessRefused);
 }
 
@@ -125,14 +173,19 @@ async function addEndpoint(post) {
  * @param {AbortSignal} signal
  */
 async function chargeTogether(post, vehicles, start, signal) {
-  const made = await each(vehicles, (vehicle) => post('/v1/reservations', reservation(vehicle, start)).catch(unlessRefused));
+  const made = await each(vehicles, (vehicle) =>
+    post('/v1/reservations', reservation(vehicle, start)).catch(unlessRefused),
+  );
   await advanceTo(start - 5 * MINUTE);
   const ids = new Set(made.map((one) => one?.id));
   const page = await patiently(() => request('GET', '/v1/reservations?status=confirmed&limit=100'), signal);
   const confirmed = page.data.filter((/** @type {any} */ one) => ids.has(one.id));
-  const sessions = await each(confirmed, async (/** @type {any} */ { charging_station, connector, driver, vehicle }) => {
-    return post('/v1/charging_sessions', { charging_station, connector, driver, vehicle }).catch(unlessRefused);
-  });
+  const sessions = await each(
+    confirmed,
+    async (/** @type {any} */ { charging_station, connector, driver, vehicle }) => {
+      return post('/v1/charging_sessions', { charging_station, connector, driver, vehicle }).catch(unlessRefused);
+    },
+  );
   await advanceTo(start + 35 * MINUTE);
   await each(sessions, async (session) => {
     if (!session) return;
@@ -143,8 +196,14 @@ async function chargeTogether(post, vehicles, start, signal) {
 /** @param {any} vehicle @param {number} start Unix seconds */
 function reservation(vehicle, start) {
   return {
-    driver: vehicle.drivers[0], vehicle: vehicle.id, connector_type: [vehicle.charging_standard], location: { ...DEPOT, radius: 9000 },
-    ideal_start: timestamp(start), ideal_end: timestamp(start + 45 * MINUTE), earliest_start: timestamp(start - 15 * MINUTE), latest_end: timestamp(start + 2 * HOUR),
+    driver: vehicle.drivers[0],
+    vehicle: vehicle.id,
+    connector_type: [vehicle.charging_standard],
+    location: { ...DEPOT, radius: 9000 },
+    ideal_start: timestamp(start),
+    ideal_end: timestamp(start + 45 * MINUTE),
+    earliest_start: timestamp(start - 15 * MINUTE),
+    latest_end: timestamp(start + 2 * HOUR),
   };
 }
 

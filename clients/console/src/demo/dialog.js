@@ -11,7 +11,15 @@ import { loadDemo } from './demo.js';
 
 /** @param {{ onClose: () => void }} props */
 export function DemoDialog({ onClose }) {
-  const [state, setState] = useState(/** @type {{ text: string, share: number, busy: boolean, error: ApiError | null, made: any }} */ ({ text: '', share: 0, busy: false, error: null, made: null }));
+  const [state, setState] = useState(
+    /** @type {{ text: string, share: number, busy: boolean, error: ApiError | null, made: any }} */ ({
+      text: '',
+      share: 0,
+      busy: false,
+      error: null,
+      made: null,
+    }),
+  );
   const controller = useRef(/** @type {AbortController | null} */ (null));
   useEffect(() => () => controller.current?.abort(), []);
   async function load() {
@@ -24,22 +32,28 @@ export function DemoDialog({ onClose }) {
     } catch (error) {
       notifyTabs();
       if (own.signal.aborted) return;
-      setState((before) => ({ ...before, busy: false, error: error instanceof ApiError ? error : new ApiError('server', String(error)) }));
+      setState((before) => ({
+        ...before,
+        busy: false,
+        error: error instanceof ApiError ? error : new ApiError('server', String(error)),
+      }));
     }
   }
   const { made } = state;
   return html`<${Dialog} title="Load a demo fleet" onClose=${onClose}>
     ${state.error ? html`<${ErrorNotice} error=${state.error} />` : null}
-    ${made
-      ? html`<p><strong>The demo fleet is ready.</strong></p>
+    ${
+      made
+        ? html`<p><strong>The demo fleet is ready.</strong></p>
         <ul><li><a href=${link(`/fleets/${made.fleet.id}`)} onClick=${onClose}>${made.fleet.name}</a> with 20 vehicles and 10 drivers</li>
         <li><a href="#/calendar" onClick=${onClose}>Their reservations and sessions</a></li>
         ${made.invoice ? html`<li><a href=${link(`/invoices/${made.invoice.id}`)} onClick=${onClose}>The invoice of the week</a>, ready to be paid</li>` : null}</ul>
         <footer><button type="button" class="primary" onClick=${onClose}>Done</button></footer>`
-      : html`<p>Makes a fleet in London with 20 vehicles, 10 drivers and a policy, through the API.
+        : html`<p>Makes a fleet in London with 20 vehicles, 10 drivers and a policy, through the API.
           ${hasTestClock() ? t(' A week of reservations, sessions and webhooks passes on the test clock, which will be seven days ahead. It takes about a minute.') : t(' There is no history: this service has no test clock.')}</p>
         ${state.busy ? html`<p><progress max="1" value=${state.share} aria-label="Progress"></progress> <span role="status">${state.text}</span></p>` : null}
         <footer><button type="button" onClick=${onClose}>Cancel</button>
-          <button type="button" class="primary" disabled=${state.busy} onClick=${load}>${state.error ? t('Try again') : t('Load the demo fleet')}</button></footer>`}
+          <button type="button" class="primary" disabled=${state.busy} onClick=${load}>${state.error ? t('Try again') : t('Load the demo fleet')}</button></footer>`
+    }
   </${Dialog}>`;
 }

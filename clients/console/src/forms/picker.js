@@ -10,7 +10,10 @@ import { shortId } from '../ui/elements.js';
 /** How long typing has to pause before the search begins, in milliseconds. */
 const PAUSE = 200;
 
-/** What can be chosen: where it is listed and what its ids begin with. @type {Record<string, { path: string, prefix: string }>} */
+/**
+ * What can be chosen: where it is listed and what its ids begin with.
+ * @type {Record<string, { path: string, prefix: string }>}
+ */
 export const KINDS = {
   fleet: { path: '/v1/fleets', prefix: 'flt' },
   driver: { path: '/v1/drivers', prefix: 'drv' },
@@ -23,14 +26,16 @@ export const KINDS = {
 
 /** The second line of a choice. @param {any} object */
 function detail(object) {
-  if (object.object === 'vehicle') return [object.information?.make, object.information?.model, object.charging_standard].filter(Boolean).join(' ');
+  if (object.object === 'vehicle')
+    return [object.information?.make, object.information?.model, object.charging_standard].filter(Boolean).join(' ');
   if (object.object === 'charging_station') return `${object.operator}, ${object.address.city}`;
   if (object.object === 'site') return object.time_zone;
   return object.email ?? shortId(object.id);
 }
 
 /**
- * @param {{ id?: string, kind: string, value: string | null, onChange: (id: string | null, object: any) => void, filter?: string,
+ * @param {{ id?: string, kind: string, value: string | null, onChange: (id: string | null, object: any) => void,
+ *   filter?: string,
  *   label?: string, describedBy?: string, required?: boolean }} props `filter`: a query that narrows the list
  */
 export function Picker({ id, kind, value, onChange, filter = '', label, describedBy, required = false }) {
@@ -46,22 +51,29 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
   useEffect(() => {
     if (!value || chosen?.id === value) return undefined;
     const controller = new AbortController();
-    request('GET', `${path}/${encodeURIComponent(value)}`, undefined, { signal: controller.signal }).then(setChosen, () => {});
+    request('GET', `${path}/${encodeURIComponent(value)}`, undefined, { signal: controller.signal }).then(
+      setChosen,
+      () => {},
+    );
     return () => controller.abort();
   }, [value]);
 
   useEffect(() => {
     if (!open) return undefined;
     const controller = new AbortController();
-    const timer = setTimeout(() => {
-      setFound({ matches: [], note: t('Searching…') });
-      const progress = (/** @type {any[]} */ matches, /** @type {number} */ read) => setFound({ matches, note: t`Searching, ${read} read…` });
-      search(filter ? `${path}?${filter}` : path, prefix, text, controller.signal, progress).then(
-        ({ matches, more }) => setFound({ matches: matches.slice(0, 20), note: noteOf(matches.length, more) }),
-        (error) => controller.signal.aborted || setFound({ matches: [], note: error.message }),
-      );
-      setActive(0);
-    }, text ? PAUSE : 0);
+    const timer = setTimeout(
+      () => {
+        setFound({ matches: [], note: t('Searching…') });
+        const progress = (/** @type {any[]} */ matches, /** @type {number} */ read) =>
+          setFound({ matches, note: t`Searching, ${read} read…` });
+        search(filter ? `${path}?${filter}` : path, prefix, text, controller.signal, progress).then(
+          ({ matches, more }) => setFound({ matches: matches.slice(0, 20), note: noteOf(matches.length, more) }),
+          (error) => controller.signal.aborted || setFound({ matches: [], note: error.message }),
+        );
+        setActive(0);
+      },
+      text ? PAUSE : 0,
+    );
     return () => {
       clearTimeout(timer);
       controller.abort();
@@ -98,9 +110,11 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
       onBlur=${() => setOpen(false)} onKeyDown=${keys} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />
     ${value && !required ? html`<button type="button" class="quiet small" aria-label=${t`Clear ${label ?? t('the choice')}`} onClick=${() => choose(null)}>✕</button>` : null}
     <div class="picker-list" hidden=${!open}>
-      <ul id=${list} role="listbox" aria-label="Choices">${found.matches.map((object, index) => html`<li key=${object.id} id=${`${list}-${index}`} role="option"
+      <ul id=${list} role="listbox" aria-label="Choices">${found.matches.map(
+        (object, index) => html`<li key=${object.id} id=${`${list}-${index}`} role="option"
         aria-selected=${index === active} onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), choose(object))}>
-        <span>${nameOf(object)}</span> <small>${detail(object)}</small></li>`)}</ul>
+        <span>${nameOf(object)}</span> <small>${detail(object)}</small></li>`,
+      )}</ul>
       <p class="hint" aria-live="polite">${found.note}</p>
     </div>
   </div>`;

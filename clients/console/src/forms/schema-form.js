@@ -6,7 +6,18 @@ import { useAction, useRead } from '../api/resource.js';
 import { Field, Loading } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { fromLocalInput, localInput, title, words } from '../format.js';
-import { firstSentence, fromField, helpOf, inGroups, inOrder, isInline, labelOf, scaleOf, toField, unitOf } from './fields.js';
+import {
+  firstSentence,
+  fromField,
+  helpOf,
+  inGroups,
+  inOrder,
+  isInline,
+  labelOf,
+  scaleOf,
+  toField,
+  unitOf,
+} from './fields.js';
 import { bodyOf, changes, openApi } from './schema.js';
 import { Picker } from './picker.js';
 
@@ -15,8 +26,17 @@ const hints = language === 'en' ? {} : (await import(`../languages/${language}-h
 
 /** Fields that hold ids, and what they are ids of. @type {Record<string, string>} */
 const REFERENCES = {
-  fleet: 'fleet', driver: 'driver', drivers: 'driver', vehicle: 'vehicle', vehicles: 'vehicle', site: 'site', stations: 'charging_station', policy_ids: 'policy',
-  payment_method: 'payment_method', default_payment_method: 'payment_method', charging_station: 'charging_station',
+  fleet: 'fleet',
+  driver: 'driver',
+  drivers: 'driver',
+  vehicle: 'vehicle',
+  vehicles: 'vehicle',
+  site: 'site',
+  stations: 'charging_station',
+  policy_ids: 'policy',
+  payment_method: 'payment_method',
+  default_payment_method: 'payment_method',
+  charging_station: 'charging_station',
   preferred_charging_stations: 'charging_station',
 };
 
@@ -28,7 +48,8 @@ const REFERENCES = {
  */
 export function SchemaForm(props) {
   const document = useRead(() => openApi(), []);
-  if (!document.data) return html`<${ResourceError} resource=${document} />${document.loading && html`<${Loading} what="the form" />`}`;
+  if (!document.data)
+    return html`<${ResourceError} resource=${document} />${document.loading && html`<${Loading} what="the form" />`}`;
   return html`<${Form} ...${props} api=${document.data} />`;
 }
 
@@ -44,7 +65,9 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
   const action = useAction((key, body) => send(body, key));
   const onSubmit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    const body = original ? changes(before, value, shape) : { ...hiddenValues(initial, hidden), ...filled(shape, value) };
+    const body = original
+      ? changes(before, value, shape)
+      : { ...hiddenValues(initial, hidden), ...filled(shape, value) };
     setNothing(body === undefined);
     if (body === undefined) return;
     const result = await action.run(body);
@@ -54,16 +77,28 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
   return html`<form class="schema-form" onSubmit=${onSubmit}>
     ${error ? html`<${ErrorNotice} error=${error} />` : null}
     ${nothing ? html`<p class="notice">Nothing was changed.</p>` : null}
-    ${inGroups(path, shape.fields ?? []).map(({ title: name, help, folded, fields }) => html`<${Part} key=${fields[0].name} title=${name} help=${help} folded=${folded} names=${fields.map((field) => field.name)} value=${value} error=${error}>
-      ${fields.map((field) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${value} error=${error} update=${Boolean(original)}
-        onChange=${(/** @type {any} */ next) => setValue((/** @type {any} */ all) => ({ ...all, [field.name]: next }))} />`)}</${Part}>`)}
+    ${inGroups(path, shape.fields ?? []).map(
+      ({
+        title: name,
+        help,
+        folded,
+        fields,
+      }) => html`<${Part} key=${fields[0].name} title=${name} help=${help} folded=${folded} names=${fields.map((field) => field.name)} value=${value} error=${error}>
+      ${fields.map(
+        (
+          field,
+        ) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${value} error=${error} update=${Boolean(original)}
+        onChange=${(/** @type {any} */ next) => setValue((/** @type {any} */ all) => ({ ...all, [field.name]: next }))} />`,
+      )}</${Part}>`,
+    )}
     <footer><button type="submit" class="primary" disabled=${action.busy}>${action.busy ? t('Sending…') : submit}</button></footer>
   </form>`;
 }
 
 /**
  * A part of a form with its title and a sentence about it. A folded one is open from the beginning if it has a value.
- * @param {{ title: string, help: string, folded?: boolean, names: string[], value: any, error: import('../api/client.js').ApiError | null, children?: any }} props
+ * @param {{ title: string, help: string, folded?: boolean, names: string[], value: any, error:
+ *   import('../api/client.js').ApiError | null, children?: any }} props
  */
 function Part({ title: name, help, folded, names, value, error, children }) {
   const [before] = useState(() => names.some((one) => hasContent(value[one])));
@@ -76,7 +111,8 @@ function Part({ title: name, help, folded, names, value, error, children }) {
 }
 
 /** @param {any} initial @param {string[]} hidden */
-const hiddenValues = (initial, hidden) => Object.fromEntries(Object.entries(initial).filter(([name]) => hidden.includes(name)));
+const hiddenValues = (initial, hidden) =>
+  Object.fromEntries(Object.entries(initial).filter(([name]) => hidden.includes(name)));
 
 /**
  * The members of an object that its update takes, with references as ids.
@@ -89,7 +125,8 @@ function known(shape, object) {
   if (shape.type === 'object') {
     return Object.fromEntries((shape.fields ?? []).map((field) => [field.name, known(field, object[field.name])]));
   }
-  if (shape.type === 'list') return object.map((/** @type {any} */ one) => known(/** @type {any} */ (shape.items), one));
+  if (shape.type === 'list')
+    return object.map((/** @type {any} */ one) => known(/** @type {any} */ (shape.items), one));
   if (shape.type === 'text' && typeof object === 'object') return object.id;
   return object;
 }
@@ -115,16 +152,21 @@ function filled(shape, value) {
  */
 const messageAt = (error, place) => (error?.param === place ? error.message : null);
 
-/** @param {{ field: import('./schema.js').Field, place: string, value: any, siblings?: any, error: any, update: boolean, onChange: (value: any) => void }} props
+/** @param {{ field: import('./schema.js').Field, place: string, value: any, siblings?: any, error: any,
+ *   update: boolean, onChange: (value: any) => void }} props
  *   `update`: nothing is required, so nothing is marked as optional. `siblings`: the object that has the field */
 function Control({ field, place, value, siblings, error, update, onChange }) {
   const unit = field.type === 'number' ? unitOf(field.name, siblings) : null;
   const label = title(labelOf(field.name)) + (unit ? ` (${unit})` : '');
   switch (field.type) {
     case 'object': {
-      const members = inOrder(field.fields ?? []).map((member) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
+      const members = inOrder(field.fields ?? []).map(
+        (
+          member,
+        ) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
           place=${`${place}.${member.name}`} value=${value?.[member.name]} siblings=${value ?? {}} error=${error} update=${update}
-          onChange=${(/** @type {any} */ next) => onChange({ ...value, [member.name]: next })} />`);
+          onChange=${(/** @type {any} */ next) => onChange({ ...value, [member.name]: next })} />`,
+      );
       if (isInline(field.name)) return members;
       return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
         ${field.description ? html`<p class="hint">${hintOf(place, field.description)}</p>` : null}
@@ -145,10 +187,12 @@ function Control({ field, place, value, siblings, error, update, onChange }) {
 }
 
 /** @param {any} value */
-const hasContent = (value) => Boolean(value && Object.values(value).some((one) => one !== null && one !== undefined && one !== ''));
+const hasContent = (value) =>
+  Boolean(value && Object.values(value).some((one) => one !== null && one !== undefined && one !== ''));
 
 /**
- * One sentence of help: our own, or that of the document without its marks for code, in the language of the user where there is one.
+ * One sentence of help: our own, or that of the document without its marks for code, in the language of the user where
+ * there is one.
  * @param {string} place
  * @param {string} description
  */
@@ -161,9 +205,13 @@ function hintOf(place, description) {
   return html`<span lang="en">${firstSentence(text)}</span>`;
 }
 
-/** @param {{ id?: string, hint?: string, label?: string, field: import('./schema.js').Field, value: any, siblings?: any, onChange: (value: any) => void }} props */
+/**
+ * @param {{ id?: string, hint?: string, label?: string, field: import('./schema.js').Field, value: any, siblings?: any,
+ *   onChange: (value: any) => void }} props
+ */
 function Input({ id, hint, label, field, value, siblings, onChange }) {
-  const text = (/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value);
+  const text = (/** @type {any} */ event) =>
+    onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value);
   const kind = REFERENCES[field.name];
   if (kind && field.type === 'text') {
     return html`<${Picker} id=${id} label=${label} kind=${kind} value=${value ?? null} describedBy=${hint} required=${field.required} onChange=${(/** @type {string | null} */ next) => onChange(next ?? undefined)} />`;
@@ -182,7 +230,8 @@ function Input({ id, hint, label, field, value, siblings, onChange }) {
     </select>`;
   }
   if (field.type === 'number') {
-    const shownAs = (/** @type {number | undefined} */ one) => (one === undefined || one === null ? undefined : toField(field.name, one, siblings));
+    const shownAs = (/** @type {number | undefined} */ one) =>
+      one === undefined || one === null ? undefined : toField(field.name, one, siblings);
     return html`<input ...${shared} type="number" step=${field.whole && scaleOf(field.name, siblings) === 1 ? 1 : 'any'} min=${shownAs(field.minimum)} max=${shownAs(field.maximum)} value=${shownAs(value) ?? ''}
       onInput=${(/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : fromField(field, event.currentTarget.valueAsNumber, siblings))} />`;
   }
@@ -193,13 +242,18 @@ function Input({ id, hint, label, field, value, siblings, onChange }) {
   if (field.name === 'time_zone' || field.name === 'timezone') {
     return html`<input ...${shared} type="text" list="time-zones" maxlength=${field.maxLength} value=${value ?? ''} onInput=${text} /><datalist id="time-zones">${Intl.supportedValuesOf('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist>`;
   }
-  if (field.name === 'description') return html`<textarea ...${shared} rows="2" maxlength=${field.maxLength} value=${value ?? ''} onInput=${text}></textarea>`;
-  const type = field.name === 'email' ? 'email' : field.name === 'phone' ? 'tel' : field.name === 'url' ? 'url' : 'text';
+  if (field.name === 'description')
+    return html`<textarea ...${shared} rows="2" maxlength=${field.maxLength} value=${value ?? ''} onInput=${text}></textarea>`;
+  const type =
+    field.name === 'email' ? 'email' : field.name === 'phone' ? 'tel' : field.name === 'url' ? 'url' : 'text';
   return html`<input ...${shared} type=${type} maxlength=${field.maxLength} value=${value ?? ''} onInput=${text} />`;
 }
 
 /** Several of a few values. */
-function Choices(/** @type {{ field: import('./schema.js').Field, label: string, hint: any, value: string[], onChange: (value: string[]) => void }} */ { field, label, hint, value, onChange }) {
+function Choices(
+  /** @type {{ field: import('./schema.js').Field, label: string, hint: any, value: string[],
+   *   onChange: (value: string[]) => void }} */ { field, label, hint, value, onChange },
+) {
   const options = field.options ?? [];
   const toggle = (/** @type {string} */ option) => {
     const chosen = options.filter((one) => (one === option ? !value.includes(one) : value.includes(one)));
@@ -213,24 +267,35 @@ function Choices(/** @type {{ field: import('./schema.js').Field, label: string,
 }
 
 /** Values one after the other. */
-function List(/** @type {{ field: import('./schema.js').Field, label: string, place: string, value: any[], error: any, onChange: (value: any[]) => void }} */ { field, label, place, value, error, onChange }) {
+function List(
+  /** @type {{ field: import('./schema.js').Field, label: string, place: string, value: any[], error: any,
+   *   onChange: (value: any[]) => void }} */ { field, label, place, value, error, onChange },
+) {
   const items = /** @type {import('./schema.js').Shape} */ (field.items);
-  const set = (/** @type {number} */ index, /** @type {any} */ next) => onChange(value.map((one, at) => (at === index ? next : one)));
+  const set = (/** @type {number} */ index, /** @type {any} */ next) =>
+    onChange(value.map((one, at) => (at === index ? next : one)));
   const message = messageAt(error, place);
   return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
     <p class="hint">${message ? html`<strong class="field-error">${message}</strong> ` : null}${hintOf(place, field.description)}</p>
-    ${value.map((one, index) => html`<div key=${index} class="list-item">
-      ${items.type === 'object'
-        ? html`<${Control} field=${{ ...items, name: `${words(field.name)} ${index + 1}`, required: true }} place=${`${place}[${index}]`} value=${one} error=${error} update=${false} onChange=${(/** @type {any} */ next) => set(index, next)} />`
-        : html`<${Input} field=${{ ...items, name: field.name, required: true }} label=${`${label} ${index + 1}`} value=${one} onChange=${(/** @type {any} */ next) => set(index, next)} />`}
+    ${value.map(
+      (one, index) => html`<div key=${index} class="list-item">
+      ${
+        items.type === 'object'
+          ? html`<${Control} field=${{ ...items, name: `${words(field.name)} ${index + 1}`, required: true }} place=${`${place}[${index}]`} value=${one} error=${error} update=${false} onChange=${(/** @type {any} */ next) => set(index, next)} />`
+          : html`<${Input} field=${{ ...items, name: field.name, required: true }} label=${`${label} ${index + 1}`} value=${one} onChange=${(/** @type {any} */ next) => set(index, next)} />`
+      }
       <button type="button" class="quiet small" aria-label=${t`Remove ${label} ${index + 1}`} onClick=${() => onChange(value.filter((_, at) => at !== index))}>Remove</button>
-    </div>`)}
+    </div>`,
+    )}
     <button type="button" class="small" onClick=${() => onChange([...value, items.type === 'object' ? {} : undefined])}>Add</button>
   </fieldset>`;
 }
 
 /** Names with values, such as metadata. */
-function Pairs(/** @type {{ label: string, hint: any, value: Record<string, string>, onChange: (value: Record<string, string>) => void }} */ { label, hint, value, onChange }) {
+function Pairs(
+  /** @type {{ label: string, hint: any, value: Record<string, string>, onChange: (value: Record<string,
+   *   string>) => void }} */ { label, hint, value, onChange },
+) {
   const id = useId();
   const [rows, setRows] = useState(/** @type {[string, string][]} */ (Object.entries(value)));
   const set = (/** @type {[string, string][]} */ next) => {
@@ -238,11 +303,13 @@ function Pairs(/** @type {{ label: string, hint: any, value: Record<string, stri
     onChange(Object.fromEntries(next.filter(([name]) => name)));
   };
   return html`<fieldset><legend>${label} <small>optional</small></legend><p class="hint">${hint}</p>
-    ${rows.map(([name, text], index) => html`<div key=${index} class="pair">
+    ${rows.map(
+      ([name, text], index) => html`<div key=${index} class="pair">
       <input id=${`${id}-${index}`} aria-label=${t`${label}: name ${index + 1}`} maxlength="40" value=${name} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [event.currentTarget.value, row[1]] : row)))} />
       <input aria-label=${t`${label}: value ${index + 1}`} maxlength="500" value=${text} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [row[0], event.currentTarget.value] : row)))} />
       <button type="button" class="quiet small" aria-label=${t`Remove ${label} ${index + 1}`} onClick=${() => set(rows.filter((_, at) => at !== index))}>Remove</button>
-    </div>`)}
+    </div>`,
+    )}
     <button type="button" class="small" onClick=${() => set([...rows, ['', '']])}>Add</button>
   </fieldset>`;
 }

@@ -1,11 +1,13 @@
-// What a form needs of a schema of the OpenAPI document: every reference followed, every alternative with null made optional.
+// What a form needs of a schema of the OpenAPI document: every reference followed, every alternative with null made
+// optional.
 
 import { request } from '../api/client.js';
 
 /**
  * A value of a request body.
  * @typedef {object} Shape
- * @property {'text' | 'number' | 'boolean' | 'choice' | 'moment' | 'object' | 'pairs' | 'list' | 'choices' | 'any'} type
+ * @property {'text' | 'number' | 'boolean' | 'choice' | 'moment' | 'object' | 'pairs' | 'list' | 'choices' | 'any'}
+ *   type
  * @property {boolean} nullable
  * @property {string} description
  * @property {boolean} [whole] of a number: without a fraction
@@ -66,7 +68,10 @@ function resolve(api, schema) {
   let current = schema;
   while (current?.$ref) {
     const { $ref: reference, ...beside } = current;
-    const target = reference.slice(2).split('/').reduce((/** @type {any} */ at, /** @type {string} */ name) => at[name], api);
+    const target = reference
+      .slice(2)
+      .split('/')
+      .reduce((/** @type {any} */ at, /** @type {string} */ name) => at[name], api);
     current = { ...target, ...beside };
   }
   return current;
@@ -84,7 +89,9 @@ export function shapeOf(api, given, depth = 0) {
   let nullable = false;
   const alternatives = schema.oneOf ?? schema.anyOf;
   if (alternatives) {
-    const real = alternatives.map((/** @type {any} */ one) => resolve(api, one)).filter((/** @type {any} */ one) => one.type !== 'null');
+    const real = alternatives
+      .map((/** @type {any} */ one) => resolve(api, one))
+      .filter((/** @type {any} */ one) => one.type !== 'null');
     nullable = real.length < alternatives.length;
     schema = real[0] ?? {};
     description.push(schema.description);
@@ -97,7 +104,8 @@ export function shapeOf(api, given, depth = 0) {
   const type = types.find((one) => one !== 'null');
   const { minimum, maximum, maxLength, pattern } = schema;
   const shape = { nullable, description: description.find(Boolean) ?? '', minimum, maximum, maxLength, pattern };
-  if (schema.enum) return { ...shape, type: 'choice', options: schema.enum.filter((/** @type {any} */ one) => one !== null) };
+  if (schema.enum)
+    return { ...shape, type: 'choice', options: schema.enum.filter((/** @type {any} */ one) => one !== null) };
   switch (type) {
     case 'string':
       return { ...shape, type: schema.format === 'date-time' ? 'moment' : 'text' };
@@ -109,7 +117,9 @@ export function shapeOf(api, given, depth = 0) {
       return { ...shape, type: 'boolean' };
     case 'array': {
       const items = shapeOf(api, schema.items ?? {}, depth + 1);
-      return items.type === 'choice' ? { ...shape, type: 'choices', options: items.options } : { ...shape, type: 'list', items };
+      return items.type === 'choice'
+        ? { ...shape, type: 'choices', options: items.options }
+        : { ...shape, type: 'list', items };
     }
     case 'object': {
       if (!schema.properties) return { ...shape, type: 'pairs' };
@@ -120,7 +130,10 @@ export function shapeOf(api, given, depth = 0) {
         required: required.has(name),
       }));
       // Required fields first, and what describes the object before what merely belongs to it.
-      const rank = (/** @type {Field} */ field) => (field.required ? 0 : 1) + (['object', 'pairs', 'list'].includes(field.type) ? 2 : 0) + (field.name === 'metadata' ? 4 : 0);
+      const rank = (/** @type {Field} */ field) =>
+        (field.required ? 0 : 1) +
+        (['object', 'pairs', 'list'].includes(field.type) ? 2 : 0) +
+        (field.name === 'metadata' ? 4 : 0);
       fields.sort((one, other) => rank(one) - rank(other));
       return { ...shape, type: 'object', fields };
     }
@@ -130,7 +143,8 @@ export function shapeOf(api, given, depth = 0) {
 }
 
 /**
- * What of `edited` differs from `original`, for an update that leaves everything else as it is. Objects are compared member by
+ * What of `edited` differs from `original`, for an update that leaves everything else as it is. Objects are compared
+ * member by
  * member; a list is sent whole.
  * @param {any} original
  * @param {any} edited
@@ -152,7 +166,9 @@ export function changes(original, edited, shape) {
     return body;
   }
   if (shape.type === 'pairs' && edited && original) {
-    const removed = Object.keys(original).filter((name) => !(name in edited)).map((name) => [name, null]);
+    const removed = Object.keys(original)
+      .filter((name) => !(name in edited))
+      .map((name) => [name, null]);
     const set = Object.entries(edited).filter(([name, value]) => original[name] !== value);
     return removed.length + set.length ? Object.fromEntries([...removed, ...set]) : undefined;
   }

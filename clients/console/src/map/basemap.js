@@ -37,7 +37,10 @@ export function addBasemap(L, map) {
   pane.style.zIndex = '150';
   const renderer = L.canvas({ pane: 'basemap', padding: 0.3 });
   const shared = { renderer, pane: 'basemap', interactive: false };
-  const land = L.polygon(LAND.map((/** @type {number[][]} */ polygon) => polygon.map(decode)), { ...shared, stroke: true, weight: 1 });
+  const land = L.polygon(
+    LAND.map((/** @type {number[][]} */ polygon) => polygon.map(decode)),
+    { ...shared, stroke: true, weight: 1 },
+  );
   const borders = L.polyline(BORDERS.map(decode), { ...shared, weight: 1, dashArray: '3 3' });
   const graticule = L.layerGroup();
   const labels = L.layerGroup();
@@ -55,14 +58,21 @@ export function addBasemap(L, map) {
     const bounds = map.getBounds().pad(0.1);
     const step = STEPS[Math.min(STEPS.length - 1, Math.max(0, Math.round(map.getZoom())))];
     const [south, north] = [Math.max(-85, bounds.getSouth()), Math.min(85, bounds.getNorth())];
-    const line = (/** @type {[number, number][]} */ points) => L.polyline(points, { ...shared, color, weight: 1 }).addTo(graticule);
+    const line = (/** @type {[number, number][]} */ points) =>
+      L.polyline(points, { ...shared, color, weight: 1 }).addTo(graticule);
     const view = map.getBounds();
     for (const longitude of multiples(bounds.getWest(), bounds.getEast(), step)) {
-      line([[south, longitude], [north, longitude]]);
+      line([
+        [south, longitude],
+        [north, longitude],
+      ]);
       label(L, [view.getSouth(), longitude], degrees(longitude, step, 'E', 'W'), 'meridian').addTo(labels);
     }
     for (const latitude of multiples(south, north, step)) {
-      line([[latitude, bounds.getWest()], [latitude, bounds.getEast()]]);
+      line([
+        [latitude, bounds.getWest()],
+        [latitude, bounds.getEast()],
+      ]);
       label(L, [latitude, view.getWest()], degrees(latitude, step, 'N', 'S'), 'parallel').addTo(labels);
     }
   };
@@ -113,5 +123,9 @@ const label = (L, at, text, kind) => textMarker(L, at, text, `degrees ${kind}`);
 export function textMarker(L, at, text, name) {
   const element = document.createElement('span');
   element.textContent = text;
-  return L.marker(at, { interactive: false, keyboard: false, icon: L.divIcon({ html: element, className: name, iconSize: null }) });
+  return L.marker(at, {
+    interactive: false,
+    keyboard: false,
+    icon: L.divIcon({ html: element, className: name, iconSize: null }),
+  });
 }

@@ -1,4 +1,5 @@
-// What a search for candidates found, on the map: the candidates with their rank, and the refused stations with the reason.
+// What a search for candidates found, on the map: the candidates with their rank, and the refused stations with the
+// reason.
 
 import { t } from '../i18n.js';
 import { svg } from './stations.js';
@@ -13,14 +14,20 @@ import { svg } from './stations.js';
 export function drawCandidates({ L }, layer, found, reasonOf) {
   layer.clearLayers();
   if (!found) return;
-  const mark = (/** @type {{ latitude: number, longitude: number }} */ { latitude, longitude }, /** @type {Element} */ element, /** @type {string} */ text, /** @type {number} */ above) => {
+  const mark = (
+    /** @type {{ latitude: number, longitude: number }} */ { latitude, longitude },
+    /** @type {Element} */ element,
+    /** @type {string} */ text,
+    /** @type {number} */ above,
+  ) => {
     const icon = L.divIcon({ html: element, className: 'mark-holder', iconSize: [30, 30] });
     // Leaflet takes texts as markup, and elements as they are.
     const tip = document.createElement('span');
     tip.textContent = text;
     L.marker([latitude, longitude], { icon, keyboard: false, zIndexOffset: above }).bindTooltip(tip).addTo(layer);
   };
-  for (const one of found.refused_stations) mark(one.location, refusedMark(), `${one.name ?? t('A station')}: ${reasonOf(one)}`, 500);
+  for (const one of found.refused_stations)
+    mark(one.location, refusedMark(), `${one.name ?? t('A station')}: ${reasonOf(one)}`, 500);
   const shown = new Set();
   for (const [place, one] of found.candidates.entries()) {
     // A station stands once, with the rank of its best connector.
@@ -31,16 +38,24 @@ export function drawCandidates({ L }, layer, found, reasonOf) {
 }
 
 /** The stations that {@link drawCandidates} draws. @param {import('../../types').ReservationCandidates | null} found */
-export const drawnStations = (found) => new Set([...(found?.candidates ?? []), ...(found?.refused_stations ?? [])].map((one) => one.charging_station));
+export const drawnStations = (found) =>
+  new Set([...(found?.candidates ?? []), ...(found?.refused_stations ?? [])].map((one) => one.charging_station));
 
 /** @param {number} rank */
 function candidateMark(rank) {
   const text = svg('text', { x: 15, y: 19.5, 'text-anchor': 'middle', class: 'mark-text rank' });
   text.textContent = String(rank);
-  return svg('svg', { viewBox: '0 0 30 30', class: `mark candidate ${rank === 1 ? 'best' : ''}`, 'aria-hidden': 'true' }, [svg('circle', { cx: 15, cy: 15, r: 13, class: 'mark-shape' }), text]);
+  return svg(
+    'svg',
+    { viewBox: '0 0 30 30', class: `mark candidate ${rank === 1 ? 'best' : ''}`, 'aria-hidden': 'true' },
+    [svg('circle', { cx: 15, cy: 15, r: 13, class: 'mark-shape' }), text],
+  );
 }
 
 function refusedMark() {
   const cross = svg('path', { d: 'M10.5 10.5l9 9m0-9l-9 9', class: 'mark-cross' });
-  return svg('svg', { viewBox: '0 0 30 30', class: 'mark refused', 'aria-hidden': 'true' }, [svg('circle', { cx: 15, cy: 15, r: 9, class: 'mark-shape' }), cross]);
+  return svg('svg', { viewBox: '0 0 30 30', class: 'mark refused', 'aria-hidden': 'true' }, [
+    svg('circle', { cx: 15, cy: 15, r: 9, class: 'mark-shape' }),
+    cross,
+  ]);
 }

@@ -11,7 +11,9 @@ let loading = null;
 
 /** Leaflet, which makes itself a global variable, and its style sheet. @returns {Promise<any>} */
 function leaflet() {
-  loading ??= Promise.all([import('../../vendor/leaflet.js'), styles('vendor/leaflet.css')]).then(() => /** @type {any} */ (globalThis).L);
+  loading ??= Promise.all([import('../../vendor/leaflet.js'), styles('vendor/leaflet.css')]).then(
+    () => /** @type {any} */ (globalThis).L,
+  );
   return loading;
 }
 
@@ -34,28 +36,40 @@ export function MapView({ label, onMap, small = false }) {
     let removed = false;
     /** @type {(() => void)[]} */
     const ends = [];
-    leaflet().then((L) => {
-      if (removed || !element.current) return;
-      const map = L.map(element.current, { center: lastView.centre, zoom: lastView.zoom, minZoom: 1, maxZoom: 18, worldCopyJump: true, attributionControl: false, zoomControl: false, zoomSnap: 0.5 });
-      L.control.zoom({ zoomInTitle: t('Zoom in'), zoomOutTitle: t('Zoom out') }).addTo(map);
-      const { tiles } = config();
-      if (tiles) L.tileLayer(tiles.url, { maxZoom: 19 }).addTo(map);
-      else ends.push(addBasemap(L, map));
-      L.control.scale({ imperial: navigator.language === 'en-US' }).addTo(map);
-      map.on('moveend', () => {
-        const { lat, lng } = map.getCenter();
-        lastView = { centre: [lat, lng], zoom: map.getZoom() };
-      });
-      // The frame of the map may get its size after the map was made.
-      const observer = new ResizeObserver(() => map.invalidateSize());
-      observer.observe(element.current);
-      const end = onMap({ L, map });
-      ends.push(() => {
-        observer.disconnect();
-        end?.();
-        map.remove();
-      });
-    }, () => setFailed(true));
+    leaflet().then(
+      (L) => {
+        if (removed || !element.current) return;
+        const map = L.map(element.current, {
+          center: lastView.centre,
+          zoom: lastView.zoom,
+          minZoom: 1,
+          maxZoom: 18,
+          worldCopyJump: true,
+          attributionControl: false,
+          zoomControl: false,
+          zoomSnap: 0.5,
+        });
+        L.control.zoom({ zoomInTitle: t('Zoom in'), zoomOutTitle: t('Zoom out') }).addTo(map);
+        const { tiles } = config();
+        if (tiles) L.tileLayer(tiles.url, { maxZoom: 19 }).addTo(map);
+        else ends.push(addBasemap(L, map));
+        L.control.scale({ imperial: navigator.language === 'en-US' }).addTo(map);
+        map.on('moveend', () => {
+          const { lat, lng } = map.getCenter();
+          lastView = { centre: [lat, lng], zoom: map.getZoom() };
+        });
+        // The frame of the map may get its size after the map was made.
+        const observer = new ResizeObserver(() => map.invalidateSize());
+        observer.observe(element.current);
+        const end = onMap({ L, map });
+        ends.push(() => {
+          observer.disconnect();
+          end?.();
+          map.remove();
+        });
+      },
+      () => setFailed(true),
+    );
     return () => {
       removed = true;
       for (const end of ends) end();

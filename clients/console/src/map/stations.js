@@ -24,7 +24,11 @@ export const topPower = (station) => Math.max(0, ...station.connectors.map((conn
  */
 export function energyPrice(station) {
   const prices = station.pricing.filter((price) => price.type === 'ENERGY');
-  return prices.length ? prices.reduce((best, price) => (Number(price.price_decimal ?? price.price) < Number(best.price_decimal ?? best.price) ? price : best)) : null;
+  return prices.length
+    ? prices.reduce((best, price) =>
+        Number(price.price_decimal ?? price.price) < Number(best.price_decimal ?? best.price) ? price : best,
+      )
+    : null;
 }
 
 /**
@@ -39,8 +43,14 @@ export async function readStations(map, filters, signal) {
   const centre = bounds.getCenter().wrap();
   const radius = Math.ceil(centre.distanceTo(bounds.getNorthEast().wrap()));
   const placed = filters.latitude !== undefined || filters.origin !== undefined;
-  const area = placed || radius > LONGEST_RADIUS ? {} : { latitude: centre.lat.toFixed(5), longitude: centre.lng.toFixed(5), radius };
-  const { objects, more } = await readPages(address('/v1/charging_stations', { ...area, ...filters, limit: 100 }), { signal, most: MOST });
+  const area =
+    placed || radius > LONGEST_RADIUS
+      ? {}
+      : { latitude: centre.lat.toFixed(5), longitude: centre.lng.toFixed(5), radius };
+  const { objects, more } = await readPages(address('/v1/charging_stations', { ...area, ...filters, limit: 100 }), {
+    signal,
+    most: MOST,
+  });
   return { stations: objects, more };
 }
 
@@ -54,15 +64,23 @@ export async function readStations(map, filters, signal) {
 export function drawStations({ L, map }, layer, stations, { selected = null, onSelect }) {
   layer.clearLayers();
   const zoom = map.getZoom();
-  const groups = zoom >= 14 ? stations.map((station) => ({ places: [station], ...station.location })) : cluster(stations, zoom);
+  const groups =
+    zoom >= 14 ? stations.map((station) => ({ places: [station], ...station.location })) : cluster(stations, zoom);
   for (const { places, latitude, longitude } of groups) {
     const [station] = places;
     const single = places.length === 1;
     const element = single ? stationMark(station, station.id === selected) : groupMark(places);
     const icon = L.divIcon({ html: element, className: 'mark-holder', iconSize: single ? [30, 30] : [44, 44] });
     // The list beside the map is the way for the keyboard: hundreds of marks would be in its way.
-    const marker = L.marker([latitude, longitude], { icon, keyboard: false, title: single ? station.name : t('{0, plural, one {# station} other {# stations}}', places.length) });
-    const open = () => map.fitBounds(L.latLngBounds(places.map(({ location }) => [location.latitude, location.longitude])).pad(0.2), { maxZoom: 15 });
+    const marker = L.marker([latitude, longitude], {
+      icon,
+      keyboard: false,
+      title: single ? station.name : t('{0, plural, one {# station} other {# stations}}', places.length),
+    });
+    const open = () =>
+      map.fitBounds(L.latLngBounds(places.map(({ location }) => [location.latitude, location.longitude])).pad(0.2), {
+        maxZoom: 15,
+      });
     marker.on('click', () => (single ? onSelect(station) : open()));
     marker.addTo(layer);
   }
@@ -101,15 +119,26 @@ export function svg(name, attributes, children = []) {
   return element;
 }
 
-/** A station: its condition by shape and colour, its power by the number of bolts. @param {Station} station @param {boolean} selected */
+/**
+ * A station: its condition by shape and colour, its power by the number of bolts.
+ * @param {Station} station
+ * @param {boolean} selected
+ */
 function stationMark(station, selected) {
   const state = condition(station);
   const power = topPower(station);
   const text = svg('text', { x: 15, y: 19, 'text-anchor': 'middle', class: 'mark-text' });
   text.textContent = state === 'out' ? '✕' : power >= 150 ? '⚡⚡' : power >= 43 ? '⚡' : '·';
-  const shape = state === 'busy' ? svg('rect', { x: 4, y: 4, width: 22, height: 22, rx: 4 }) : svg('circle', { cx: 15, cy: 15, r: 12 });
+  const shape =
+    state === 'busy'
+      ? svg('rect', { x: 4, y: 4, width: 22, height: 22, rx: 4 })
+      : svg('circle', { cx: 15, cy: 15, r: 12 });
   shape.setAttribute('class', 'mark-shape');
-  return svg('svg', { viewBox: '0 0 30 30', class: `mark ${state} ${selected ? 'selected' : ''}`, 'aria-hidden': 'true' }, [shape, text]);
+  return svg(
+    'svg',
+    { viewBox: '0 0 30 30', class: `mark ${state} ${selected ? 'selected' : ''}`, 'aria-hidden': 'true' },
+    [shape, text],
+  );
 }
 
 /** A group: a ring with the shares of the conditions, and the number of stations. @param {Station[]} stations */
@@ -118,11 +147,23 @@ function groupMark(stations) {
   let before = 0;
   const arcs = /** @type {const} */ (['free', 'busy', 'out']).map((state) => {
     const share = stations.filter((station) => condition(station) === state).length / stations.length;
-    const arc = svg('circle', { cx: 22, cy: 22, r: 18, class: `ring ${state}`, 'stroke-dasharray': `${share * length} ${length}`, 'stroke-dashoffset': -before * length, transform: 'rotate(-90 22 22)' });
+    const arc = svg('circle', {
+      cx: 22,
+      cy: 22,
+      r: 18,
+      class: `ring ${state}`,
+      'stroke-dasharray': `${share * length} ${length}`,
+      'stroke-dashoffset': -before * length,
+      transform: 'rotate(-90 22 22)',
+    });
     before += share;
     return arc;
   });
   const text = svg('text', { x: 22, y: 27, 'text-anchor': 'middle', class: 'group-text' });
   text.textContent = String(stations.length);
-  return svg('svg', { viewBox: '0 0 44 44', class: 'group', 'aria-hidden': 'true' }, [svg('circle', { cx: 22, cy: 22, r: 20, class: 'group-ground' }), ...arcs, text]);
+  return svg('svg', { viewBox: '0 0 44 44', class: 'group', 'aria-hidden': 'true' }, [
+    svg('circle', { cx: 22, cy: 22, r: 20, class: 'group-ground' }),
+    ...arcs,
+    text,
+  ]);
 }

@@ -13,19 +13,37 @@ const MOST = 500;
 const LISTED = 30;
 const EVERY = 30_000;
 
-/** @typedef {{ id: string, name: string, location: { latitude: number, longitude: number }, seen: string, level: number | null }} Placed */
+/**
+ * @typedef {{ id: string, name: string, location: { latitude: number, longitude: number }, seen: string, level: number
+ *   | null }} Placed
+ */
 
 /** The vehicles that have reported a place. @param {any[]} vehicles with their telemetry @returns {Placed[]} */
-export const placed = (vehicles) => vehicles.filter(({ telemetry }) => telemetry?.location).map(({ id, registration_plate: name, telemetry: { location, battery } }) => ({
-  id, name, location, seen: location.updated, level: battery ? battery.level : null,
-}));
+export const placed = (vehicles) =>
+  vehicles
+    .filter(({ telemetry }) => telemetry?.location)
+    .map(({ id, registration_plate: name, telemetry: { location, battery } }) => ({
+      id,
+      name,
+      location,
+      seen: location.updated,
+      level: battery ? battery.level : null,
+    }));
 
 /** The vehicles with a place; none while they are not shown. @param {boolean} shown */
-export const useVehicles = (shown) => useRead(async (signal) => {
-  if (!shown) return { vehicles: [], more: false };
-  const { objects, more } = await readPages(address('/v1/vehicles', { status: 'active', limit: 100, 'expand[]': 'data.telemetry' }), { signal, most: MOST });
-  return { vehicles: placed(objects), more };
-}, [shown], { every: shown ? EVERY : null });
+export const useVehicles = (shown) =>
+  useRead(
+    async (signal) => {
+      if (!shown) return { vehicles: [], more: false };
+      const { objects, more } = await readPages(
+        address('/v1/vehicles', { status: 'active', limit: 100, 'expand[]': 'data.telemetry' }),
+        { signal, most: MOST },
+      );
+      return { vehicles: placed(objects), more };
+    },
+    [shown],
+    { every: shown ? EVERY : null },
+  );
 
 /**
  * Draws vehicles on a layer: one by one, or as a number where they are close together.
@@ -41,15 +59,32 @@ export function drawVehicles({ L, map }, layer, vehicles) {
     const [vehicle] = places;
     const element = document.createElement('span');
     element.className = 'vehicle-mark';
-    element.textContent = places.length > 1 ? `${places.length} vehicles` : vehicle.level === null ? vehicle.name : `${vehicle.name} ${number(vehicle.level)} %`;
-    const marker = L.marker([latitude, longitude], { keyboard: false, zIndexOffset: 1000, icon: L.divIcon({ html: element, className: 'mark-holder', iconSize: null }), title: element.textContent });
+    element.textContent =
+      places.length > 1
+        ? `${places.length} vehicles`
+        : vehicle.level === null
+          ? vehicle.name
+          : `${vehicle.name} ${number(vehicle.level)} %`;
+    const marker = L.marker([latitude, longitude], {
+      keyboard: false,
+      zIndexOffset: 1000,
+      icon: L.divIcon({ html: element, className: 'mark-holder', iconSize: null }),
+      title: element.textContent,
+    });
     const open = () => map.setView([latitude, longitude], Math.min(17, zoom + 2));
-    marker.on('click', () => (places.length > 1 ? open() : location.assign(link(`/vehicles/${vehicle.id}`)))).addTo(layer);
+    marker
+      .on('click', () => (places.length > 1 ? open() : location.assign(link(`/vehicles/${vehicle.id}`))))
+      .addTo(layer);
   }
 }
 
 /** The same for those who cannot see or use the map. @param {{ vehicles: Placed[], more: boolean }} props */
-export const VehicleList = ({ vehicles, more }) => (vehicles.length ? html`<h2>${number(vehicles.length)}${more ? '+' : ''} vehicles with a place</h2>
-  <ul class="station-list">${vehicles.slice(0, LISTED).map((one) => html`<li key=${one.id}><a href=${link(`/vehicles/${one.id}`)}><span><strong>${one.name}</strong><br />
-    <small>${one.level === null ? '' : `${number(one.level)} %, `}seen <${Time} at=${one.seen} ago /></small></span></a></li>`)}</ul>
-  ${vehicles.length > LISTED ? html`<p class="hint">The first ${LISTED} are listed. <a href="#/vehicles">All vehicles</a></p>` : null}` : null);
+export const VehicleList = ({ vehicles, more }) =>
+  vehicles.length
+    ? html`<h2>${number(vehicles.length)}${more ? '+' : ''} vehicles with a place</h2>
+  <ul class="station-list">${vehicles.slice(0, LISTED).map(
+    (one) => html`<li key=${one.id}><a href=${link(`/vehicles/${one.id}`)}><span><strong>${one.name}</strong><br />
+    <small>${one.level === null ? '' : `${number(one.level)} %, `}seen <${Time} at=${one.seen} ago /></small></span></a></li>`,
+  )}</ul>
+  ${vehicles.length > LISTED ? html`<p class="hint">The first ${LISTED} are listed. <a href="#/vehicles">All vehicles</a></p>` : null}`
+    : null;

@@ -1,4 +1,5 @@
-// What a fleet has charged: energy, cost and the outcomes of reservations by day or month, and energy and cost by vehicle and by fleet.
+// What a fleet has charged: energy, cost and the outcomes of reservations by day or month, and energy and cost by
+// vehicle and by fleet.
 
 import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
@@ -16,7 +17,18 @@ import { calendarDate, energy, minorUnits, money, number, percent, price } from 
 import { now } from '../state/clock.js';
 import { link, setQuery } from '../router.js';
 import { FromSessions } from './analytics/sessions.js';
-import { MOST_BY_VEHICLE, RANGES, attendanceOf, dateIn, later, outcomesOf, rangeOf, rankOf, slotsOf, vehicleRange } from './analytics/logic.js';
+import {
+  MOST_BY_VEHICLE,
+  RANGES,
+  attendanceOf,
+  dateIn,
+  later,
+  outcomesOf,
+  rangeOf,
+  rankOf,
+  slotsOf,
+  vehicleRange,
+} from './analytics/logic.js';
 
 /**
  * @typedef {import('../../types').Analytics} Analytics
@@ -35,14 +47,24 @@ const FLEETS = 12;
 export default function AnalyticsPage({ route }) {
   const chosen = route.query.get('fleet');
   const choice = route.query.get('range') ?? '30';
-  const fleet = useRead(async (signal) => {
-    if (chosen) return request('GET', `/v1/fleets/${encodeURIComponent(chosen)}`, undefined, { signal });
-    const { data } = await request('GET', '/v1/fleets?limit=100', undefined, { signal });
-    // The fleet that has charged most often.
-    return data.reduce((/** @type {any} */ best, /** @type {Fleet} */ one) => (one.total_sessions > (best?.total_sessions ?? -1) ? one : best), null) ?? { none: true };
-  }, [chosen]);
+  const fleet = useRead(
+    async (signal) => {
+      if (chosen) return request('GET', `/v1/fleets/${encodeURIComponent(chosen)}`, undefined, { signal });
+      const { data } = await request('GET', '/v1/fleets?limit=100', undefined, { signal });
+      // The fleet that has charged most often.
+      return (
+        data.reduce(
+          (/** @type {any} */ best, /** @type {Fleet} */ one) =>
+            one.total_sessions > (best?.total_sessions ?? -1) ? one : best,
+          null,
+        ) ?? { none: true }
+      );
+    },
+    [chosen],
+  );
   const head = html`<${PageHead} title="Analytics" intro="What a fleet has charged. Sessions count for the day on which they ended." />`;
-  if (fleet.data?.none) return html`${head}<${Empty} title="There is no fleet yet"><p>The sessions of a fleet are added up here.</p><a class="button primary" href=${link('/fleets', { new: 1 })}>Add a fleet</a></${Empty}>`;
+  if (fleet.data?.none)
+    return html`${head}<${Empty} title="There is no fleet yet"><p>The sessions of a fleet are added up here.</p><a class="button primary" href=${link('/fleets', { new: 1 })}>Add a fleet</a></${Empty}>`;
   const range = fleet.data ? rangeOf(choice, dateIn(now(), fleet.data.timezone)) : null;
   return html`${head}<div class="filters">
       <${Field} label="Fleet">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Fleet" kind="fleet" required value=${fleet.data?.id ?? chosen} onChange=${(/** @type {string | null} */ next) => setQuery({ fleet: next })} />`}</${Field}>
@@ -54,11 +76,19 @@ export default function AnalyticsPage({ route }) {
 
 /** @param {{ fleet: Fleet, range: Range }} props */
 function Sums({ fleet, range }) {
-  const read = useRead(async (signal) => {
-    const get = (/** @type {string} */ metric) => /** @type {Promise<Analytics>} */ (request('GET', address(PATH, { fleet: fleet.id, metric, ...range }), undefined, { signal }));
-    const [energies, costs, sessions, reservations] = await Promise.all(['energy', 'cost', 'sessions', 'reservations'].map(get));
-    return { energies, costs, sessions, reservations };
-  }, [fleet.id, range]);
+  const read = useRead(
+    async (signal) => {
+      const get = (/** @type {string} */ metric) =>
+        /** @type {Promise<Analytics>} */ (
+          request('GET', address(PATH, { fleet: fleet.id, metric, ...range }), undefined, { signal })
+        );
+      const [energies, costs, sessions, reservations] = await Promise.all(
+        ['energy', 'cost', 'sessions', 'reservations'].map(get),
+      );
+      return { energies, costs, sessions, reservations };
+    },
+    [fleet.id, range],
+  );
   const found = read.data;
   if (!found) return html`<${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the sums" />`}`;
   const by = found.energies.interval === 'month' ? t('by month') : t('by day');
@@ -83,8 +113,12 @@ function Sums({ fleet, range }) {
       })}
       <p class="hint">Days are those of the fleet's time zone, ${found.energies.time_zone}. Cost is with tax, without fees, adjustments and refunds.</p></section>
     <section class="card"><h2>Reservations</h2>
-      ${found.reservations.series.some((one) => one.total) ? html`<${Chart} title=${t`Reservations ${by}`} unit="number" ...${chart} areas=${outcomes} format=${number} />
-        <p class="hint">A reservation counts for the day of its start. No-show: nobody came to a confirmed connector.</p>` : html`<p class="hint">No reservation ended in this range.</p>`}</section>`;
+      ${
+        found.reservations.series.some((one) => one.total)
+          ? html`<${Chart} title=${t`Reservations ${by}`} unit="number" ...${chart} areas=${outcomes} format=${number} />
+        <p class="hint">A reservation counts for the day of its start. No-show: nobody came to a confirmed connector.</p>`
+          : html`<p class="hint">No reservation ended in this range.</p>`
+      }</section>`;
 }
 
 /**
@@ -108,33 +142,73 @@ async function readSeries(path, signal) {
 function ByVehicle({ fleet, range }) {
   const [order, setOrder] = useState(/** @type {'cost' | 'energy'} */ ('cost'));
   const [whole, setWhole] = useState(false);
-  const read = useRead(async (signal) => {
-    const series = (/** @type {string} */ metric) => readSeries(address(PATH, { fleet: fleet.id, metric, group_by: 'vehicle', ...range }), signal);
-    const [energies, costs, vehicles] = await Promise.all([series('energy'), series('cost'), readPages(address('/v1/vehicles', { fleet: fleet.id, limit: 100 }), { signal, most: VEHICLES })]);
-    return { energies, costs, vehicles: new Map(vehicles.objects.map((one) => [one.id, one])) };
-  }, [fleet.id, range]);
+  const read = useRead(
+    async (signal) => {
+      const series = (/** @type {string} */ metric) =>
+        readSeries(address(PATH, { fleet: fleet.id, metric, group_by: 'vehicle', ...range }), signal);
+      const [energies, costs, vehicles] = await Promise.all([
+        series('energy'),
+        series('cost'),
+        readPages(address('/v1/vehicles', { fleet: fleet.id, limit: 100 }), { signal, most: VEHICLES }),
+      ]);
+      return { energies, costs, vehicles: new Map(vehicles.objects.map((one) => [one.id, one])) };
+    },
+    [fleet.id, range],
+  );
   const title = t`By vehicle, ${calendarDate(Date.parse(range.from), 'day')} – ${calendarDate(Date.parse(later(range.until, -1)), 'day')}`;
   const found = read.data;
-  if (!found) return html`<section class="card"><h2>${title}</h2><${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the sums of vehicles" />`}</section>`;
+  if (!found)
+    return html`<section class="card"><h2>${title}</h2><${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the sums of vehicles" />`}</section>`;
   const rows = rankOf(found.energies, found.costs, order);
   const most = Math.max(1, ...rows.map((one) => one[order]));
   /** @typedef {typeof rows[number]} Row */
   const amount = (/** @type {Row} */ { cost, currency }) => (currency ? money(cost, currency) : '–');
   const columns = [
-    { label: t('Vehicle'), cell: (/** @type {Row} */ { vehicle }) => html`<${Ref} to=${found.vehicles.get(vehicle) ?? vehicle} />` },
-    { label: order === 'cost' ? t('Share of the largest cost') : t('Share of the largest energy'), cell: (/** @type {Row} */ row) => html`<span class="bar"><span style=${{ width: `${(100 * row[order]) / most}%`, backgroundColor: COLOURS[order === 'cost' ? 1 : 0] }}></span></span>` },
+    {
+      label: t('Vehicle'),
+      cell: (/** @type {Row} */ { vehicle }) => html`<${Ref} to=${found.vehicles.get(vehicle) ?? vehicle} />`,
+    },
+    {
+      label: order === 'cost' ? t('Share of the largest cost') : t('Share of the largest energy'),
+      cell: (/** @type {Row} */ row) =>
+        html`<span class="bar"><span style=${{ width: `${(100 * row[order]) / most}%`, backgroundColor: COLOURS[order === 'cost' ? 1 : 0] }}></span></span>`,
+    },
     { label: t('Energy'), number: true, cell: (/** @type {Row} */ row) => energy(row.energy) },
     { label: t('Cost'), number: true, cell: amount },
-    { label: t('Per kWh'), number: true, cell: (/** @type {Row} */ { cost, currency, energy: used }) => (currency && used ? price((1000 * cost) / used, currency) : '–') },
+    {
+      label: t('Per kWh'),
+      number: true,
+      cell: (/** @type {Row} */ { cost, currency, energy: used }) =>
+        currency && used ? price((1000 * cost) / used, currency) : '–',
+    },
   ];
-  const save = () => download(fileName(t`${nameOf(fleet)} by vehicle`), csvOf(['vehicle', 'registration_plate', 'energy_kwh', 'cost', 'currency'],
-    rows.map(({ vehicle, energy: used, cost, currency }) => [vehicle, found.vehicles.get(vehicle)?.registration_plate ?? '', used / 1000, currency ? cost / minorUnits(1, currency) : '', currency ?? ''])));
+  const save = () =>
+    download(
+      fileName(t`${nameOf(fleet)} by vehicle`),
+      csvOf(
+        ['vehicle', 'registration_plate', 'energy_kwh', 'cost', 'currency'],
+        rows.map(({ vehicle, energy: used, cost, currency }) => [
+          vehicle,
+          found.vehicles.get(vehicle)?.registration_plate ?? '',
+          used / 1000,
+          currency ? cost / minorUnits(1, currency) : '',
+          currency ?? '',
+        ]),
+      ),
+    );
   return html`<section class="card"><header><h2>${title}</h2>${rows.length ? html`<button type="button" class="small" onClick=${save}>Save as CSV</button>` : null}</header>
     <${ResourceError} resource=${read} />
-    ${rows.length ? html`<div class="row"><${Field} label="Order by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${order} onChange=${setOrder} options=${[['cost', t('Cost')], ['energy', t('Energy')]]} />`}</${Field}></div>
+    ${
+      rows.length
+        ? html`<div class="row"><${Field} label="Order by">${(/** @type {string} */ id) =>
+            html`<${Select} id=${id} value=${order} onChange=${setOrder} options=${[
+              ['cost', t('Cost')],
+              ['energy', t('Energy')],
+            ]} />`}</${Field}></div>
       <${Table} caption="Sums by vehicle" columns=${columns} rows=${whole ? rows : rows.slice(0, LISTED)} rowKey=${(/** @type {Row} */ { vehicle, currency }) => `${vehicle} ${currency}`} />
       ${rows.length > LISTED && !whole ? html`<button type="button" class="small" onClick=${() => setWhole(true)}>Show all ${number(rows.length)}</button>` : null}`
-      : html`<p class="hint">No vehicle has charged in this range.</p>`}
+        : html`<p class="hint">No vehicle has charged in this range.</p>`
+    }
     <p class="hint">At most ${MOST_BY_VEHICLE} days by vehicle. A <a href=${link('/reports', { new: 1 })}>report</a> has longer periods, and sums by station.</p></section>`;
 }
 
@@ -146,20 +220,44 @@ function ByFleet({ range }) {
 
 /** @param {{ range: Range }} props */
 function Fleets({ range }) {
-  const read = useRead(async (signal) => {
-    const { data: fleets, next_page_url: next } = await request('GET', `/v1/fleets?limit=${FLEETS}`, undefined, { signal });
-    const sums = /** @type {Analytics[]} */ (await Promise.all(fleets.map((/** @type {Fleet} */ { id }) => request('GET', address(PATH, { fleet: id, metric: 'cost', ...range }), undefined, { signal }))));
-    // Fleets of one name are told apart by their ids.
-    const names = fleets.map((/** @type {Fleet} */ one) => (fleets.filter((/** @type {Fleet} */ { name }) => name === one.name).length > 1 ? `${one.name} (${shortId(one.id)})` : one.name));
-    return { sums, names, more: next !== null };
-  }, [range]);
+  const read = useRead(
+    async (signal) => {
+      const { data: fleets, next_page_url: next } = await request('GET', `/v1/fleets?limit=${FLEETS}`, undefined, {
+        signal,
+      });
+      const sums = /** @type {Analytics[]} */ (
+        await Promise.all(
+          fleets.map((/** @type {Fleet} */ { id }) =>
+            request('GET', address(PATH, { fleet: id, metric: 'cost', ...range }), undefined, { signal }),
+          ),
+        )
+      );
+      // Fleets of one name are told apart by their ids.
+      const names = fleets.map((/** @type {Fleet} */ one) =>
+        fleets.filter((/** @type {Fleet} */ { name }) => name === one.name).length > 1
+          ? `${one.name} (${shortId(one.id)})`
+          : one.name,
+      );
+      return { sums, names, more: next !== null };
+    },
+    [range],
+  );
   const found = read.data;
-  if (!found) return html`<${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the sums of fleets" />`}`;
-  const currencies = [...new Set(found.sums.flatMap(({ series }) => series.map(({ currency }) => String(currency))))].sort();
+  if (!found)
+    return html`<${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the sums of fleets" />`}`;
+  const currencies = [
+    ...new Set(found.sums.flatMap(({ series }) => series.map(({ currency }) => String(currency)))),
+  ].sort();
   return html`${currencies.length ? null : html`<p class="hint">No fleet has charged in this range.</p>`}
     ${currencies.map((currency) => {
       const minor = minorUnits(1, currency);
-      const areas = largest(found.sums.flatMap(({ series }, index) => series.filter((one) => one.currency === currency).map(({ values }) => ({ name: found.names[index], values: values.map((value) => value / minor) }))));
+      const areas = largest(
+        found.sums.flatMap(({ series }, index) =>
+          series
+            .filter((one) => one.currency === currency)
+            .map(({ values }) => ({ name: found.names[index], values: values.map((value) => value / minor) })),
+        ),
+      );
       return html`<${Chart} key=${currency} title="Cost by fleet" unit=${currency.toUpperCase()} slots=${slotsOf(found.sums[0])} calendar=${range.interval} areas=${areas} format=${(/** @type {number} */ value) => money(Math.round(value * minor), currency)} />`;
     })}
     ${found.more ? html`<p class="hint">The newest ${FLEETS} fleets are compared.</p>` : null}`;

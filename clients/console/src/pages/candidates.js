@@ -1,5 +1,5 @@
-// What a reservation would get if it were confirmed now: the connectors that could be booked, the best first, with their prices and
-// what policies say, and the stations that are refused, each with the reason.
+// What a reservation would get if it were confirmed now: the connectors that could be booked, the best first, with
+// their prices and what policies say, and the stations that are refused, each with the reason.
 
 import { t } from '../i18n.js';
 import { html, useEffect, useState } from '../ui/html.js';
@@ -28,20 +28,30 @@ const PAUSE = 500;
 /** How often the candidates are searched anew, in milliseconds. */
 const EVERY = 20_000;
 
-/** The battery level that vehicles are charged to, and the one that is assumed for a vehicle without a reading, in percent. */
+/**
+ * The battery level that vehicles are charged to, and the one that is assumed for a vehicle without a reading, in
+ * percent.
+ */
 const TARGET = 80;
 const UNKNOWN_LEVEL = 20;
 
 /** How old a reading of the battery may be to count, in milliseconds: as old as the service takes it. */
 const FRESH = 86_400_000;
 
-/** The battery's level in percent that is reckoned with; an old reading is none. @param {any} telemetry null without one */
+/**
+ * The battery's level in percent that is reckoned with; an old reading is none.
+ * @param {any} telemetry null without one
+ */
 export function levelOf(telemetry) {
   const battery = telemetry?.battery;
   return battery && now() - Date.parse(battery.updated) <= FRESH ? battery.level : UNKNOWN_LEVEL;
 }
 
-/** The Wh that a vehicle is charged with: to the target, or beyond it to the full battery. @param {any} vehicle @param {number} level in percent */
+/**
+ * The Wh that a vehicle is charged with: to the target, or beyond it to the full battery.
+ * @param {any} vehicle
+ * @param {number} level in percent
+ */
 export function energyOf(vehicle, level) {
   const target = level < TARGET ? TARGET : 100;
   return Math.max(1, Math.round((vehicle.battery_capacity * (target - level)) / 100));
@@ -49,8 +59,16 @@ export function energyOf(vehicle, level) {
 
 /** Why a station is refused, in words. @type {Record<string, string>} */
 export const REASONS = {
-  booked: t('booked for the whole time'), closed: t('closed at that time'), connector_type: t('no plug of the type asked for'), not_connected: t('not connected to a network'),
-  not_considered: t('not considered: nothing there could be better'), not_reservable: t('takes no reservations'), out_of_order: t('out of order'), policy: t('refused by a policy'), price: t('too expensive for the driver'), too_slow: t('too slow for the need'),
+  booked: t('booked for the whole time'),
+  closed: t('closed at that time'),
+  connector_type: t('no plug of the type asked for'),
+  not_connected: t('not connected to a network'),
+  not_considered: t('not considered: nothing there could be better'),
+  not_reservable: t('takes no reservations'),
+  out_of_order: t('out of order'),
+  policy: t('refused by a policy'),
+  price: t('too expensive for the driver'),
+  too_slow: t('too slow for the need'),
 };
 
 /**
@@ -67,12 +85,18 @@ export function useCandidates(body) {
   }, [wanted]);
   // What was found for other parameters is not shown for these.
   const current = asked === wanted ? asked : '';
-  const search = (/** @type {AbortSignal} */ signal) => request('POST', '/v1/reservations/candidates', JSON.parse(current), { signal, reads: true });
-  const read = useRead(async (signal) => (current ? search(signal) : null), [current], { every: current ? EVERY : null });
+  const search = (/** @type {AbortSignal} */ signal) =>
+    request('POST', '/v1/reservations/candidates', JSON.parse(current), { signal, reads: true });
+  const read = useRead(async (signal) => (current ? search(signal) : null), [current], {
+    every: current ? EVERY : null,
+  });
   return { ...read, loading: read.loading || asked !== wanted };
 }
 
-/** @param {{ read: import('../api/resource.js').Resource<Found | null>, need?: import('./need.js').Need | null, currency?: string }} props */
+/**
+ * @param {{ read: import('../api/resource.js').Resource<Found | null>, need?: import('./need.js').Need | null,
+ *   currency?: string }} props
+ */
 export function Candidates({ read, need = null, currency }) {
   const found = read.data;
   const plan = found?.charging_plan;
@@ -89,20 +113,39 @@ function Found({ found }) {
   const rank = (/** @type {Candidate} */ one) => candidates.indexOf(one) + 1;
   const columns = [
     { label: t('Rank'), number: true, cell: rank },
-    { label: t('Station'), cell: (/** @type {Candidate} */ one) => html`<span><${Ref} to=${{ id: one.charging_station, name: one.name }} />, connector ${one.connector}</span>` },
-    { label: t('Window'), cell: (/** @type {Candidate} */ one) => html`<span>${timeWindow(one.start, one.end)}${one.merits.shift ? html` <span class="badge wait">${duration(one.merits.shift * 60)} off</span>` : null}</span>` },
+    {
+      label: t('Station'),
+      cell: (/** @type {Candidate} */ one) =>
+        html`<span><${Ref} to=${{ id: one.charging_station, name: one.name }} />, connector ${one.connector}</span>`,
+    },
+    {
+      label: t('Window'),
+      cell: (/** @type {Candidate} */ one) =>
+        html`<span>${timeWindow(one.start, one.end)}${one.merits.shift ? html` <span class="badge wait">${duration(one.merits.shift * 60)} off</span>` : null}</span>`,
+    },
     { label: t('Distance'), number: true, cell: (/** @type {Candidate} */ one) => distance(one.distance_meters) },
     { label: t('Power'), number: true, cell: (/** @type {Candidate} */ one) => `${number(one.power)} kW` },
-    { label: t('Price per kWh'), number: true, cell: (/** @type {Candidate} */ one) => (one.price_per_kwh === null ? t('unknown') : money(one.price_per_kwh, one.currency)) },
+    {
+      label: t('Price per kWh'),
+      number: true,
+      cell: (/** @type {Candidate} */ one) =>
+        one.price_per_kwh === null ? t('unknown') : money(one.price_per_kwh, one.currency),
+    },
     { label: t('Cost'), number: true, cell: costOf },
-    { label: t('Score'), number: true, cell: (/** @type {Candidate} */ one) => html`<span title=${scoreText(one)}>${number(one.score)}</span>` },
+    {
+      label: t('Score'),
+      number: true,
+      cell: (/** @type {Candidate} */ one) => html`<span title=${scoreText(one)}>${number(one.score)}</span>`,
+    },
     { label: t('Policies'), cell: (/** @type {Candidate} */ one) => html`<${Warnings} of=${one.policy_warnings} />` },
   ];
   return html`${found.policy_warnings.length ? html`<div class="notice wait"><${Warnings} of=${found.policy_warnings} /></div>` : null}
-    ${candidates.length
-      ? html`<${Table} caption="Stations that could serve" columns=${columns} rows=${candidates} rowKey=${(/** @type {Candidate} */ one) => `${one.charging_station} ${one.connector}`} />
+    ${
+      candidates.length
+        ? html`<${Table} caption="Stations that could serve" columns=${columns} rows=${candidates} rowKey=${(/** @type {Candidate} */ one) => `${one.charging_station} ${one.connector}`} />
         <p class="hint">The lowest score wins: time, distance, price and the driver's preferences add up.</p>`
-      : html`<${Empty} title="No station can be booked"><p>Widen the area, change the window, or see below why each station is refused.</p></${Empty}>`}
+        : html`<${Empty} title="No station can be booked"><p>Widen the area, change the window, or see below why each station is refused.</p></${Empty}>`
+    }
     <${MatchSummary} summary=${found.match_summary} title="Why other stations are refused" />
     <${RefusedStations} stations=${found.refused_stations} />`;
 }
@@ -110,40 +153,62 @@ function Found({ found }) {
 /** What charging costs, and how long it takes. @param {Candidate} one */
 function costOf(one) {
   const amount = one.estimated_total_cost === null ? t('unknown') : money(one.estimated_total_cost, one.currency);
-  return one.estimated_duration === null ? amount : t`${amount} for ${energy(one.estimated_energy)}, ${duration(one.estimated_duration)}`;
+  return one.estimated_duration === null
+    ? amount
+    : t`${amount} for ${energy(one.estimated_energy)}, ${duration(one.estimated_duration)}`;
 }
 
 /** What a score consists of. @param {Candidate} one */
 function scoreText({ points, merits, distance_meters: meters }) {
   /** @type {Record<keyof typeof points, string>} */
   const reasons = {
-    shift: t`${merits.shift} minutes off`, distance: distance(meters), surcharge: t('above the cheapest price'), preferred_station: t('preferred station'),
-    preferred_network: t('preferred network'), speed_missed: t('another speed than preferred'), occupied_now: t('occupied now'),
+    shift: t`${merits.shift} minutes off`,
+    distance: distance(meters),
+    surcharge: t('above the cheapest price'),
+    preferred_station: t('preferred station'),
+    preferred_network: t('preferred network'),
+    speed_missed: t('another speed than preferred'),
+    occupied_now: t('occupied now'),
   };
   const names = /** @type {(keyof typeof points)[]} */ (Object.keys(reasons));
-  return names.filter((name) => points[name]).map((name) => `${points[name]} ${reasons[name]}`).join(', ') || t('nothing counts against it');
+  return (
+    names
+      .filter((name) => points[name])
+      .map((name) => `${points[name]} ${reasons[name]}`)
+      .join(', ') || t('nothing counts against it')
+  );
 }
 
 /** What policies have against something. @param {{ of: import('../../types').PolicyWarning[] }} props */
-const Warnings = ({ of }) => (of.length
-  ? html`<ul class="plain-list">${of.map((one) => html`<li key=${`${one.policy} ${one.rule}`}><span class="badge wait">Advice</span> <${Ref} to=${{ id: one.policy, name: one.message }} /></li>`)}</ul>`
-  : html`<span class="badge good">Allowed</span>`);
+const Warnings = ({ of }) =>
+  of.length
+    ? html`<ul class="plain-list">${of.map((one) => html`<li key=${`${one.policy} ${one.rule}`}><span class="badge wait">Advice</span> <${Ref} to=${{ id: one.policy, name: one.message }} /></li>`)}</ul>`
+    : html`<span class="badge good">Allowed</span>`;
 
-/** How many stations were looked at, and how many each filter refused. @param {{ summary: any, title: string, chosen?: boolean }} props */
+/**
+ * How many stations were looked at, and how many each filter refused.
+ * @param {{ summary: any, title: string, chosen?: boolean }} props
+ */
 export function MatchSummary({ summary, title, chosen = false }) {
   const refused = Object.entries(summary.refused).filter(([, count]) => count);
   const most = Math.max(1, ...refused.map(([, count]) => Number(count)));
   return html`<h3>${title}</h3><p>${summary.stations_in_radius} stations in the area${chosen ? t(', one of them chosen') : ''}.
     ${refused.length ? ' Refused:' : ''}</p>
-    <ul class="bars">${refused.map(([reason, count]) => html`<li key=${reason}><span>${REASONS[reason] ?? reason}</span>
-      <meter min="0" max=${most} value=${count} aria-label=${REASONS[reason] ?? reason}></meter> <strong>${count}</strong></li>`)}</ul>`;
+    <ul class="bars">${refused.map(
+      ([reason, count]) => html`<li key=${reason}><span>${REASONS[reason] ?? reason}</span>
+      <meter min="0" max=${most} value=${count} aria-label=${REASONS[reason] ?? reason}></meter> <strong>${count}</strong></li>`,
+    )}</ul>`;
 }
 
 /** @param {{ stations: Refused[] }} props */
 function RefusedStations({ stations }) {
   if (!stations.length) return null;
   const columns = [
-    { label: t('Station'), cell: (/** @type {Refused} */ one) => html`<${Ref} to=${one.name ? { id: one.charging_station, name: one.name } : one.charging_station} />` },
+    {
+      label: t('Station'),
+      cell: (/** @type {Refused} */ one) =>
+        html`<${Ref} to=${one.name ? { id: one.charging_station, name: one.name } : one.charging_station} />`,
+    },
     { label: t('Distance'), number: true, cell: (/** @type {Refused} */ one) => distance(one.distance_meters) },
     { label: t('Why'), cell: (/** @type {Refused} */ one) => reasonOf(one) },
   ];

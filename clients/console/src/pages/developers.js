@@ -1,4 +1,5 @@
-// Pages for programmers: events with their deliveries, endpoints, API keys, the runner's request log, and the test clock.
+// Pages for programmers: events with their deliveries, endpoints, API keys, the runner's request log, and the test
+// clock.
 
 import { html } from '../ui/html.js';
 import { Events } from './developers/events.js';

@@ -1,4 +1,5 @@
-// The import of vehicles and drivers from a CSV file: what is in it and what is wrong with it, then one object a line, which can be undone.
+// The import of vehicles and drivers from a CSV file: what is in it and what is wrong with it, then one object a line,
+// which can be undone.
 
 import { t } from '../i18n.js';
 import { html, useEffect, useMemo, useRef, useState } from '../ui/html.js';
@@ -25,16 +26,37 @@ const LONGEST = 10_000_000;
 
 /**
  * What differs between what can be imported.
- * @type {Record<string, { path: string, title: string, unique: string[], nameOf: (body: any) => string, example: [string[], string[]] }>}
+ * @type {Record<string, { path: string, title: string, unique: string[], nameOf: (body: any) => string, example:
+ *   [string[], string[]] }>}
  */
 const KINDS = {
   vehicles: {
-    path: '/v1/vehicles', title: t('Import vehicles'), unique: ['registration_plate', 'vin'], nameOf: (body) => body.registration_plate,
-    example: [['registration_plate', 'vin', 'battery_capacity_kwh', 'charging_standard', 'information.make', 'information.model', 'metadata.cost_centre'], ['AB12 CDE', 'WVWZZZ1KZAW000001', '60', 'Type2', 'Volkswagen', 'ID. Buzz Cargo', '4711']],
+    path: '/v1/vehicles',
+    title: t('Import vehicles'),
+    unique: ['registration_plate', 'vin'],
+    nameOf: (body) => body.registration_plate,
+    example: [
+      [
+        'registration_plate',
+        'vin',
+        'battery_capacity_kwh',
+        'charging_standard',
+        'information.make',
+        'information.model',
+        'metadata.cost_centre',
+      ],
+      ['AB12 CDE', 'WVWZZZ1KZAW000001', '60', 'Type2', 'Volkswagen', 'ID. Buzz Cargo', '4711'],
+    ],
   },
   drivers: {
-    path: '/v1/drivers', title: t('Import drivers'), unique: ['email'], nameOf: (body) => body.name,
-    example: [['name', 'email', 'phone', 'license_number', 'metadata.cost_centre'], ['Ada Byron', 'ada@fleet.example', '', '', '4711']],
+    path: '/v1/drivers',
+    title: t('Import drivers'),
+    unique: ['email'],
+    nameOf: (body) => body.name,
+    example: [
+      ['name', 'email', 'phone', 'license_number', 'metadata.cost_centre'],
+      ['Ada Byron', 'ada@fleet.example', '', '', '4711'],
+    ],
   },
 };
 
@@ -45,8 +67,16 @@ export function ImportDialog({ name, onClose }) {
   const [file, setFile] = useState(/** @type {{ name: string, text: string } | null} */ (null));
   const [tooLong, setTooLong] = useState(false);
   const api = useRead(() => openApi(), []);
-  const preview = useMemo(() => (file && api.data
-    ? previewOf(file.text, bodyOf(api.data, kind.path, 'post'), { unique: kind.unique, defaults: name === 'vehicles' && fleet ? { fleet } : {} }) : null), [file, api.data, fleet]);
+  const preview = useMemo(
+    () =>
+      file && api.data
+        ? previewOf(file.text, bodyOf(api.data, kind.path, 'post'), {
+            unique: kind.unique,
+            defaults: name === 'vehicles' && fleet ? { fleet } : {},
+          })
+        : null,
+    [file, api.data, fleet],
+  );
   const choose = async (/** @type {any} */ event) => {
     const [chosen] = event.currentTarget.files;
     setTooLong(chosen?.size > LONGEST);
@@ -55,7 +85,8 @@ export function ImportDialog({ name, onClose }) {
   const [running, setRunning] = useState(/** @type {Entry[] | null} */ (null));
   const good = preview?.missing.length ? [] : (preview?.entries.filter(({ errors }) => !errors.length) ?? []);
   const choice = name === 'vehicles' ? t('Fleet of lines that name none') : t('Attach all to');
-  if (running) return html`<${Run} kind=${kind} entries=${running} fleet=${name === 'drivers' ? fleet : null} onClose=${onClose} />`;
+  if (running)
+    return html`<${Run} kind=${kind} entries=${running} fleet=${name === 'drivers' ? fleet : null} onClose=${onClose} />`;
   return html`<${Dialog} wide title=${kind.title} onClose=${onClose}>
     <p>The first line names the members as the API does; a cell may be empty. Several values are separated by semicolons, and a file that was saved here can be read again.</p>
     <button type="button" class="small" onClick=${() => download(`${name}.csv`, csvOf(kind.example[0], [kind.example[1]]))}>Save an example file</button>
@@ -65,40 +96,69 @@ export function ImportDialog({ name, onClose }) {
     <${ResourceError} resource=${api} />
     ${tooLong ? html`<p class="notice bad" role="alert">The file is longer than 10 MB.</p>` : null}
     ${file && api.loading ? html`<${Loading} what="the form" />` : null}
-    ${preview ? html`<${Preview} kind=${kind} preview=${preview} />` : null}
+    ${preview ? html`<${Preview} preview=${preview} />` : null}
     <footer><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${!good.length} onClick=${() => setRunning(good)}>${t('{0, plural, one {Import # line} other {Import # lines}}', good.length)}</button></footer></${Dialog}>`;
 }
 
-/** @param {{ kind: typeof KINDS.vehicles, preview: import('./import/logic.js').Preview }} props */
-function Preview({ kind, preview: { entries, ignored, missing } }) {
+/** @param {{ preview: import('./import/logic.js').Preview }} props */
+function Preview({ preview: { entries, ignored, missing } }) {
   const bad = entries.filter(({ errors }) => errors.length);
-  const members = [...new Set(entries.slice(0, SHOWN).flatMap(({ body }) => Object.keys(body)))].filter((name) => name !== 'fleet');
+  const members = [...new Set(entries.slice(0, SHOWN).flatMap(({ body }) => Object.keys(body)))].filter(
+    (name) => name !== 'fleet',
+  );
   const columns = [
     { label: t('Line'), number: true, cell: (/** @type {Entry} */ { line }) => number(line) },
     ...members.map((name) => ({ label: name, cell: (/** @type {Entry} */ { body }) => shown(body[name]) })),
   ];
-  const save = () => download('mistakes.csv', csvOf(['line', 'mistakes'], bad.map(({ line, errors }) => [line, errors.join('; ')])));
+  const save = () =>
+    download(
+      'mistakes.csv',
+      csvOf(
+        ['line', 'mistakes'],
+        bad.map(({ line, errors }) => [line, errors.join('; ')]),
+      ),
+    );
   return html`<section aria-label="Preview" aria-live="polite">
     ${missing.length ? html`<p class="notice bad">Columns are missing: ${missing.join(', ')}.</p>` : null}
     ${ignored.length ? html`<p class="hint">Not imported: ${ignored.join(', ')}.</p>` : null}
-    ${bad.length ? html`<div class="notice wait"><p class="notice-title">${t('{0, plural, one {# line has mistakes and is left out} other {# lines have mistakes and are left out}}', bad.length)}</p>
+    ${
+      bad.length
+        ? html`<div class="notice wait"><p class="notice-title">${t('{0, plural, one {# line has mistakes and is left out} other {# lines have mistakes and are left out}}', bad.length)}</p>
       <ul>${bad.slice(0, SHOWN).map(({ line, errors }) => html`<li key=${line}>Line ${line}: ${errors.join('; ')}</li>`)}</ul>
-      ${bad.length > SHOWN ? html`<button type="button" class="small" onClick=${save}>Save all mistakes as CSV</button>` : null}</div>` : null}
+      ${bad.length > SHOWN ? html`<button type="button" class="small" onClick=${save}>Save all mistakes as CSV</button>` : null}</div>`
+        : null
+    }
     ${entries.length ? html`<${Table} caption="The first lines of the file" columns=${columns} rows=${entries.slice(0, SHOWN)} rowKey=${(/** @type {Entry} */ { line }) => String(line)} />` : html`<p class="hint">The file has no lines below its header.</p>`}
     ${entries.length > SHOWN ? html`<p class="hint">${number(entries.length - SHOWN)} more lines</p>` : null}</section>`;
 }
 
 /** A value of a body as text. @param {any} value @returns {string} */
-const shown = (value) => (value === undefined ? '' : Array.isArray(value) ? value.join('; ') : typeof value === 'object' ? Object.entries(value).map(([name, one]) => `${name}: ${one}`).join(', ') : String(value));
+const shown = (value) =>
+  value === undefined
+    ? ''
+    : Array.isArray(value)
+      ? value.join('; ')
+      : typeof value === 'object'
+        ? Object.entries(value)
+            .map(([name, one]) => `${name}: ${one}`)
+            .join(', ')
+        : String(value);
 
-/** @param {{ kind: typeof KINDS.vehicles, entries: Entry[], fleet: string | null, onClose: () => void }} props `fleet`: to which created drivers are attached */
+/**
+ * @param {{ kind: typeof KINDS.vehicles, entries: Entry[], fleet: string | null, onClose: () => void }} props `fleet`:
+ *   to which created drivers are attached
+ */
 function Run({ kind, entries, fleet, onClose }) {
   const [stage, setStage] = useState(/** @type {'doing' | 'done' | 'undoing' | 'undone'} */ ('doing'));
   const [outcomes, setOutcomes] = useState(/** @type {Outcome[]} */ ([]));
   const stop = useRef(new AbortController());
   const created = useRef(/** @type {Map<number, string>} */ (new Map()));
-  const work = async (/** @type {Entry[]} */ items, /** @type {(entry: Entry, key: string) => Promise<any>} */ one, /** @type {'done' | 'undone'} */ after) => {
+  const work = async (
+    /** @type {Entry[]} */ items,
+    /** @type {(entry: Entry, key: string) => Promise<any>} */ one,
+    /** @type {'done' | 'undone'} */ after,
+  ) => {
     stop.current = new AbortController();
     setOutcomes([]);
     setOutcomes(await runAll(items, one, { signal: stop.current.signal, onProgress: setOutcomes }));
@@ -106,31 +166,59 @@ function Run({ kind, entries, fleet, onClose }) {
     notifyTabs();
   };
   useEffect(() => {
-    void work(entries, async ({ line, body }, key) => {
-      const { id } = await request('POST', kind.path, body, { idempotencyKey: key, quiet: true });
-      created.current.set(line, id);
-      if (fleet) await request('POST', `${kind.path}/${id}/attach`, { fleet }, { idempotencyKey: `${key}-attach`, quiet: true });
-    }, 'done');
+    void work(
+      entries,
+      async ({ line, body }, key) => {
+        const { id } = await request('POST', kind.path, body, { idempotencyKey: key, quiet: true });
+        created.current.set(line, id);
+        if (fleet)
+          await request(
+            'POST',
+            `${kind.path}/${id}/attach`,
+            { fleet },
+            { idempotencyKey: `${key}-attach`, quiet: true },
+          );
+      },
+      'done',
+    );
     return () => stop.current.abort();
   }, []);
   const undo = () => {
     setStage('undoing');
-    void work(entries.filter(({ line }) => created.current.has(line)), async ({ line }, key) => {
-      await request('DELETE', `${kind.path}/${created.current.get(line)}`, undefined, { idempotencyKey: key, quiet: true });
-      created.current.delete(line);
-    }, 'undone');
+    void work(
+      entries.filter(({ line }) => created.current.has(line)),
+      async ({ line }, key) => {
+        await request('DELETE', `${kind.path}/${created.current.get(line)}`, undefined, {
+          idempotencyKey: key,
+          quiet: true,
+        });
+        created.current.delete(line);
+      },
+      'undone',
+    );
   };
   const failed = outcomes.filter(({ error }) => error);
   const busy = stage === 'doing' || stage === 'undoing';
   const total = useRef(entries.length);
   if (stage === 'undoing' && outcomes.length === 0) total.current = created.current.size;
   const [done, all] = [number(outcomes.length - failed.length), number(total.current)];
-  const save = () => download('failed.csv', csvOf(['line', 'error'], failed.map(({ item, error }) => [item.line, error?.message])));
+  const save = () =>
+    download(
+      'failed.csv',
+      csvOf(
+        ['line', 'error'],
+        failed.map(({ item, error }) => [item.line, error?.message]),
+      ),
+    );
   return html`<${Dialog} title=${kind.title} onClose=${onClose}>
     <progress max=${total.current} value=${outcomes.length} aria-label="Progress"></progress>
     <p role="status">${busy ? t`${number(outcomes.length)} of ${all}` : stage === 'undone' ? t`Undone: ${done} of ${all}.` : t`Imported: ${done} of ${all}.`}</p>
-    ${failed.length ? html`<ul class="lines">${failed.slice(0, SHOWN).map(({ item, error }) => html`<li key=${item.line}><span>Line ${item.line}: ${kind.nameOf(item.body)}</span> <span class="field-error">${error?.message}</span></li>`)}</ul>
-      ${busy ? null : html`<button type="button" class="small" onClick=${save}>Save what failed as CSV</button>`}` : null}
+    ${
+      failed.length
+        ? html`<ul class="lines">${failed.slice(0, SHOWN).map(({ item, error }) => html`<li key=${item.line}><span>Line ${item.line}: ${kind.nameOf(item.body)}</span> <span class="field-error">${error?.message}</span></li>`)}</ul>
+      ${busy ? null : html`<button type="button" class="small" onClick=${save}>Save what failed as CSV</button>`}`
+        : null
+    }
     <footer>${busy ? html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>` : null}
       ${stage === 'done' && created.current.size ? html`<button type="button" onClick=${undo}>Undo</button>` : null}
       ${busy ? null : html`<button type="button" class="primary" onClick=${onClose}>Done</button>`}</footer></${Dialog}>`;

@@ -27,29 +27,59 @@ const MOST_LINES = 10_000;
 
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Invoices({ route }) {
-  return route.segments[1] ? html`<${Invoice} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
+  return route.segments[1]
+    ? html`<${Invoice} key=${route.segments[1]} id=${route.segments[1]} />`
+    : html`<${List} route=${route} />`;
 }
 
 /** The status with what is derived from the due date. @param {any} invoice */
-const statusOf = (invoice) => (invoice.status === 'open' && Date.parse(invoice.due_date) < now() ? 'overdue' : invoice.status);
+const statusOf = (invoice) =>
+  invoice.status === 'open' && Date.parse(invoice.due_date) < now() ? 'overdue' : invoice.status;
 
 /** What can be done with many invoices. @type {import('../api/bulk.js').BulkAction[]} */
-const ACTIONS = [{
-  label: t('Finalize invoices'), question: t('The chosen drafts get their numbers, and cannot be changed any more.'),
-  applies: ({ status }) => status === 'draft', call: ({ id }) => ({ method: 'POST', path: `/v1/invoices/${id}/finalize` }),
-}];
+const ACTIONS = [
+  {
+    label: t('Finalize invoices'),
+    question: t('The chosen drafts get their numbers, and cannot be changed any more.'),
+    applies: ({ status }) => status === 'draft',
+    call: ({ id }) => ({ method: 'POST', path: `/v1/invoices/${id}/finalize` }),
+  },
+];
 
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
-  const list = useList(address('/v1/invoices', { status, fleet: route.query.get('fleet'), ...createdBetween(route.query), limit: 25, 'expand[]': 'data.fleet' }), { every: 10_000 });
+  const list = useList(
+    address('/v1/invoices', {
+      status,
+      fleet: route.query.get('fleet'),
+      ...createdBetween(route.query),
+      limit: 25,
+      'expand[]': 'data.fleet',
+    }),
+    { every: 10_000 },
+  );
   const columns = [
-    { label: t('Number'), cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${one.number ?? t('Draft')}</a>` },
-    { label: t('Period'), cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${day(one.period_start)} – ${day(one.period_end)}</a>` },
+    {
+      label: t('Number'),
+      cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${one.number ?? t('Draft')}</a>`,
+    },
+    {
+      label: t('Period'),
+      cell: (/** @type {any} */ one) =>
+        html`<a href=${link(`/invoices/${one.id}`)}>${day(one.period_start)} – ${day(one.period_end)}</a>`,
+    },
     { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${statusOf(one)} />` },
-    { label: t('Fleet'), cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')) },
+    {
+      label: t('Fleet'),
+      cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')),
+    },
     { label: t('Due'), number: true, cell: (/** @type {any} */ one) => money(one.amount_due, one.currency) },
-    { label: t('Paid'), number: true, cell: (/** @type {any} */ one) => (one.amount_paid === null ? '–' : money(one.amount_paid, one.currency)) },
+    {
+      label: t('Paid'),
+      number: true,
+      cell: (/** @type {any} */ one) => (one.amount_paid === null ? '–' : money(one.amount_paid, one.currency)),
+    },
     { label: t('Due date'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.due_date} />` },
   ];
   const create = () => setQuery({ new: 1 });
@@ -58,9 +88,13 @@ function List({ route }) {
   const [since, until] = [dayStart(now(), -30), dayStart(now(), 1)];
   const initial = { period_start: new Date(since).toISOString(), period_end: new Date(until).toISOString() };
   return html`<${PageHead} title="Invoices"><button type="button" class="primary" onClick=${create}>Create an invoice</button></${PageHead}>
-    ${route.query.get('new') ? html`<${Dialog} title="Create an invoice" onClose=${() => setQuery({ new: null })}>
+    ${
+      route.query.get('new')
+        ? html`<${Dialog} title="Create an invoice" onClose=${() => setQuery({ new: null })}>
       <${SchemaForm} path="/v1/invoices" submit="Create the draft" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/invoices', body, { idempotencyKey: key })}
-        onDone=${(/** @type {any} */ made) => go(link(`/invoices/${made.id}`))} /></${Dialog}>` : null}
+        onDone=${(/** @type {any} */ made) => go(link(`/invoices/${made.id}`))} /></${Dialog}>`
+        : null
+    }
     <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
       <${CreatedFilter} query=${route.query} /></div>
     <${ListView} main list=${list} caption="Invoices" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
@@ -73,7 +107,9 @@ function Invoice({ id }) {
   const lines = useList(address(`${path}/line_items`, { limit: 25 }));
   const [dialog, setDialog] = useState('');
   const [printed, setPrinted] = useState(/** @type {any[] | null} */ (null));
-  const print = useAction(async () => setPrinted((await readPages(`${path}/line_items?limit=100`, { most: MOST_LINES })).objects));
+  const print = useAction(async () =>
+    setPrinted((await readPages(`${path}/line_items?limit=100`, { most: MOST_LINES })).objects),
+  );
   useEffect(() => {
     if (printed) globalThis.print();
   }, [printed]);
@@ -87,18 +123,32 @@ function Invoice({ id }) {
     if (await remove.run()) go('#/invoices');
   };
   const columns = [
-    { label: t('Item'), cell: (/** @type {any} */ one) => (one.charging_session ? html`<a href=${link(`/sessions/${one.charging_session}`)} title=${one.description}>${one.station_name ?? one.description}</a>` : one.description) },
+    {
+      label: t('Item'),
+      cell: (/** @type {any} */ one) =>
+        one.charging_session
+          ? html`<a href=${link(`/sessions/${one.charging_session}`)} title=${one.description}>${one.station_name ?? one.description}</a>`
+          : one.description,
+    },
     { label: t('When'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.started} />` },
     { label: t('Vehicle'), cell: (/** @type {any} */ one) => one.registration_plate ?? '–' },
-    { label: t('Duration'), number: true, cell: (/** @type {any} */ one) => (one.duration_seconds ? duration(one.duration_seconds) : '–') },
+    {
+      label: t('Duration'),
+      number: true,
+      cell: (/** @type {any} */ one) => (one.duration_seconds ? duration(one.duration_seconds) : '–'),
+    },
     { label: t('Energy'), number: true, cell: (/** @type {any} */ one) => energy(one.energy_wh) },
     { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, invoice.currency) },
     { label: t('Tax'), number: true, cell: (/** @type {any} */ one) => money(one.tax, invoice.currency) },
     { label: t('Amount'), number: true, cell: (/** @type {any} */ one) => money(one.amount, invoice.currency) },
   ];
   return html`<${PageHead} title=${invoice.number ? t`Invoice ${invoice.number}` : t('Draft of an invoice')} intro=${`${day(invoice.period_start)} – ${day(invoice.period_end)}`}><${Status} value=${statusOf(invoice)} />
-      ${status === 'draft' ? html`<button type="button" class="primary" disabled=${finalize.busy} onClick=${() => finalize.run()}>Finalize</button>
-        <${ConfirmButton} danger label="Delete the draft" question="The draft is deleted; its sessions can be billed again." trial=${{ method: 'DELETE', path }} onConfirm=${deleteDraft} />` : null}
+      ${
+        status === 'draft'
+          ? html`<button type="button" class="primary" disabled=${finalize.busy} onClick=${() => finalize.run()}>Finalize</button>
+        <${ConfirmButton} danger label="Delete the draft" question="The draft is deleted; its sessions can be billed again." trial=${{ method: 'DELETE', path }} onConfirm=${deleteDraft} />`
+          : null
+      }
       ${status === 'open' ? html`<button type="button" class="primary" onClick=${() => setDialog('pay')}>Pay</button>` : null}
       ${['draft', 'open'].includes(status) ? html`<button type="button" onClick=${() => setDialog('edit')}>Edit</button>` : null}
       ${['draft', 'open', 'paid', 'uncollectible'].includes(status) ? html`<button type="button" onClick=${() => setDialog('credit')}>Credit</button>` : null}
@@ -109,8 +159,12 @@ function Invoice({ id }) {
     ${[finalize.error, voiding.error, remove.error, print.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
     ${dialog === 'pay' ? html`<${PayDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
     ${dialog === 'credit' ? html`<${CreditDialog} invoice=${invoice} onClose=${() => setDialog('')} />` : null}
-    ${dialog === 'edit' ? html`<${Dialog} title="Edit the invoice" onClose=${() => setDialog('')}><${SchemaForm} path="/v1/invoices/{id}" original=${invoice} submit="Save"
-      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setDialog('')} /></${Dialog}>` : null}
+    ${
+      dialog === 'edit'
+        ? html`<${Dialog} title="Edit the invoice" onClose=${() => setDialog('')}><${SchemaForm} path="/v1/invoices/{id}" original=${invoice} submit="Save"
+      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setDialog('')} /></${Dialog}>`
+        : null
+    }
     <div class="figures"><p><span>Due</span><strong>${money(invoice.amount_due, invoice.currency)}</strong></p><p><span>Paid</span><strong>${money(invoice.amount_paid ?? 0, invoice.currency)}</strong></p>
       ${invoice.totals.refunded ? html`<p><span>Refunded</span><strong>${money(invoice.totals.refunded, invoice.currency)}</strong></p>` : null}</div>
     <div class="columns"><${Parties} of=${invoice} /><${Totals} totals=${invoice.totals} currency=${invoice.currency} sums=${sumsOf(invoice.totals)} /></div>
@@ -118,24 +172,46 @@ function Invoice({ id }) {
     <${Credits} invoice=${invoice.id} />
     <section class="card"><h2>Details</h2><${Facts} of=${[
       [t('Number'), invoice.number ?? t('given when the invoice is finalized')],
-      [t('Fleet'), invoice.fleet ? html`<${Ref} to=${invoice.fleet} />` : t('All fleets')], [t('Description'), invoice.description], [t('Due date'), html`<${Time} at=${invoice.due_date} />`],
-      [t('Paid'), html`<${Time} at=${invoice.paid_at} />`], [t('Paid with'), invoice.payment_method ? html`<${Ref} to=${invoice.payment_method} />` : null],
-      [t('Created'), html`<${Time} at=${invoice.created} />`], [t('Finalized'), html`<${Time} at=${invoice.finalized_at} />`], ['Id', html`<${Id} id=${invoice.id} />`]]} /></section>
+      [t('Fleet'), invoice.fleet ? html`<${Ref} to=${invoice.fleet} />` : t('All fleets')],
+      [t('Description'), invoice.description],
+      [t('Due date'), html`<${Time} at=${invoice.due_date} />`],
+      [t('Paid'), html`<${Time} at=${invoice.paid_at} />`],
+      [t('Paid with'), invoice.payment_method ? html`<${Ref} to=${invoice.payment_method} />` : null],
+      [t('Created'), html`<${Time} at=${invoice.created} />`],
+      [t('Finalized'), html`<${Time} at=${invoice.finalized_at} />`],
+      ['Id', html`<${Id} id=${invoice.id} />`],
+    ]} /></section>
     <h2>Lines</h2>
     ${printed ? html`<${Table} caption="All lines of the invoice" columns=${columns} rows=${printed} />` : html`<${ListView} list=${lines} caption="Lines of the invoice" columns=${columns} empty=${html`<${Empty} title="The invoice has no lines"><p>No session that ended in the period is still to be billed.</p></${Empty}>`} />`}`;
 }
 
-/** What became of the sum of an invoice. @param {import('../../types').Invoice['totals']} totals @returns {[string, number][]} */
+/**
+ * What became of the sum of an invoice.
+ * @param {import('../../types').Invoice['totals']} totals
+ * @returns {[string, number][]}
+ */
 function sumsOf({ paid, credited, refunded, due }) {
-  const sums = /** @type {[string, number][]} */ ([[t('Paid'), paid], [t('Credited'), credited], [t('Refunded'), refunded]]);
+  const sums = /** @type {[string, number][]} */ ([
+    [t('Paid'), paid],
+    [t('Credited'), credited],
+    [t('Refunded'), refunded],
+  ]);
   return [...sums.filter(([, value]) => value !== 0), [t('Due'), due]];
 }
 
-/** What voiding an invoice does, in sentences. @param {import('../../types').Invoice} before @param {import('../../types').Invoice} after */
+/**
+ * What voiding an invoice does, in sentences.
+ * @param {import('../../types').Invoice} before
+ * @param {import('../../types').Invoice} after
+ */
 const effectsOfVoiding = ({ totals, currency, number }, after) => [
   t`Invoice ${number ?? ''} will be void; nothing will be due on it.`,
-  after.totals.credited > totals.credited ? t`A credit note of ${money(after.totals.credited - totals.credited, currency)} is made.` : null,
-  after.totals.refunded > totals.refunded ? t`${money(after.totals.refunded - totals.refunded, currency)} is refunded.` : null,
+  after.totals.credited > totals.credited
+    ? t`A credit note of ${money(after.totals.credited - totals.credited, currency)} is made.`
+    : null,
+  after.totals.refunded > totals.refunded
+    ? t`${money(after.totals.refunded - totals.refunded, currency)} is refunded.`
+    : null,
 ];
 
 /** The credit notes of an invoice, if there are any. @param {{ invoice: string }} props */
@@ -148,7 +224,9 @@ function Credits({ invoice }) {
 /** @param {{ invoice: any, onClose: () => void }} props */
 function PayDialog({ invoice, onClose }) {
   const [method, setMethod] = useState(/** @type {string | null} */ (null));
-  const pay = useAction((key, body) => request('POST', `/v1/invoices/${invoice.id}/pay`, body, { idempotencyKey: key }));
+  const pay = useAction((key, body) =>
+    request('POST', `/v1/invoices/${invoice.id}/pay`, body, { idempotencyKey: key }),
+  );
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (await pay.run(method ? { payment_method: method } : {})) onClose();

@@ -42,8 +42,11 @@ export default function MapPage({ route }) {
   const area = areaOf(mode, points, radius);
   const query = {
     ...area,
-    'connector_type[]': filters.plug, min_power: filters.power, max_price_per_kwh: filters.price,
-    available: filters.available || null, reservable: filters.reservable || null,
+    'connector_type[]': filters.plug,
+    min_power: filters.power,
+    max_price_per_kwh: filters.price,
+    available: filters.available || null,
+    reservable: filters.reservable || null,
   };
   const read = useRead(
     async (signal) => (handle ? readStations(handle.map, query, signal) : { stations: [], more: false }),
@@ -54,11 +57,19 @@ export default function MapPage({ route }) {
   useEffect(() => {
     if (read.data) setStations(read.data.stations);
   }, [read.data]);
-  const detail = useRead(async (signal) => (selected ? request('GET', `/v1/charging_stations/${encodeURIComponent(selected)}`, undefined, { signal }) : null), [selected]);
+  const detail = useRead(
+    async (signal) =>
+      selected ? request('GET', `/v1/charging_stations/${encodeURIComponent(selected)}`, undefined, { signal }) : null,
+    [selected],
+  );
 
   const onMap = (/** @type {import('../map/map-view.js').MapHandle} */ made) => {
     const { L, map } = made;
-    layers.current = { stations: L.layerGroup().addTo(map), vehicles: L.layerGroup().addTo(map), search: L.layerGroup().addTo(map) };
+    layers.current = {
+      stations: L.layerGroup().addTo(map),
+      vehicles: L.layerGroup().addTo(map),
+      search: L.layerGroup().addTo(map),
+    };
     const moved = () => setView(`${map.getBounds().toBBoxString()} ${map.getZoom()}`);
     map.on('moveend', moved);
     moved();
@@ -79,10 +90,17 @@ export default function MapPage({ route }) {
   useEffect(() => {
     const places = stations.length ? stations : (read.data && fleet.data?.vehicles) || [];
     if (!handle || !places.length || selected) return;
-    showAll(handle, places.map(({ location }) => [location.latitude, location.longitude]));
+    showAll(
+      handle,
+      places.map(({ location }) => [location.latitude, location.longitude]),
+    );
   }, [handle, stations, read.data, fleet.data]);
   useEffect(() => {
-    if (handle) drawStations(handle, layers.current.stations, stations, { selected, onSelect: (station) => setQuery({ station: station.id }) });
+    if (handle)
+      drawStations(handle, layers.current.stations, stations, {
+        selected,
+        onSelect: (station) => setQuery({ station: station.id }),
+      });
   }, [handle, stations, selected, view]);
   useEffect(() => {
     if (handle) drawVehicles(handle, layers.current.vehicles, fleet.data?.vehicles ?? []);
@@ -99,22 +117,47 @@ export default function MapPage({ route }) {
   }, [handle, detail.data]);
 
   const set = (/** @type {Partial<typeof filters>} */ changes) => setFilters({ ...filters, ...changes });
-  const locate = () => navigator.geolocation.getCurrentPosition(({ coords }) => {
-    setMode('near');
-    setPoints([[coords.latitude, coords.longitude]]);
-    handle?.map.setView([coords.latitude, coords.longitude], 12);
-  });
+  const locate = () =>
+    navigator.geolocation.getCurrentPosition(({ coords }) => {
+      setMode('near');
+      setPoints([[coords.latitude, coords.longitude]]);
+      handle?.map.setView([coords.latitude, coords.longitude], 12);
+    });
   return html`<${PageHead} title="Map" intro="Charging stations by live status and power, and vehicles where they were last seen." />
     <div class="map-page">
       <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-        <${Field} label="Search">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${mode} onChange=${(/** @type {string} */ next) => (setMode(next), setPoints([]))}
-          options=${[['view', t('What the map shows')], ['near', t('Around a point')], ['route', t('Along a route')]]} />`}</${Field}>
-        ${mode === 'view' ? null : html`<${Field} label=${mode === 'near' ? t('Radius') : t('Distance from the route')}>
-          ${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} options=${RADII.map((one) => [String(one), distance(one)])} />`}</${Field}>`}
-        <${Field} label="Plug">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${filters.plug} onChange=${(/** @type {string} */ plug) => set({ plug })}
-          options=${[['', t('Any')], ['CCS', 'CCS'], ['Type2', t('Type 2')], ['CHAdeMO', 'CHAdeMO']]} />`}</${Field}>
-        <${Field} label="Power">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${filters.power} onChange=${(/** @type {string} */ power) => set({ power })}
-          options=${[['', t('Any')], ['11', t('11 kW or more')], ['43', t('43 kW or more')], ['150', t('150 kW or more')]]} />`}</${Field}>
+        <${Field} label="Search">${(
+          /** @type {string} */ id,
+        ) => html`<${Select} id=${id} value=${mode} onChange=${(/** @type {string} */ next) => (setMode(next), setPoints([]))}
+          options=${[
+            ['view', t('What the map shows')],
+            ['near', t('Around a point')],
+            ['route', t('Along a route')],
+          ]} />`}</${Field}>
+        ${
+          mode === 'view'
+            ? null
+            : html`<${Field} label=${mode === 'near' ? t('Radius') : t('Distance from the route')}>
+          ${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} options=${RADII.map((one) => [String(one), distance(one)])} />`}</${Field}>`
+        }
+        <${Field} label="Plug">${(
+          /** @type {string} */ id,
+        ) => html`<${Select} id=${id} value=${filters.plug} onChange=${(/** @type {string} */ plug) => set({ plug })}
+          options=${[
+            ['', t('Any')],
+            ['CCS', 'CCS'],
+            ['Type2', t('Type 2')],
+            ['CHAdeMO', 'CHAdeMO'],
+          ]} />`}</${Field}>
+        <${Field} label="Power">${(
+          /** @type {string} */ id,
+        ) => html`<${Select} id=${id} value=${filters.power} onChange=${(/** @type {string} */ power) => set({ power })}
+          options=${[
+            ['', t('Any')],
+            ['11', t('11 kW or more')],
+            ['43', t('43 kW or more')],
+            ['150', t('150 kW or more')],
+          ]} />`}</${Field}>
         <label class="check"><input type="checkbox" checked=${filters.available} onChange=${() => set({ available: !filters.available })} /> Free now</label>
         <label class="check"><input type="checkbox" checked=${filters.reservable} onChange=${() => set({ reservable: !filters.reservable })} /> Reservable</label>
         <label class="check"><input type="checkbox" checked=${vehicles} onChange=${() => setVehicles(!vehicles)} /> Vehicles</label>
@@ -124,11 +167,13 @@ export default function MapPage({ route }) {
       <div class="map-and-side">
         <${MapView} label="Map of charging stations" onMap=${onMap} />
         <aside aria-label="Stations">
-          ${selected
-            ? html`<button type="button" class="quiet" onClick=${() => setQuery({ station: null })}>← All stations</button>
+          ${
+            selected
+              ? html`<button type="button" class="quiet" onClick=${() => setQuery({ station: null })}>← All stations</button>
               <${ResourceError} resource=${detail} />
               ${detail.data ? html`<${StationCard} station=${detail.data} onReserve=${() => go(link('/reserve', { at: `${detail.data.location.latitude},${detail.data.location.longitude}` }))} />` : null}`
-            : html`<${StationList} stations=${inView(handle, stations, mode)} read=${Boolean(read.data)} /><${VehicleList} vehicles=${fleet.data?.vehicles ?? []} more=${Boolean(fleet.data?.more)} />`}
+              : html`<${StationList} stations=${inView(handle, stations, mode)} read=${Boolean(read.data)} /><${VehicleList} vehicles=${fleet.data?.vehicles ?? []} more=${Boolean(fleet.data?.more)} />`
+          }
           ${mode === 'near' && 'geolocation' in navigator ? html`<button type="button" onClick=${locate}>Search where I am</button>` : null}
         </aside>
       </div>
@@ -138,8 +183,16 @@ export default function MapPage({ route }) {
 
 /** @param {string} mode @param {Point[]} points */
 function hintOf(mode, points) {
-  if (mode === 'near') return points.length ? t('Click elsewhere to search there.') : t('Click on the map: stations around that point are found.');
-  if (mode === 'route') return points.length === 0 ? t('Click on the map where the route begins.') : points.length === 1 ? t('Click where the route ends.') : t('Click to begin another route.');
+  if (mode === 'near')
+    return points.length
+      ? t('Click elsewhere to search there.')
+      : t('Click on the map: stations around that point are found.');
+  if (mode === 'route')
+    return points.length === 0
+      ? t('Click on the map where the route begins.')
+      : points.length === 1
+        ? t('Click where the route ends.')
+        : t('Click to begin another route.');
   return '';
 }
 
@@ -151,11 +204,18 @@ function hintOf(mode, points) {
  */
 function areaOf(mode, points, radius) {
   if (mode === 'near' && points.length === 1) return { latitude: points[0][0], longitude: points[0][1], radius };
-  if (mode === 'route' && points.length === 2) return { origin: points[0].join(','), destination: points[1].join(','), buffer: radius };
+  if (mode === 'route' && points.length === 2)
+    return { origin: points[0].join(','), destination: points[1].join(','), buffer: radius };
   return null;
 }
 
-/** @param {import('../map/map-view.js').MapHandle} handle @param {any} layer @param {string} mode @param {Point[]} points @param {number} radius */
+/**
+ * @param {import('../map/map-view.js').MapHandle} handle
+ * @param {any} layer
+ * @param {string} mode
+ * @param {Point[]} points
+ * @param {number} radius
+ */
 function drawSearch({ L, map }, layer, mode, points, radius) {
   layer.clearLayers();
   const style = { className: 'search-area', interactive: false };
@@ -164,7 +224,8 @@ function drawSearch({ L, map }, layer, mode, points, radius) {
     const circle = L.circle(points[0], { radius, ...style }).addTo(layer);
     map.fitBounds(circle.getBounds());
   }
-  if (mode === 'route' && points.length === 2) map.fitBounds(L.polyline(points, style).addTo(layer).getBounds().pad(0.2));
+  if (mode === 'route' && points.length === 2)
+    map.fitBounds(L.polyline(points, style).addTo(layer).getBounds().pad(0.2));
 }
 
 /** @param {import('../map/map-view.js').MapHandle | null} handle @param {Station[]} stations @param {string} mode */
@@ -194,5 +255,6 @@ function StationList({ stations, read }) {
     ${stations.length > LISTED ? html`<p class="hint">The first ${LISTED} are listed.</p>` : null}`;
 }
 
-export const Legend = () => html`<p class="legend"><span class="dot free"></span> ${CONDITIONS.free} <span class="dot busy"></span> ${CONDITIONS.busy} <span class="dot out"></span> ${CONDITIONS.out}
+export const Legend =
+  () => html`<p class="legend"><span class="dot free"></span> ${CONDITIONS.free} <span class="dot busy"></span> ${CONDITIONS.busy} <span class="dot out"></span> ${CONDITIONS.out}
   <span>⚡ 43 kW or more, ⚡⚡ 150 kW or more</span></p>`;

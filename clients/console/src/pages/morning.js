@@ -6,7 +6,10 @@ export const DAY = 24 * HOUR;
 /** The hour of the evening at which a night begins. */
 const EVENING = 18;
 
-/** How long after the beginning of its window a vehicle may come without being late, in milliseconds: one step of the grid of windows. */
+/**
+ * How long after the beginning of its window a vehicle may come without being late, in milliseconds: one step of the
+ * grid of windows.
+ */
 export const GRACE = 5 * 60_000;
 
 /**
@@ -19,7 +22,8 @@ export const GRACE = 5 * 60_000;
 export const startOf = ({ reserved_start: reserved, ideal_start: ideal }) => Date.parse(reserved ?? ideal);
 
 /**
- * How a reservation stands: `late` if nobody has come, `short` if the plan does not reach the need, `charging`, `ready` if the connector is
+ * How a reservation stands: `late` if nobody has come, `short` if the plan does not reach the need, `charging`, `ready`
+ * if the connector is
  * kept, `planned` if its need can be met, and `waiting` otherwise.
  * @param {Planned} reservation
  * @param {number} at the time of the service, in milliseconds
@@ -44,20 +48,29 @@ const URGENCY = ['late', 'short', 'waiting', 'planned', 'ready', 'charging'];
  * @param {number} at
  */
 export function nextDay(reservations, at) {
-  const near = reservations.filter((one) => startOf(one) <= at + DAY).map((one) => ({ reservation: one, standing: standingOf(one, at) }));
-  return near.sort((one, other) => URGENCY.indexOf(one.standing) - URGENCY.indexOf(other.standing) || startOf(one.reservation) - startOf(other.reservation));
+  const near = reservations
+    .filter((one) => startOf(one) <= at + DAY)
+    .map((one) => ({ reservation: one, standing: standingOf(one, at) }));
+  return near.sort(
+    (one, other) =>
+      URGENCY.indexOf(one.standing) - URGENCY.indexOf(other.standing) ||
+      startOf(one.reservation) - startOf(other.reservation),
+  );
 }
 
 /**
- * @typedef {{ session_started: string, energy_consumed: number, currency: string, amount_due: number, amount_paid: number, amount_refunded: number }} Billed
- * @typedef {{ sessions: number, energy: number, spend: Record<string, number> }} Sum energy in Wh, spend in minor units by currency
+ * @typedef {{ session_started: string, energy_consumed: number, currency: string, amount_due: number, amount_paid:
+ *   number, amount_refunded: number }} Billed
+ * @typedef {{ sessions: number, energy: number, spend: Record<string, number> }} Sum energy in Wh, spend in minor units
+ *   by currency
  */
 
 /** @param {Billed[]} sessions @returns {Sum} */
 function sumOf(sessions) {
   /** @type {Record<string, number>} */
   const spend = {};
-  for (const one of sessions) spend[one.currency] = (spend[one.currency] ?? 0) + one.amount_due + one.amount_paid - one.amount_refunded;
+  for (const one of sessions)
+    spend[one.currency] = (spend[one.currency] ?? 0) + one.amount_due + one.amount_paid - one.amount_refunded;
   return { sessions: sessions.length, energy: sessions.reduce((sum, one) => sum + one.energy_consumed, 0), spend };
 }
 
@@ -68,7 +81,10 @@ function sumOf(sessions) {
  */
 export function weeks(sessions, at) {
   const age = (/** @type {Billed} */ one) => at - Date.parse(one.session_started);
-  return { last: sumOf(sessions.filter((one) => age(one) < 7 * DAY)), before: sumOf(sessions.filter((one) => age(one) >= 7 * DAY && age(one) < 14 * DAY)) };
+  return {
+    last: sumOf(sessions.filter((one) => age(one) < 7 * DAY)),
+    before: sumOf(sessions.filter((one) => age(one) >= 7 * DAY && age(one) < 14 * DAY)),
+  };
 }
 
 /**
@@ -79,7 +95,11 @@ export function weeks(sessions, at) {
  */
 export function days(sessions, midnights) {
   const started = sessions.map((one) => ({ one, at: Date.parse(one.session_started) }));
-  return midnights.slice(0, -1).map((from, index) => sumOf(started.filter(({ at }) => at >= from && at < midnights[index + 1]).map(({ one }) => one)));
+  return midnights
+    .slice(0, -1)
+    .map((from, index) =>
+      sumOf(started.filter(({ at }) => at >= from && at < midnights[index + 1]).map(({ one }) => one)),
+    );
 }
 
 /** How much more the new value is, in percent; null without an old one. @param {number} value @param {number} before */
@@ -90,4 +110,5 @@ export const changeOf = (value, before) => (before === 0 ? null : Math.round((10
  * @param {number} at
  * @param {number} midnight the beginning of the day of `at`
  */
-export const nightStart = (at, midnight) => (at >= midnight + EVENING * HOUR ? midnight + EVENING * HOUR : midnight - (24 - EVENING) * HOUR);
+export const nightStart = (at, midnight) =>
+  at >= midnight + EVENING * HOUR ? midnight + EVENING * HOUR : midnight - (24 - EVENING) * HOUR;

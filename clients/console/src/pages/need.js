@@ -1,4 +1,5 @@
-// A reservation by need: how much a vehicle is to have by when, in place of a window, and the plan that the service makes for it.
+// A reservation by need: how much a vehicle is to have by when, in place of a window, and the plan that the service
+// makes for it.
 
 import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
@@ -11,9 +12,11 @@ import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 
 /**
- * @typedef {{ amount: string, unit: 'percent' | 'kwh', readyBy: string, notBefore: string, optimize: 'cost' | 'time' }} NeedForm
+ * @typedef {{ amount: string, unit: 'percent' | 'kwh', readyBy: string, notBefore: string, optimize: 'cost' | 'time' }}
+ *   NeedForm
  * The texts of the fields; moments as fields of type datetime-local have them.
- * @typedef {{ target_level?: number | null, energy_wh?: number | null, ready_by: string, earliest_start?: string | null,
+ * @typedef {{ target_level?: number | null, energy_wh?: number | null, ready_by: string, earliest_start?: string |
+ *   null,
  *   optimize?: 'cost' | 'carbon' | 'time', max_price_per_kwh?: number | null }} Need
  */
 
@@ -21,7 +24,10 @@ const HOUR = 3_600_000;
 
 /** Why a plan is short, in words. @type {Record<string, string>} */
 const LIMITS = {
-  battery: t('the battery cannot take more'), time: t('the time is too short'), bookings: t('the connectors are booked'), stations: t('no station can serve'),
+  battery: t('the battery cannot take more'),
+  time: t('the time is too short'),
+  bookings: t('the connectors are booked'),
+  stations: t('no station can serve'),
 };
 
 /** Why a plan was made again, in words. @type {Record<string, string>} */
@@ -34,37 +40,59 @@ export function defaultNeed() {
   return { amount: '80', unit: 'percent', readyBy: `${day.slice(0, 10)}T06:00`, notBefore: '', optimize: 'cost' };
 }
 
-/** The fields as the API takes them; null while something is missing or not a number. @param {NeedForm} form @returns {Need | null} */
+/**
+ * The fields as the API takes them; null while something is missing or not a number.
+ * @param {NeedForm} form
+ * @returns {Need | null}
+ */
 export function needOf({ amount, unit, readyBy, notBefore, optimize }) {
   const [value, by] = [Number(amount), fromLocalInput(readyBy)];
   if (!(value > 0) || !by || (unit === 'percent' && value > 100)) return null;
   const start = fromLocalInput(notBefore);
-  return { ...(unit === 'percent' ? { target_level: value } : { energy_wh: Math.round(value * 1000) }), ready_by: by, optimize, ...(start ? { earliest_start: start } : {}) };
+  return {
+    ...(unit === 'percent' ? { target_level: value } : { energy_wh: Math.round(value * 1000) }),
+    ready_by: by,
+    optimize,
+    ...(start ? { earliest_start: start } : {}),
+  };
 }
 
 /** A need as the fields show it. @param {Need} need @returns {NeedForm} */
 const formOf = (need) => ({
-  amount: String(need.target_level ?? (need.energy_wh ?? 0) / 1000), unit: need.target_level ? 'percent' : 'kwh', readyBy: localInput(need.ready_by),
-  notBefore: need.earliest_start ? localInput(need.earliest_start) : '', optimize: need.optimize === 'time' ? 'time' : 'cost',
+  amount: String(need.target_level ?? (need.energy_wh ?? 0) / 1000),
+  unit: need.target_level ? 'percent' : 'kwh',
+  readyBy: localInput(need.ready_by),
+  notBefore: need.earliest_start ? localInput(need.earliest_start) : '',
+  optimize: need.optimize === 'time' ? 'time' : 'cost',
 });
 
 /** @param {{ value: NeedForm, onChange: (next: NeedForm) => void }} props */
 export function NeedFields({ value, onChange }) {
-  const text = (/** @type {keyof NeedForm} */ name) => (/** @type {any} */ event) => onChange({ ...value, [name]: event.currentTarget.value });
+  const text = (/** @type {keyof NeedForm} */ name) => (/** @type {any} */ event) =>
+    onChange({ ...value, [name]: event.currentTarget.value });
   return html`<div class="row">
       <${Field} label=${value.unit === 'percent' ? t('Charge to') : t('Charge')} error=${needOf({ ...value, notBefore: '', readyBy: '2000-01-01T00:00' }) ? null : t('A number above 0, and at most 100 %.')}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${value.amount} onInput=${text('amount')} />`}</${Field}>
-      <${Field} label="Unit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${value.unit} options=${[['percent', t('% of the battery')], ['kwh', 'kWh']]} onChange=${(/** @type {any} */ unit) => onChange({ ...value, unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
+      <${Field} label="Unit">${(/** @type {string} */ id) =>
+        html`<${Select} id=${id} value=${value.unit} options=${[
+          ['percent', t('% of the battery')],
+          ['kwh', 'kWh'],
+        ]} onChange=${(/** @type {any} */ unit) => onChange({ ...value, unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
     </div>
     <${Field} label="Ready by" hint=${t`In the time zone ${zone.get()}.`}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${value.readyBy} onInput=${text('readyBy')} />`}</${Field}>
     <${Field} label="Not before (optional)">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" value=${value.notBefore} onInput=${text('notBefore')} />`}</${Field}>
-    <${Field} label="Choose">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${value.optimize} options=${[['cost', t('the cheapest time')], ['time', t('the shortest time')]]} onChange=${(/** @type {any} */ optimize) => onChange({ ...value, optimize })} />`}</${Field}>`;
+    <${Field} label="Choose">${(/** @type {string} */ id) =>
+      html`<${Select} id=${id} value=${value.optimize} options=${[
+        ['cost', t('the cheapest time')],
+        ['time', t('the shortest time')],
+      ]} onChange=${(/** @type {any} */ optimize) => onChange({ ...value, optimize })} />`}</${Field}>`;
 }
 
 /**
  * What the plan saves in comparison with charging at once; null if that is unknown or nothing.
  * @param {{ cost: number | null, cost_if_immediate: number | null }} plan
  */
-export const savingOf = ({ cost, cost_if_immediate: immediate }) => (cost !== null && immediate !== null && immediate > cost ? immediate - cost : null);
+export const savingOf = ({ cost, cost_if_immediate: immediate }) =>
+  cost !== null && immediate !== null && immediate > cost ? immediate - cost : null;
 
 /** @param {{ plan: import('../../types').ChargingPlan, need: Need, currency: string }} props */
 export function PlanCard({ plan, need, currency }) {
@@ -74,21 +102,40 @@ export function PlanCard({ plan, need, currency }) {
   return html`<section class="card plan"><header><h2>Plan for ${needText(need)}</h2><span class=${`badge ${short ? 'bad' : 'good'}`}>${short ? t('Short') : t('Feasible')}</span></header>
     ${short ? html`<p class="notice bad" role="status">${energy(plan.short_by_wh)} will be missing${plan.limited_by ? `: ${LIMITS[plan.limited_by] ?? plan.limited_by}` : ''}.</p>` : null}
     <${Facts} of=${[
-      [t('Charges'), plan.from && plan.until ? timeWindow(plan.from, plan.until) : t('not at all')], [t('Energy'), energy(plan.energy_wh)],
-      [t('Cost'), amount(plan.cost)], [t('Cost if charged at once'), html`${amount(plan.cost_if_immediate)}${saving === null ? null : html` <span class="badge good">${money(saving, currency)} saved</span>`}`],
-      plan.margin_seconds === null ? null : [t('Ready'), plan.margin_seconds >= 60 ? t`${duration(plan.margin_seconds)} before the time` : t('just in time')],
-      plan.revision > 1 ? [t('Planned'), `${number(plan.revision)} times${plan.replanned_because ? `: ${REASONS[plan.replanned_because] ?? plan.replanned_because}` : ''}`] : null]} /></section>`;
+      [t('Charges'), plan.from && plan.until ? timeWindow(plan.from, plan.until) : t('not at all')],
+      [t('Energy'), energy(plan.energy_wh)],
+      [t('Cost'), amount(plan.cost)],
+      [
+        t('Cost if charged at once'),
+        html`${amount(plan.cost_if_immediate)}${saving === null ? null : html` <span class="badge good">${money(saving, currency)} saved</span>`}`,
+      ],
+      plan.margin_seconds === null
+        ? null
+        : [
+            t('Ready'),
+            plan.margin_seconds >= 60 ? t`${duration(plan.margin_seconds)} before the time` : t('just in time'),
+          ],
+      plan.revision > 1
+        ? [
+            t('Planned'),
+            `${number(plan.revision)} times${plan.replanned_because ? `: ${REASONS[plan.replanned_because] ?? plan.replanned_because}` : ''}`,
+          ]
+        : null,
+    ]} /></section>`;
 }
 
 /** Asks for something else. @param {{ reservation: any, onClose: () => void }} props */
 export function NeedDialog({ reservation, onClose }) {
   const [form, setForm] = useState(() => formOf(reservation.need));
-  const action = useAction((key, body) => request('POST', `/v1/reservations/${reservation.id}`, body, { idempotencyKey: key }));
+  const action = useAction((key, body) =>
+    request('POST', `/v1/reservations/${reservation.id}`, body, { idempotencyKey: key }),
+  );
   const need = needOf(form);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const { max_price_per_kwh: cap } = reservation.need;
-    if (need && (await action.run({ need: { ...need, ...(cap === null ? {} : { max_price_per_kwh: cap }) } }))) onClose();
+    if (need && (await action.run({ need: { ...need, ...(cap === null ? {} : { max_price_per_kwh: cap }) } })))
+      onClose();
   };
   return html`<${Dialog} title="Change the need" onClose=${onClose}><form onSubmit=${submit}>
     ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}

@@ -34,17 +34,22 @@ export function Overview() {
     </${PageHead}>
     ${loadingDemo ? html`<${DemoDialog} onClose=${() => setLoadingDemo(false)} />` : null}
     <${ResourceError} resource=${fleets} />
-    ${fresh
-      ? html`<${Empty} title="There is no fleet yet">
+    ${
+      fresh
+        ? html`<${Empty} title="There is no fleet yet">
           <p>${isTest() ? t('Load a demo fleet to look around, or begin with your own: first a ') : t('First make a ')}<a href=${link('/fleets', { new: 1 })}>fleet</a>, then its <a href="#/vehicles">vehicles</a> and <a href="#/drivers">drivers</a>.</p>
           ${isTest() ? html`<button type="button" class="primary" onClick=${() => setLoadingDemo(true)}>Load a demo fleet</button>` : null}
         </${Empty}>`
-      : null}
+        : null
+    }
     <div class="cards"><${Charging} /><${Planned} /><${Sites} /><${Night} /><${Weeks} /><${Attention} /></div>`;
 }
 
 /** A card with what a function reads. */
-function Card(/** @type {{ title: string, resource: import('../api/resource.js').Resource<any>, more?: string, children?: any }} */ { title, resource, more, children }) {
+function Card(
+  /** @type {{ title: string, resource: import('../api/resource.js').Resource<any>, more?: string,
+   *   children?: any }} */ { title, resource, more, children },
+) {
   return html`<section class="card"><header><h2>${title}</h2>${more ? html`<a href=${more}>All</a>` : null}</header>
     <${ResourceError} resource=${resource} />
     ${resource.data === null ? resource.loading && html`<p class="loading" role="status">Loading…</p>` : children}
@@ -53,7 +58,17 @@ function Card(/** @type {{ title: string, resource: import('../api/resource.js')
 
 function Charging() {
   const sessions = useRead(
-    (signal) => request('GET', address('/v1/charging_sessions', { status: 'active', limit: 100, 'expand[]': ['data.vehicle', 'data.charging_station'] }), undefined, { signal }),
+    (signal) =>
+      request(
+        'GET',
+        address('/v1/charging_sessions', {
+          status: 'active',
+          limit: 100,
+          'expand[]': ['data.vehicle', 'data.charging_station'],
+        }),
+        undefined,
+        { signal },
+      ),
     [],
     { every: EVERY },
   );
@@ -61,10 +76,16 @@ function Charging() {
   const power = rows.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.power, 0);
   return html`<${Card} title="Charging now" resource=${sessions} more=${link('/sessions', { status: 'active' })}>
     <p class="figure">${rows.length}${sessions.data?.next_page_url ? '+' : ''} <small>${t('{0, plural, one {vehicle} other {vehicles}}', rows.length)}, ${number(power)} kW</small></p>
-    ${rows.length === 0
-      ? html`<p class="hint">No vehicle is charging. A session is started at a station on the <a href="#/map">map</a>, or from a confirmed <a href=${link('/reservations', { status: 'confirmed' })}>reservation</a>.</p>`
-      : html`<ul class="lines">${rows.slice(0, 6).map((/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>
-          <span>${one.charging_station.name}</span> <span>${energy(one.energy_consumed)}</span></li>`)}</ul>`}
+    ${
+      rows.length === 0
+        ? html`<p class="hint">No vehicle is charging. A session is started at a station on the <a href="#/map">map</a>, or from a confirmed <a href=${link('/reservations', { status: 'confirmed' })}>reservation</a>.</p>`
+        : html`<ul class="lines">${rows.slice(0, 6).map(
+            (
+              /** @type {any} */ one,
+            ) => html`<li key=${one.id}><a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>
+          <span>${one.charging_station.name}</span> <span>${energy(one.energy_consumed)}</span></li>`,
+          )}</ul>`
+    }
   </${Card}>`;
 }
 
@@ -73,45 +94,96 @@ const SITES = 100;
 
 /** Whether the vehicles of each depot will be ready when they depart. Nothing for those who have no site. */
 function Sites() {
-  const sites = useRead(async (signal) => (await request('GET', address('/v1/sites', { limit: SITES }), undefined, { signal }).catch(nullIfMissing))?.data ?? [], [], { every: 2 * EVERY });
+  const sites = useRead(
+    async (signal) =>
+      (await request('GET', address('/v1/sites', { limit: SITES }), undefined, { signal }).catch(nullIfMissing))
+        ?.data ?? [],
+    [],
+    { every: 2 * EVERY },
+  );
   const planned = (sites.data ?? []).filter((/** @type {import('../../types').Site} */ one) => one.plan);
   const short = planned.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.plan.short.length, 0);
   if (sites.data?.length === 0) return null;
   return html`<${Card} title="Departures from sites" resource=${sites} more="#/sites">
     <p class="figure">${number(short)} <small>${t('{0, plural, one {vehicle will not have what is needed} other {vehicles will not have what is needed}}', short)}</small></p>
     ${planned.length ? null : html`<p class="hint">No departure is announced.</p>`}
-    <ul class="lines">${planned.sort((/** @type {any} */ one, /** @type {any} */ other) => other.plan.short.length - one.plan.short.length).slice(0, 8).map((/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/sites/${one.id}`)}>${one.name}</a>
-      ${one.plan.short[0] ? html`<span>${energy(one.plan.short.reduce((/** @type {number} */ sum, /** @type {any} */ other) => sum + other.short_by_wh, 0))} missing, first at ${dayMoment(one.plan.short[0].at)}</span><span class="badge bad">${number(one.plan.short.length)} short</span>` : html`<span class="badge good">All ready</span>`}</li>`)}</ul>
+    <ul class="lines">${planned
+      .sort((/** @type {any} */ one, /** @type {any} */ other) => other.plan.short.length - one.plan.short.length)
+      .slice(0, 8)
+      .map(
+        (/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/sites/${one.id}`)}>${one.name}</a>
+      ${one.plan.short[0] ? html`<span>${energy(one.plan.short.reduce((/** @type {number} */ sum, /** @type {any} */ other) => sum + other.short_by_wh, 0))} missing, first at ${dayMoment(one.plan.short[0].at)}</span><span class="badge bad">${number(one.plan.short.length)} short</span>` : html`<span class="badge good">All ready</span>`}</li>`,
+      )}</ul>
   </${Card}>`;
 }
 
 /** What a standing is called, and its tone. @type {Record<import('./morning.js').Standing, [string, string]>} */
 const STANDINGS = {
-  late: [t('Late'), 'bad'], short: [t('Short'), 'bad'], waiting: [t('No station yet'), 'wait'], planned: [t('Planned'), 'good'], ready: [t('Ready'), 'good'], charging: [t('Charging'), 'busy'],
+  late: [t('Late'), 'bad'],
+  short: [t('Short'), 'bad'],
+  waiting: [t('No station yet'), 'wait'],
+  planned: [t('Planned'), 'good'],
+  ready: [t('Ready'), 'good'],
+  charging: [t('Charging'), 'busy'],
 };
 
-/** Reservations of the next 24 hours: those that nobody has come for and those that will not get what they need first. */
+/**
+ * Reservations of the next 24 hours: those that nobody has come for and those that will not get what they need first.
+ */
 function Planned() {
-  const planned = useRead(async (signal) => {
-    const lists = ['confirmed', 'pending'].map((status) => readPages(address('/v1/reservations', { status, limit: 100, 'expand[]': 'data.vehicle' }), { signal, most: 300 }));
-    const read = await Promise.all(lists);
-    return { near: nextDay(read.flatMap(({ objects }) => objects), now()), more: read.some(({ more }) => more) };
-  }, [], { every: EVERY });
+  const planned = useRead(
+    async (signal) => {
+      const lists = ['confirmed', 'pending'].map((status) =>
+        readPages(address('/v1/reservations', { status, limit: 100, 'expand[]': 'data.vehicle' }), {
+          signal,
+          most: 300,
+        }),
+      );
+      const read = await Promise.all(lists);
+      return {
+        near: nextDay(
+          read.flatMap(({ objects }) => objects),
+          now(),
+        ),
+        more: read.some(({ more }) => more),
+      };
+    },
+    [],
+    { every: EVERY },
+  );
   const near = planned.data?.near ?? [];
-  const count = (/** @type {import('./morning.js').Standing} */ standing) => near.filter((one) => one.standing === standing).length;
-  const bad = [[count('late'), t('late')], [near.filter(({ reservation }) => reservation.charging_plan?.status === 'short').length, t('short of energy')]].filter(([many]) => many).map(([many, text]) => `${many} ${text}`).join(', ');
+  const count = (/** @type {import('./morning.js').Standing} */ standing) =>
+    near.filter((one) => one.standing === standing).length;
+  const bad = [
+    [count('late'), t('late')],
+    [near.filter(({ reservation }) => reservation.charging_plan?.status === 'short').length, t('short of energy')],
+  ]
+    .filter(([many]) => many)
+    .map(([many, text]) => `${many} ${text}`)
+    .join(', ');
   return html`<${Card} title="Next 24 hours" resource=${planned} more="#/calendar">
     <p class="figure">${near.length}${planned.data?.more ? '+' : ''} <small>${t('{0, plural, one {reservation} other {reservations}}', near.length)}${bad ? `: ${bad}` : ''}</small></p>
-    ${near.length === 0
-      ? html`<p class="hint">Nothing is reserved. <a href="#/reserve">Reserve a charging window</a>.</p>`
-      : html`<ul class="lines">${near.slice(0, 8).map(({ reservation: one, standing }) => html`<li key=${one.id}><a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>
+    ${
+      near.length === 0
+        ? html`<p class="hint">Nothing is reserved. <a href="#/reserve">Reserve a charging window</a>.</p>`
+        : html`<ul class="lines">${near.slice(0, 8).map(
+            ({
+              reservation: one,
+              standing,
+            }) => html`<li key=${one.id}><a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>
           <span>${one.need ? needText(one.need) : timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</span>
-          <span class=${`badge ${STANDINGS[standing][1]}`}>${STANDINGS[standing][0]}${shortBy(one, standing)}</span></li>`)}</ul>`}
+          <span class=${`badge ${STANDINGS[standing][1]}`}>${STANDINGS[standing][0]}${shortBy(one, standing)}</span></li>`,
+          )}</ul>`
+    }
     ${near.length > 8 ? html`<p class="hint"><a href="#/reservations">${near.length - 8} more</a></p>` : null}
   </${Card}>`;
 }
 
-/** How much will be missing, after the name of a standing. @param {any} reservation @param {import('./morning.js').Standing} standing */
+/**
+ * How much will be missing, after the name of a standing.
+ * @param {any} reservation
+ * @param {import('./morning.js').Standing} standing
+ */
 function shortBy({ charging_plan: plan }, standing) {
   if (plan?.status !== 'short') return '';
   return `${standing === 'short' ? '' : t(', short')} by ${energy(plan.short_by_wh)}`;
@@ -120,24 +192,43 @@ function shortBy({ charging_plan: plan }, standing) {
 /** Cost and energy of the last seven days, against the seven days before. */
 function Weeks() {
   const today = dayStart(now());
-  const read = useRead(async (signal) => {
-    const path = address('/v1/charging_sessions', { 'created[gte]': new Date(now() - 14 * DAY).toISOString(), limit: 100 });
-    const { objects, more } = await readPages(path, { signal, most: SUMMED });
-    const midnights = Array.from({ length: 15 }, (_, index) => dayStart(now(), index - 13));
-    return { ...weeks(objects, now()), midnights, days: days(objects, midnights), more };
-  }, [today]);
+  const read = useRead(
+    async (signal) => {
+      const path = address('/v1/charging_sessions', {
+        'created[gte]': new Date(now() - 14 * DAY).toISOString(),
+        limit: 100,
+      });
+      const { objects, more } = await readPages(path, { signal, most: SUMMED });
+      const midnights = Array.from({ length: 15 }, (_, index) => dayStart(now(), index - 13));
+      return { ...weeks(objects, now()), midnights, days: days(objects, midnights), more };
+    },
+    [today],
+  );
   const found = read.data;
   const change = (/** @type {number} */ value, /** @type {number} */ before) => {
     const percent = changeOf(value, before);
     return percent === null ? '–' : `${percent > 0 ? '+' : ''}${percent} %`;
   };
-  const row = (/** @type {string} */ label, /** @type {(sum: import('./morning.js').Sum) => number} */ of, /** @type {(value: number) => string} */ show) => found
-    && html`<tr key=${label}><th scope="row">${label}</th><td class="number">${show(of(found.last))}</td><td class="number">${show(of(found.before))}</td><td class="number">${change(of(found.last), of(found.before))}</td></tr>`;
-  const currencies = found ? [...new Set([...Object.keys(found.last.spend), ...Object.keys(found.before.spend)])].sort() : [];
+  const row = (
+    /** @type {string} */ label,
+    /** @type {(sum: import('./morning.js').Sum) => number} */ of,
+    /** @type {(value: number) => string} */ show,
+  ) =>
+    found &&
+    html`<tr key=${label}><th scope="row">${label}</th><td class="number">${show(of(found.last))}</td><td class="number">${show(of(found.before))}</td><td class="number">${change(of(found.last), of(found.before))}</td></tr>`;
+  const currencies = found
+    ? [...new Set([...Object.keys(found.last.spend), ...Object.keys(found.before.spend)])].sort()
+    : [];
   return html`<${Card} title="Last 7 days" resource=${read} more="#/reports">
     <table class="plain-table"><caption class="hidden">Cost and energy of the last 7 days and of the 7 days before</caption>
       <thead><tr><th scope="col"><span class="hidden">What</span></th><th scope="col" class="number">Last 7 days</th><th scope="col" class="number">7 days before</th><th scope="col" class="number">Change</th></tr></thead>
-      <tbody>${currencies.map((currency) => row(t`Cost${currencies.length > 1 ? ` in ${currency.toUpperCase()}` : ''}`, (sum) => sum.spend[currency] ?? 0, (value) => money(value, currency)))}
+      <tbody>${currencies.map((currency) =>
+        row(
+          t`Cost${currencies.length > 1 ? ` in ${currency.toUpperCase()}` : ''}`,
+          (sum) => sum.spend[currency] ?? 0,
+          (value) => money(value, currency),
+        ),
+      )}
         ${row(t('Energy'), (sum) => sum.energy, energy)}${row(t('Sessions'), (sum) => sum.sessions, number)}</tbody></table>
     ${found?.last.sessions || found?.before.sessions ? html`<${ByDay} found=${found} currencies=${currencies} />` : null}
     ${found?.more ? html`<p class="hint">The newest ${number(SUMMED)} sessions are added up. A <a href="#/reports">report</a> has them all.</p>` : null}
@@ -153,56 +244,105 @@ function ByDay({ found, currencies }) {
 /** What failed since the evening: reservations, sessions, payments and deliveries. */
 function Night() {
   const since = nightStart(now(), dayStart(now()));
-  const read = useRead(async (signal) => {
-    const from = new Date(since).toISOString();
-    const get = async (/** @type {string} */ path, /** @type {import('../api/client.js').Query} */ query) => (await request('GET', address(path, query), undefined, { signal }).catch(nullIfMissing))?.data ?? [];
-    const changed = (/** @type {any} */ one) => Date.parse(one.updated) >= since;
-    const [failed, expired, sessions, payments, endpoints] = await Promise.all([
-      get('/v1/reservations', { status: 'failed', limit: 100, 'expand[]': 'data.vehicle' }), get('/v1/reservations', { status: 'expired', limit: 100, 'expand[]': 'data.vehicle' }),
-      get('/v1/charging_sessions', { status: 'failed', 'created[gte]': from, limit: 100, 'expand[]': 'data.vehicle' }), get('/v1/transactions', { status: 'failed', 'created[gte]': from, limit: 100 }),
-      get('/v1/webhook_endpoints', { limit: 100 }),
-    ]);
-    const deliveries = await Promise.all(endpoints.map(async (/** @type {any} */ endpoint) => ({ endpoint, failed: await get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`, { status: 'failed', 'created[gte]': from, limit: 100 }) })));
-    return { reservations: [...failed, ...expired].filter(changed), sessions, payments, deliveries: deliveries.filter((one) => one.failed.length) };
-  }, [since], { every: 6 * EVERY });
+  const read = useRead(
+    async (signal) => {
+      const from = new Date(since).toISOString();
+      const get = async (/** @type {string} */ path, /** @type {import('../api/client.js').Query} */ query) =>
+        (await request('GET', address(path, query), undefined, { signal }).catch(nullIfMissing))?.data ?? [];
+      const changed = (/** @type {any} */ one) => Date.parse(one.updated) >= since;
+      const [failed, expired, sessions, payments, endpoints] = await Promise.all([
+        get('/v1/reservations', { status: 'failed', limit: 100, 'expand[]': 'data.vehicle' }),
+        get('/v1/reservations', { status: 'expired', limit: 100, 'expand[]': 'data.vehicle' }),
+        get('/v1/charging_sessions', {
+          status: 'failed',
+          'created[gte]': from,
+          limit: 100,
+          'expand[]': 'data.vehicle',
+        }),
+        get('/v1/transactions', { status: 'failed', 'created[gte]': from, limit: 100 }),
+        get('/v1/webhook_endpoints', { limit: 100 }),
+      ]);
+      const deliveries = await Promise.all(
+        endpoints.map(async (/** @type {any} */ endpoint) => ({
+          endpoint,
+          failed: await get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`, {
+            status: 'failed',
+            'created[gte]': from,
+            limit: 100,
+          }),
+        })),
+      );
+      return {
+        reservations: [...failed, ...expired].filter(changed),
+        sessions,
+        payments,
+        deliveries: deliveries.filter((one) => one.failed.length),
+      };
+    },
+    [since],
+    { every: 6 * EVERY },
+  );
   const found = read.data;
-  const count = (/** @type {any[]} */ list, /** @type {string} */ message) => `${t(message, list.length)}${list.length >= 100 ? '+' : ''}`;
-  const some = (/** @type {any[]} */ list, /** @type {string} */ message, /** @type {(one: any) => any} */ show) => (list.length
-    ? html`<li key=${message}><span class="badge bad">${count(list, message)}</span> ${list.slice(0, 4).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.length > 4 ? ' …' : ''}</li>` : null);
-  const none = found && !found.reservations.length && !found.sessions.length && !found.payments.length && !found.deliveries.length;
+  const count = (/** @type {any[]} */ list, /** @type {string} */ message) =>
+    `${t(message, list.length)}${list.length >= 100 ? '+' : ''}`;
+  const some = (/** @type {any[]} */ list, /** @type {string} */ message, /** @type {(one: any) => any} */ show) =>
+    list.length
+      ? html`<li key=${message}><span class="badge bad">${count(list, message)}</span> ${list.slice(0, 4).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.length > 4 ? ' …' : ''}</li>`
+      : null;
+  const none =
+    found && !found.reservations.length && !found.sessions.length && !found.payments.length && !found.deliveries.length;
   return html`<${Card} title=${t`Failed since ${dayMoment(since)}`} resource=${read}>
     ${none ? html`<p class="hint">Nothing: no reservation, session, payment or delivery.</p>` : null}
-    ${found ? html`<ul class="lines attention">
+    ${
+      found
+        ? html`<ul class="lines attention">
       ${some(found.reservations, '{0, plural, one {# reservation} other {# reservations}}', (one) => html`<a href=${link(`/reservations/${one.id}`)}>${one.vehicle.registration_plate}</a>${one.failed_reason ? ` (${words(one.failed_reason)})` : t(' (expired)')}`)}
       ${some(found.sessions, '{0, plural, one {# session} other {# sessions}}', (one) => html`<a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>`)}
       ${some(found.payments, '{0, plural, one {# payment} other {# payments}}', (one) => (one.invoice ? html`<a href=${link(`/invoices/${one.invoice}`)}>${money(one.amount, one.currency)}</a>` : money(one.amount, one.currency)))}
       ${found.deliveries.map(({ endpoint, failed }) => html`<li key=${endpoint.id}><span class="badge bad">${count(failed, '{0, plural, one {# delivery} other {# deliveries}}')}</span> <a href=${link(`/developers/endpoints/${endpoint.id}`, { status: 'failed' })}>${endpoint.url}</a></li>`)}
-    </ul>` : null}
+    </ul>`
+        : null
+    }
   </${Card}>`;
 }
 
 /** What somebody should look at. */
 function Attention() {
-  const attention = useRead(async (signal) => {
-    const get = (/** @type {string} */ path, /** @type {import('../api/client.js').Query} */ query) => request('GET', address(path, query), undefined, { signal });
-    const [overdue, endpoints, stations] = await Promise.all([
-      get('/v1/invoices', { status: 'overdue', limit: 5 }),
-      get('/v1/webhook_endpoints', { limit: 100 }),
-      readPages('/v1/charging_stations?limit=100', { signal, most: LOOKED_AT }),
-    ]);
-    const failing = endpoints.data.filter((/** @type {any} */ endpoint) => endpoint.status === 'disabled' || endpoint.missed_since);
-    const out = stations.objects.filter((station) => condition(station) === 'out');
-    return { overdue: overdue.data, failing, out, stationsMore: stations.more };
-  }, [], { every: 6 * EVERY });
+  const attention = useRead(
+    async (signal) => {
+      const get = (/** @type {string} */ path, /** @type {import('../api/client.js').Query} */ query) =>
+        request('GET', address(path, query), undefined, { signal });
+      const [overdue, endpoints, stations] = await Promise.all([
+        get('/v1/invoices', { status: 'overdue', limit: 5 }),
+        get('/v1/webhook_endpoints', { limit: 100 }),
+        readPages('/v1/charging_stations?limit=100', { signal, most: LOOKED_AT }),
+      ]);
+      const failing = endpoints.data.filter(
+        (/** @type {any} */ endpoint) => endpoint.status === 'disabled' || endpoint.missed_since,
+      );
+      const out = stations.objects.filter((station) => condition(station) === 'out');
+      return { overdue: overdue.data, failing, out, stationsMore: stations.more };
+    },
+    [],
+    { every: 6 * EVERY },
+  );
   const found = attention.data;
   const none = found && ![found.overdue, found.failing, found.out].some((/** @type {any[]} */ list) => list.length);
   return html`<${Card} title="Needs attention" resource=${attention}>
     ${none ? html`<p class="hint">Nothing. Failing webhook endpoints, overdue invoices and stations out of order appear here.</p>` : null}
-    ${found ? html`<ul class="lines attention">
+    ${
+      found
+        ? html`<ul class="lines attention">
       ${found.overdue.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Invoice overdue</span> <a href=${link(`/invoices/${one.id}`)}>${money(one.amount_due, one.currency)}</a> due <${Time} at=${one.due_date} ago /></li>`)}
       ${found.failing.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Endpoint ${one.status === 'disabled' ? t('disabled') : t('failing')}</span> <a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? one.id}</a></li>`)}
-      ${found.out.length ? html`<li><span class="badge bad">Out of order</span> <a href=${link('/map', { station: found.out[0].id })}>${found.out[0].name}</a>
-        ${found.out.length > 1 ? html` and <a href="#/map">${found.out.length - 1}${found.stationsMore ? '+' : ''} more stations</a>` : null}</li>` : null}
-    </ul>` : null}
+      ${
+        found.out.length
+          ? html`<li><span class="badge bad">Out of order</span> <a href=${link('/map', { station: found.out[0].id })}>${found.out[0].name}</a>
+        ${found.out.length > 1 ? html` and <a href="#/map">${found.out.length - 1}${found.stationsMore ? '+' : ''} more stations</a>` : null}</li>`
+          : null
+      }
+    </ul>`
+        : null
+    }
   </${Card}>`;
 }

@@ -4,7 +4,7 @@ import { t } from '../i18n.js';
 import { html } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { useAction, useList, useResource } from '../api/resource.js';
-import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time, WebLink } from '../ui/elements.js';
+import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref } from '../ui/objects.js';
@@ -18,35 +18,69 @@ const DAY = 86_400_000;
 
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Reports({ route }) {
-  return route.segments[1] ? html`<${Report} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
+  return route.segments[1]
+    ? html`<${Report} key=${route.segments[1]} id=${route.segments[1]} />`
+    : html`<${List} route=${route} />`;
 }
 
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
-  const list = useList(address('/v1/reports', { status, ...createdBetween(route.query), limit: 25, 'expand[]': 'data.fleet' }), { every: 3000 });
+  const list = useList(
+    address('/v1/reports', { status, ...createdBetween(route.query), limit: 25, 'expand[]': 'data.fleet' }),
+    { every: 3000 },
+  );
   const columns = [
-    { label: t('Report'), cell: (/** @type {any} */ one) => html`<a href=${link(`/reports/${one.id}`)}>${title(one.parameters.type)}</a>` },
+    {
+      label: t('Report'),
+      cell: (/** @type {any} */ one) => html`<a href=${link(`/reports/${one.id}`)}>${title(one.parameters.type)}</a>`,
+    },
     { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
-    { label: t('Period'), cell: (/** @type {any} */ one) => `${day(one.parameters.period_start)} – ${day(one.parameters.period_end)}` },
-    { label: t('Fleet'), cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')) },
-    { label: t('Size'), number: true, cell: (/** @type {any} */ one) => (one.size ? `${number(one.size / 1000)} kB` : '–') },
-    { label: t('File'), cell: (/** @type {any} */ one) => (one.status === 'succeeded' ? html`<${Download} report=${one} />` : '–') },
+    {
+      label: t('Period'),
+      cell: (/** @type {any} */ one) => `${day(one.parameters.period_start)} – ${day(one.parameters.period_end)}`,
+    },
+    {
+      label: t('Fleet'),
+      cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')),
+    },
+    {
+      label: t('Size'),
+      number: true,
+      cell: (/** @type {any} */ one) => (one.size ? `${number(one.size / 1000)} kB` : '–'),
+    },
+    {
+      label: t('File'),
+      cell: (/** @type {any} */ one) => (one.status === 'succeeded' ? html`<${Download} report=${one} />` : '–'),
+    },
   ];
   const create = () => setQuery({ new: 1 });
   const until = new Date(now()).setHours(24, 0, 0, 0);
-  const initial = { parameters: { type: 'charging_summary', period_start: new Date(until - 31 * DAY).toISOString(), period_end: new Date(until).toISOString() } };
+  const initial = {
+    parameters: {
+      type: 'charging_summary',
+      period_start: new Date(until - 31 * DAY).toISOString(),
+      period_end: new Date(until).toISOString(),
+    },
+  };
   const empty = html`<${Empty} title=${status ? t`No report is ${words(status)}` : t('No report yet')}><p>A report sums up sessions by vehicle, driver, station or fleet, as CSV or JSON.</p><button type="button" class="primary" onClick=${create}>Create a report</button></${Empty}>`;
   return html`<${PageHead} title="Reports"><button type="button" class="primary" onClick=${create}>Create a report</button></${PageHead}>
-    ${route.query.get('new') ? html`<${Dialog} title="Create a report" onClose=${() => setQuery({ new: null })}>
+    ${
+      route.query.get('new')
+        ? html`<${Dialog} title="Create a report" onClose=${() => setQuery({ new: null })}>
       <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/reports', body, { idempotencyKey: key })}
-        onDone=${(/** @type {any} */ made) => go(link(`/reports/${made.id}`))} /></${Dialog}>` : null}
+        onDone=${(/** @type {any} */ made) => go(link(`/reports/${made.id}`))} /></${Dialog}>`
+        : null
+    }
     <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
       <${CreatedFilter} query=${route.query} /></div>
     <${ListView} main list=${list} caption="Reports" columns=${columns} empty=${empty} />`;
 }
 
-/** The link to a report's file is signed for a short time, so it is asked for when it is needed. @param {{ report: any }} props */
+/**
+ * The link to a report's file is signed for a short time, so it is asked for when it is needed.
+ * @param {{ report: any }} props
+ */
 function Download({ report }) {
   const fetchLink = useAction(async () => {
     const { url } = await request('GET', `/v1/reports/${report.id}`);
@@ -63,15 +97,21 @@ function Download({ report }) {
 
 /** @param {{ id: string }} props */
 function Report({ id }) {
-  const resource = useResource(address(`/v1/reports/${encodeURIComponent(id)}`, { 'expand[]': 'fleet' }), { every: 2000 });
+  const resource = useResource(address(`/v1/reports/${encodeURIComponent(id)}`, { 'expand[]': 'fleet' }), {
+    every: 2000,
+  });
   const report = resource.data;
   if (!report) return html`<${PageHead} title="Report" /><${ResourceError} resource=${resource} />`;
   const { parameters, totals } = report;
   const columns = [
-    { label: t('Currency'), cell: (/** @type {any} */ one) => one.currency.toUpperCase() }, { label: t('Sessions'), number: true, cell: (/** @type {any} */ one) => number(one.sessions) },
-    { label: t('Energy'), number: true, cell: (/** @type {any} */ one) => energy(one.energy_wh) }, { label: t('Time'), number: true, cell: (/** @type {any} */ one) => duration(one.duration_seconds) },
-    { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, one.currency) }, { label: t('Tax'), number: true, cell: (/** @type {any} */ one) => money(one.tax, one.currency) },
-    { label: t('Gross'), number: true, cell: (/** @type {any} */ one) => money(one.gross, one.currency) }, { label: t('Paid'), number: true, cell: (/** @type {any} */ one) => money(one.paid, one.currency) },
+    { label: t('Currency'), cell: (/** @type {any} */ one) => one.currency.toUpperCase() },
+    { label: t('Sessions'), number: true, cell: (/** @type {any} */ one) => number(one.sessions) },
+    { label: t('Energy'), number: true, cell: (/** @type {any} */ one) => energy(one.energy_wh) },
+    { label: t('Time'), number: true, cell: (/** @type {any} */ one) => duration(one.duration_seconds) },
+    { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, one.currency) },
+    { label: t('Tax'), number: true, cell: (/** @type {any} */ one) => money(one.tax, one.currency) },
+    { label: t('Gross'), number: true, cell: (/** @type {any} */ one) => money(one.gross, one.currency) },
+    { label: t('Paid'), number: true, cell: (/** @type {any} */ one) => money(one.paid, one.currency) },
     { label: t('Due'), number: true, cell: (/** @type {any} */ one) => money(one.due, one.currency) },
   ];
   return html`<${PageHead} title=${title(parameters.type)}><${Status} value=${report.status} />${report.status === 'succeeded' ? html`<${Download} report=${report} />` : null}</${PageHead}>
@@ -79,8 +119,15 @@ function Report({ id }) {
     ${report.status === 'pending' ? html`<p class="notice wait" role="status"><progress aria-label="The report is being generated"></progress> The report is being generated.</p>` : null}
     ${report.status === 'failed' ? html`<div class="notice bad" role="alert"><p class="notice-title">The report failed</p><p>${report.failed_reason}</p></div>` : null}
     <section class="card"><${Facts} of=${[
-      [t('Fleet'), report.fleet ? html`<${Ref} to=${report.fleet} />` : t('All fleets')], [t('Period'), `${day(parameters.period_start)} – ${day(parameters.period_end)}`], [t('Time zone'), report.time_zone],
-      [t('Grouped by'), parameters.group_by && title(parameters.group_by)], [t('Format'), report.type.toUpperCase()], [t('Size'), report.size ? t`${number(report.size)} bytes` : null],
-      [t('Finished'), html`<${Time} at=${report.succeeded_at} />`], ['SHA-256', report.sha256 && html`<code class="long">${report.sha256}</code>`], ['Id', html`<${Id} id=${report.id} />`]]} /></section>
+      [t('Fleet'), report.fleet ? html`<${Ref} to=${report.fleet} />` : t('All fleets')],
+      [t('Period'), `${day(parameters.period_start)} – ${day(parameters.period_end)}`],
+      [t('Time zone'), report.time_zone],
+      [t('Grouped by'), parameters.group_by && title(parameters.group_by)],
+      [t('Format'), report.type.toUpperCase()],
+      [t('Size'), report.size ? t`${number(report.size)} bytes` : null],
+      [t('Finished'), html`<${Time} at=${report.succeeded_at} />`],
+      ['SHA-256', report.sha256 && html`<code class="long">${report.sha256}</code>`],
+      ['Id', html`<${Id} id=${report.id} />`],
+    ]} /></section>
     ${totals ? html`<h2>Totals</h2><${Table} caption="Totals" columns=${columns} rows=${totals} rowKey=${(/** @type {any} */ one) => one.currency} />` : null}`;
 }

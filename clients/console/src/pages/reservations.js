@@ -1,4 +1,5 @@
-// Reservations: the list, and one with its place on the map, the explanation of its match, and what can be done with it.
+// Reservations: the list, and one with its place on the map, the explanation of its match, and what can be done with
+// it.
 
 import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from '../ui/html.js';
@@ -13,7 +14,18 @@ import { MapView } from '../map/map-view.js';
 import { drawCandidates } from '../map/candidates.js';
 import { NeedDialog, PlanCard } from './need.js';
 import { Candidates, MatchSummary, energyOf, levelOf, reasonOf, useCandidates } from './candidates.js';
-import { dayMoment, distance, duration, fromLocalInput, localInput, money, needText, timeWindow, title, words } from '../format.js';
+import {
+  dayMoment,
+  distance,
+  duration,
+  fromLocalInput,
+  localInput,
+  money,
+  needText,
+  timeWindow,
+  title,
+  words,
+} from '../format.js';
 import { advance, hasTestClock, now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
@@ -27,23 +39,49 @@ const CONFIRMED_BEFORE = 30 * 60_000;
 
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Reservations({ route }) {
-  return route.segments[1] ? html`<${Reservation} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
+  return route.segments[1]
+    ? html`<${Reservation} key=${route.segments[1]} id=${route.segments[1]} />`
+    : html`<${List} route=${route} />`;
 }
 
 /** What can be done with many reservations. @type {import('../api/bulk.js').BulkAction[]} */
-const ACTIONS = [{
-  label: t('Cancel reservations'), question: t('The chosen reservations are cancelled. A fee is charged where cancelling is not free any more.'), danger: true, trial: true,
-  applies: ({ status }) => ['pending', 'confirmed'].includes(status), call: ({ id }) => ({ method: 'POST', path: `/v1/reservations/${id}/cancel` }),
-}];
+const ACTIONS = [
+  {
+    label: t('Cancel reservations'),
+    question: t('The chosen reservations are cancelled. A fee is charged where cancelling is not free any more.'),
+    danger: true,
+    trial: true,
+    applies: ({ status }) => ['pending', 'confirmed'].includes(status),
+    call: ({ id }) => ({ method: 'POST', path: `/v1/reservations/${id}/cancel` }),
+  },
+];
 
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
   const [vehicle, driver] = [route.query.get('vehicle'), route.query.get('driver')];
-  const list = useList(address('/v1/reservations', { status, vehicle, driver, ...createdBetween(route.query), limit: 25, 'expand[]': ['data.vehicle', 'data.driver', 'data.charging_station'] }), { every: 10_000 });
+  const list = useList(
+    address('/v1/reservations', {
+      status,
+      vehicle,
+      driver,
+      ...createdBetween(route.query),
+      limit: 25,
+      'expand[]': ['data.vehicle', 'data.driver', 'data.charging_station'],
+    }),
+    { every: 10_000 },
+  );
   const columns = [
-    { label: t('Window'), cell: (/** @type {any} */ one) => html`<a href=${link(`/reservations/${one.id}`)}>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</a>` },
-    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.charging_plan?.status === 'short' ? html` <span class="badge bad">Short</span>` : null}` },
+    {
+      label: t('Window'),
+      cell: (/** @type {any} */ one) =>
+        html`<a href=${link(`/reservations/${one.id}`)}>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</a>`,
+    },
+    {
+      label: t('Status'),
+      cell: (/** @type {any} */ one) =>
+        html`<${Status} value=${one.status} />${one.charging_plan?.status === 'short' ? html` <span class="badge bad">Short</span>` : null}`,
+    },
     { label: t('Vehicle'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
     { label: t('Driver'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.driver} />` },
     { label: t('Station'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
@@ -58,7 +96,9 @@ function List({ route }) {
 
 /** @param {{ id: string }} props */
 function Reservation({ id }) {
-  const path = address(`/v1/reservations/${encodeURIComponent(id)}`, { 'expand[]': ['vehicle', 'driver', 'charging_station', 'payment_method'] });
+  const path = address(`/v1/reservations/${encodeURIComponent(id)}`, {
+    'expand[]': ['vehicle', 'driver', 'charging_station', 'payment_method'],
+  });
   const resource = useResource(path, { every: EVERY });
   const reservation = resource.data;
   const cancel = useAction((key) => request('POST', `/v1/reservations/${id}/cancel`, {}, { idempotencyKey: key }));
@@ -67,8 +107,18 @@ function Reservation({ id }) {
   const waits = reservation?.status === 'pending' && Date.parse(reservation.ideal_start) > now();
   const vehicle = waits ? reservation.vehicle : null;
   // Without a reading, the same is assumed as on the page Reserve, so that the prices are the same.
-  const level = useRead(async (signal) => (vehicle ? request('GET', `/v1/vehicles/${vehicle.id}/telemetry`, undefined, { signal }).then(levelOf, () => levelOf(null)) : null), [vehicle?.id]);
-  const found = useCandidates(vehicle && level.data !== null ? searchOf(reservation, energyOf(vehicle, level.data)) : null);
+  const level = useRead(
+    async (signal) =>
+      vehicle
+        ? request('GET', `/v1/vehicles/${vehicle.id}/telemetry`, undefined, { signal }).then(levelOf, () =>
+            levelOf(null),
+          )
+        : null,
+    [vehicle?.id],
+  );
+  const found = useCandidates(
+    vehicle && level.data !== null ? searchOf(reservation, energyOf(vehicle, level.data)) : null,
+  );
   if (!reservation) return html`<${PageHead} title="Reservation" /><${ResourceError} resource=${resource} />`;
   const open = ['pending', 'confirmed'].includes(reservation.status);
   const station = reservation.charging_station;
@@ -84,42 +134,98 @@ function Reservation({ id }) {
     ${reservation.charging_plan ? html`<${PlanCard} plan=${reservation.charging_plan} need=${reservation.need} currency=${reservation.currency} />` : null}
     <div class="columns">
       <section class="card"><h2>What was asked for</h2><${Facts} of=${[
-        [t('Driver'), html`<${Ref} to=${reservation.driver} />`], [t('Vehicle'), html`<${Ref} to=${reservation.vehicle} />`],
-        reservation.need ? [t('Need'), needText(reservation.need)] : [t('Preferred'), timeWindow(reservation.ideal_start, reservation.ideal_end)],
-        [t('Acceptable'), [reservation.earliest_start && `from ${dayMoment(reservation.earliest_start)}`, reservation.latest_end && `until ${dayMoment(reservation.latest_end)}`].filter(Boolean).join(' ') || null],
-        [t('Plugs'), reservation.connector_type.join(', ')], [t('Area'), t`${distance(reservation.location.radius)} around the point on the map`],
+        [t('Driver'), html`<${Ref} to=${reservation.driver} />`],
+        [t('Vehicle'), html`<${Ref} to=${reservation.vehicle} />`],
+        reservation.need
+          ? [t('Need'), needText(reservation.need)]
+          : [t('Preferred'), timeWindow(reservation.ideal_start, reservation.ideal_end)],
+        [
+          t('Acceptable'),
+          [
+            reservation.earliest_start && `from ${dayMoment(reservation.earliest_start)}`,
+            reservation.latest_end && `until ${dayMoment(reservation.latest_end)}`,
+          ]
+            .filter(Boolean)
+            .join(' ') || null,
+        ],
+        [t('Plugs'), reservation.connector_type.join(', ')],
+        [t('Area'), t`${distance(reservation.location.radius)} around the point on the map`],
         [t('Fee'), money(reservation.reservation_fee, reservation.currency)],
-        [t('Cancellation'), reservation.cancellation_policy.type === 'free_cancellation' ? t`free until ${duration(reservation.cancellation_policy.free_until_before)} before the start` : words(reservation.cancellation_policy.type)],
-        ['Id', html`<${Id} id=${reservation.id} />`]]} /></section>
+        [
+          t('Cancellation'),
+          reservation.cancellation_policy.type === 'free_cancellation'
+            ? t`free until ${duration(reservation.cancellation_policy.free_until_before)} before the start`
+            : words(reservation.cancellation_policy.type),
+        ],
+        ['Id', html`<${Id} id=${reservation.id} />`],
+      ]} /></section>
       <section class="card"><h2>What was found</h2><${Facts} of=${[
-        [t('Station'), station ? html`<${Ref} to=${station} />` : reservation.status === 'pending' ? t('not yet') : null],
-        [t('Connector'), reservation.connector], [t('Window'), reservation.reserved_start ? timeWindow(reservation.reserved_start, reservation.reserved_end) : null],
+        [
+          t('Station'),
+          station ? html`<${Ref} to=${station} />` : reservation.status === 'pending' ? t('not yet') : null,
+        ],
+        [t('Connector'), reservation.connector],
+        [
+          t('Window'),
+          reservation.reserved_start ? timeWindow(reservation.reserved_start, reservation.reserved_end) : null,
+        ],
         [t('Confirmed'), html`<${Time} at=${reservation.confirmed_at} />`],
         reservation.failed_reason ? [t('Failed because'), words(reservation.failed_reason)] : null,
-        reservation.charging_session ? [t('Session'), html`<${Ref} to=${reservation.charging_session} />`] : null]} />
+        reservation.charging_session ? [t('Session'), html`<${Ref} to=${reservation.charging_session} />`] : null,
+      ]} />
         <${Explanation} reservation=${reservation} /></section>
     </div>
     <${PlaceMap} reservation=${reservation} found=${waits ? found.data : null} />
     ${waits ? html`<${Candidates} read=${found} />` : null}`;
 }
 
-/** The search for the candidates of a reservation. @param {any} reservation @param {number} energy in Wh, where no need is named */
-const searchOf = ({ driver, vehicle, connector_type, location, need, ideal_start, ideal_end, earliest_start, latest_end }, energy) => (
-  { driver: idOf(driver), vehicle: idOf(vehicle), connector_type, location, ...(need ? { need } : { ideal_start, ideal_end, earliest_start, latest_end, energy }) });
+/**
+ * The search for the candidates of a reservation.
+ * @param {any} reservation
+ * @param {number} energy in Wh, where no need is named
+ */
+const searchOf = (
+  { driver, vehicle, connector_type, location, need, ideal_start, ideal_end, earliest_start, latest_end },
+  energy,
+) => ({
+  driver: idOf(driver),
+  vehicle: idOf(vehicle),
+  connector_type,
+  location,
+  ...(need ? { need } : { ideal_start, ideal_end, earliest_start, latest_end, energy }),
+});
 
 /** What cancelling a reservation does, in sentences. @param {any} after the reservation as it would be */
-const effectsOfCancelling = (after) => [after.charging_station ? t('The connector is free for others again.') : t('No station is looked for any more.'), after.fee_due ? t`A fee of ${money(after.fee_due, after.currency)} is charged.` : t('No fee is charged.')];
+const effectsOfCancelling = (after) => [
+  after.charging_station ? t('The connector is free for others again.') : t('No station is looked for any more.'),
+  after.fee_due ? t`A fee of ${money(after.fee_due, after.currency)} is charged.` : t('No fee is charged.'),
+];
 
-/** What happens next, and on the local runner the button that lets it happen now. @param {{ reservation: any }} props */
+/**
+ * What happens next, and on the local runner the button that lets it happen now.
+ * @param {{ reservation: any }} props
+ */
 function NextStep({ reservation }) {
   const at = useNow(1000);
   const move = useAction((_, seconds) => advance(seconds));
-  const start = useAction((key) => request('POST', '/v1/charging_sessions', {
-    charging_station: idOf(reservation.charging_station), connector: reservation.connector, driver: idOf(reservation.driver), vehicle: idOf(reservation.vehicle),
-  }, { idempotencyKey: key }));
+  const start = useAction((key) =>
+    request(
+      'POST',
+      '/v1/charging_sessions',
+      {
+        charging_station: idOf(reservation.charging_station),
+        connector: reservation.connector,
+        driver: idOf(reservation.driver),
+        vehicle: idOf(reservation.vehicle),
+      },
+      { idempotencyKey: key },
+    ),
+  );
   const until = (/** @type {number} */ moment) => Math.max(0, Math.ceil((moment - now()) / 1000) + 1);
-  const jump = (/** @type {string} */ text, /** @type {number} */ moment) => (hasTestClock() && moment > at
-    ? html`<button type="button" disabled=${move.busy} onClick=${() => move.run(until(moment))}>${move.busy ? t('Moving the clock…') : text}</button>` : null);
+  const jump = (/** @type {string} */ text, /** @type {number} */ moment) =>
+    hasTestClock() && moment > at
+      ? html`<button type="button" disabled=${move.busy} onClick=${() => move.run(until(moment))}>${move.busy ? t('Moving the clock…') : text}</button>`
+      : null;
   if (reservation.status === 'pending') {
     const confirmation = Date.parse(reservation.ideal_start) - CONFIRMED_BEFORE;
     return html`<div class="notice wait"><p role="status">${confirmation > at ? html`A station is assigned <${Time} at=${confirmation} ago />.` : t('A station is being looked for; it is tried every five minutes.')}</p>
@@ -140,11 +246,15 @@ function NextStep({ reservation }) {
 /** How many stations were looked at, and why the others were refused. @param {{ reservation: any }} props */
 function Explanation({ reservation }) {
   const summary = reservation.match_summary;
-  if (!summary) return html`<p class="hint">The explanation of the match appears after the first attempt to confirm.</p>`;
+  if (!summary)
+    return html`<p class="hint">The explanation of the match appears after the first attempt to confirm.</p>`;
   return html`<${MatchSummary} summary=${summary} title="Why this result" chosen=${Boolean(reservation.charging_station)} />`;
 }
 
-/** The circle of the search with the chosen station, or with the candidates. @param {{ reservation: any, found: any }} props */
+/**
+ * The circle of the search with the chosen station, or with the candidates.
+ * @param {{ reservation: any, found: any }} props
+ */
 function PlaceMap({ reservation, found }) {
   const [handle, setHandle] = useState(/** @type {import('../map/map-view.js').MapHandle | null} */ (null));
   const layer = useRef(/** @type {any} */ (null));
@@ -155,12 +265,16 @@ function PlaceMap({ reservation, found }) {
     const { L, map } = handle;
     layer.current ??= L.layerGroup().addTo(map);
     layer.current.clearLayers();
-    const circle = L.circle([latitude, longitude], { radius, className: 'search-area', interactive: false }).addTo(layer.current);
+    const circle = L.circle([latitude, longitude], { radius, className: 'search-area', interactive: false }).addTo(
+      layer.current,
+    );
     map.fitBounds(circle.getBounds(), { animate: false });
     if (station) {
       const at = [station.location.latitude, station.location.longitude];
       L.polyline([[latitude, longitude], at], { className: 'search-area', interactive: false }).addTo(layer.current);
-      L.circleMarker(at, { radius: 9, className: 'chosen-station', interactive: false }).addTo(layer.current).bindTooltip(textElement(station.name), { permanent: true, direction: 'top', offset: [0, -8] });
+      L.circleMarker(at, { radius: 9, className: 'chosen-station', interactive: false })
+        .addTo(layer.current)
+        .bindTooltip(textElement(station.name), { permanent: true, direction: 'top', offset: [0, -8] });
     }
   }, [handle, latitude, longitude, radius, station?.id]);
   const candidates = useRef(/** @type {any} */ (null));
@@ -183,14 +297,22 @@ function textElement(text) {
 export function MoveDialog({ reservation, start, onClose }) {
   const length = Date.parse(reservation.ideal_end) - Date.parse(reservation.ideal_start);
   const [from, setFrom] = useState(localInput(start ?? reservation.ideal_start));
-  const action = useAction((key, body) => request('POST', `/v1/reservations/${reservation.id}`, body, { idempotencyKey: key }));
-  const shift = (/** @type {string | null} */ moment, /** @type {number} */ by) => moment && new Date(Date.parse(moment) + by).toISOString();
+  const action = useAction((key, body) =>
+    request('POST', `/v1/reservations/${reservation.id}`, body, { idempotencyKey: key }),
+  );
+  const shift = (/** @type {string | null} */ moment, /** @type {number} */ by) =>
+    moment && new Date(Date.parse(moment) + by).toISOString();
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const ideal = fromLocalInput(from);
     if (!ideal) return;
     const by = Date.parse(ideal) - Date.parse(reservation.ideal_start);
-    const body = { ideal_start: ideal, ideal_end: new Date(Date.parse(ideal) + length).toISOString(), earliest_start: shift(reservation.earliest_start, by), latest_end: shift(reservation.latest_end, by) };
+    const body = {
+      ideal_start: ideal,
+      ideal_end: new Date(Date.parse(ideal) + length).toISOString(),
+      earliest_start: shift(reservation.earliest_start, by),
+      latest_end: shift(reservation.latest_end, by),
+    };
     if (await action.run(body)) onClose();
   };
   return html`<${Dialog} title="Ask for another time" onClose=${onClose}><form onSubmit=${submit}>

@@ -96,17 +96,27 @@ export default function Reserve({ route }) {
         <${Field} label="Vehicle" hint=${reading ? t`Battery ${number(reading.level)} %${reading.assumed ? t(', assumed: there is no reading of the last 24 hours.') : '.'}` : ''}>${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {any} */ _, /** @type {any} */ object) => chooseVehicle(object)} />`}</${Field}>
         <${Field} label="Driver" hint=${vehicle && vehicle.drivers.length === 0 ? t('The vehicle has no driver of its own: choose one of its fleet.') : ''}>
           ${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
-        <${Field} label="By">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} options=${[['window', t('Time: when the vehicle is to charge')], ['need', t('Need: how full it is to be by when')]]} onChange=${(/** @type {string} */ next) => setQuery({ by: next === 'need' ? next : null })} />`}</${Field}>
-        ${asksNeed ? html`<${NeedFields} value=${needForm} onChange=${setNeedForm} />` : html`<div class="row">
+        <${Field} label="By">${(/** @type {string} */ id) =>
+          html`<${Select} id=${id} value=${by} options=${[
+            ['window', t('Time: when the vehicle is to charge')],
+            ['need', t('Need: how full it is to be by when')],
+          ]} onChange=${(/** @type {string} */ next) => setQuery({ by: next === 'need' ? next : null })} />`}</${Field}>
+        ${
+          asksNeed
+            ? html`<${NeedFields} value=${needForm} onChange=${setNeedForm} />`
+            : html`<div class="row">
           <${Field} label="Preferred start" hint=${t`In the time zone ${zone.get()}.`} error=${past ? t('It is in the past.') : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {any} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
           <${Field} label="For">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(length)} options=${LENGTHS.map((one) => [String(one), duration(one * 60)])} onChange=${(/** @type {string} */ next) => setLength(Number(next))} />`}</${Field}>
-        </div>`}
+        </div>`
+        }
         <div class="row">
           ${asksNeed ? null : html`<${Field} label="Earlier or later by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(flexibility)} options=${FLEXIBILITY.map((one) => [String(one), one ? t`up to ${duration(one * 60)}` : t('exactly then')])} onChange=${(/** @type {string} */ next) => setFlexibility(Number(next))} />`}</${Field}>`}
           <${Field} label="Within">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} options=${RADII.map((one) => [String(one), distance(one)])} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} />`}</${Field}>
         </div>
         <${Field} label="Place (latitude, longitude)" hint="Click on the map, or enter it.">
-          ${(/** @type {string} */ id) => html`<input id=${id} required placeholder="51.507, -0.128" value=${place ? place.map((one) => one.toFixed(4)).join(', ') : ''}
+          ${(
+            /** @type {string} */ id,
+          ) => html`<input id=${id} required placeholder="51.507, -0.128" value=${place ? place.map((one) => one.toFixed(4)).join(', ') : ''}
             onChange=${(/** @type {any} */ event) => setPlace(pointOf(event.currentTarget.value))} />`}</${Field}>
         ${send.error ? html`<${ErrorNotice} error=${send.error} />` : null}
         <footer><button type="submit" class="primary" disabled=${!body || send.busy}>${send.busy ? t('Reserving…') : t('Reserve')}</button>
@@ -119,32 +129,47 @@ export default function Reserve({ route }) {
 
 /** @param {{ vehicle: any, driver: string | null, place: Point | null, time: boolean }} given */
 function missing({ vehicle, driver, place, time }) {
-  const names = [!vehicle && t('a vehicle'), !driver && t('a driver'), !place && t('a place on the map'), !time && t('a time')].filter(Boolean);
+  const names = [
+    !vehicle && t('a vehicle'),
+    !driver && t('a driver'),
+    !place && t('a place on the map'),
+    !time && t('a time'),
+  ].filter(Boolean);
   return names.length ? t`Choose ${names.join(', ')}.` : '';
 }
 
 /**
  * The body of the request, when everything it needs is chosen.
- * @param {{ vehicle: any, driver: string | null, place: Point | null, radius: number, need: import('./need.js').Need | null, start: string, length: number,
+ * @param {{ vehicle: any, driver: string | null, place: Point | null, radius: number, need: import('./need.js').Need |
+ *   null, start: string, length: number,
  *   flexibility: number }} given in minutes and metres; `start` is empty where `need` is given
  */
 function bodyOf({ vehicle, driver, place, radius, need, start, length, flexibility }) {
   const from = fromLocalInput(start);
   if (!vehicle || !driver || !place || !(from || need)) return null;
-  const asked = { vehicle: vehicle.id, driver, connector_type: [vehicle.charging_standard], location: { latitude: place[0], longitude: place[1], radius } };
+  const asked = {
+    vehicle: vehicle.id,
+    driver,
+    connector_type: [vehicle.charging_standard],
+    location: { latitude: place[0], longitude: place[1], radius },
+  };
   if (need || !from) return { ...asked, need };
   const begin = Date.parse(from);
   const at = (/** @type {number} */ moment) => new Date(moment).toISOString();
   return {
     ...asked,
-    ideal_start: at(begin), ideal_end: at(begin + length * MINUTE),
-    ...(flexibility ? { earliest_start: at(begin - flexibility * MINUTE), latest_end: at(begin + (length + flexibility) * MINUTE) } : {}),
+    ideal_start: at(begin),
+    ideal_end: at(begin + length * MINUTE),
+    ...(flexibility
+      ? { earliest_start: at(begin - flexibility * MINUTE), latest_end: at(begin + (length + flexibility) * MINUTE) }
+      : {}),
   };
 }
 
 /**
  * The map on which the place is chosen, with the candidates there.
- * @param {{ place: Point | null, radius: number, found: import('../../types').ReservationCandidates | null, onPlace: (place: Point) => void }} props
+ * @param {{ place: Point | null, radius: number, found: import('../../types').ReservationCandidates | null, onPlace:
+ *   (place: Point) => void }} props
  */
 function PlacePicker({ place, radius, found, onPlace }) {
   const [handle, setHandle] = useState(/** @type {import('../map/map-view.js').MapHandle | null} */ (null));
@@ -186,7 +211,8 @@ function PlacePicker({ place, radius, found, onPlace }) {
 }
 
 /**
- * Shows the reservable stations of the visible area, now and whenever the map was moved. Before a place is chosen, the first map of a
+ * Shows the reservable stations of the visible area, now and whenever the map was moved. Before a place is chosen, the
+ * first map of a
  * visit moves to where stations are.
  * @param {import('../map/map-view.js').MapHandle} handle
  * @param {AbortSignal} signal stops reading
@@ -198,10 +224,20 @@ function stationsOf(handle, signal, { onSelect, hasPlace }) {
   /** @type {import('../../types').ChargingStation[]} */
   let stations = [];
   let except = new Set();
-  const draw = () => drawStations(handle, layer, stations.filter(({ id }) => !except.has(id)), { onSelect });
+  const draw = () =>
+    drawStations(
+      handle,
+      layer,
+      stations.filter(({ id }) => !except.has(id)),
+      { onSelect },
+    );
   const show = async () => {
     ({ stations } = await readStations(handle.map, { reservable: true }, signal));
-    if (!hasPlace()) showAll(handle, stations.map(({ location }) => [location.latitude, location.longitude]));
+    if (!hasPlace())
+      showAll(
+        handle,
+        stations.map(({ location }) => [location.latitude, location.longitude]),
+      );
     draw();
   };
   // Without stations the place can be chosen all the same.

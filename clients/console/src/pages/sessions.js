@@ -21,12 +21,19 @@ const STATUSES = ['pending', 'active', 'completed', 'cancelled', 'failed'];
 
 /** Why a session at a network's station failed, in words. @type {Record<string, string>} */
 const FAILURES = {
-  network_rejected: t('The charging network rejected it.'), network_timeout: t('The charging network did not answer in time.'), not_plugged_in: t('The vehicle was not plugged in.'),
-  out_of_order: t('The charging station is out of order.'), other: t('The charging network gave no reason.'),
+  network_rejected: t('The charging network rejected it.'),
+  network_timeout: t('The charging network did not answer in time.'),
+  not_plugged_in: t('The vehicle was not plugged in.'),
+  out_of_order: t('The charging station is out of order.'),
+  other: t('The charging network gave no reason.'),
 };
 
 /** Where the amounts of a session come from, in words. @type {Record<string, string>} */
-const SOURCES = { cdr: t('the charge detail record of the network'), network_session: t('the session of the network, without a charge detail record'), tariff: t("the station's tariff") };
+const SOURCES = {
+  cdr: t('the charge detail record of the network'),
+  network_session: t('the session of the network, without a charge detail record'),
+  tariff: t("the station's tariff"),
+};
 
 /** How often live values are read, in milliseconds. */
 const EVERY = 2000;
@@ -35,28 +42,60 @@ const EXPANDED = ['vehicle', 'driver', 'charging_station'];
 
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Sessions({ route }) {
-  return route.segments[1] ? html`<${Session} key=${route.segments[1]} id=${route.segments[1]} />` : html`<${List} route=${route} />`;
+  return route.segments[1]
+    ? html`<${Session} key=${route.segments[1]} id=${route.segments[1]} />`
+    : html`<${List} route=${route} />`;
 }
 
 /** What can be done with many sessions. @type {import('../api/bulk.js').BulkAction[]} */
-const ACTIONS = [{
-  label: t('Stop sessions'), question: t('The chosen sessions stop charging, and their prices become final.'), danger: true,
-  applies: ({ status }) => status === 'active', call: ({ id }) => ({ method: 'POST', path: `/v1/charging_sessions/${id}/stop` }),
-}];
+const ACTIONS = [
+  {
+    label: t('Stop sessions'),
+    question: t('The chosen sessions stop charging, and their prices become final.'),
+    danger: true,
+    applies: ({ status }) => status === 'active',
+    call: ({ id }) => ({ method: 'POST', path: `/v1/charging_sessions/${id}/stop` }),
+  },
+];
 
 /** @param {{ route: import('../router.js').Route }} props */
 function List({ route }) {
   const status = route.query.get('status') ?? '';
   const starting = route.query.get('start');
-  const list = useList(address('/v1/charging_sessions', { status, vehicle: route.query.get('vehicle'), ...createdBetween(route.query), limit: 25, 'expand[]': EXPANDED.map((one) => `data.${one}`) }), { every: EVERY });
+  const list = useList(
+    address('/v1/charging_sessions', {
+      status,
+      vehicle: route.query.get('vehicle'),
+      ...createdBetween(route.query),
+      limit: 25,
+      'expand[]': EXPANDED.map((one) => `data.${one}`),
+    }),
+    { every: EVERY },
+  );
   const columns = [
-    { label: t('Started'), cell: (/** @type {any} */ one) => html`<a href=${link(`/sessions/${one.id}`)}><${Time} at=${one.session_started} /></a>` },
-    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />${one.started_by === 'card' ? html` <span class="badge plain">By card</span>` : null}` },
+    {
+      label: t('Started'),
+      cell: (/** @type {any} */ one) =>
+        html`<a href=${link(`/sessions/${one.id}`)}><${Time} at=${one.session_started} /></a>`,
+    },
+    {
+      label: t('Status'),
+      cell: (/** @type {any} */ one) =>
+        html`<${Status} value=${one.status} />${one.started_by === 'card' ? html` <span class="badge plain">By card</span>` : null}`,
+    },
     { label: t('Vehicle'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
     { label: t('Station'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
-    { label: t('Power'), number: true, cell: (/** @type {any} */ one) => (one.status === 'active' ? `${number(one.power)} kW` : '–') },
+    {
+      label: t('Power'),
+      number: true,
+      cell: (/** @type {any} */ one) => (one.status === 'active' ? `${number(one.power)} kW` : '–'),
+    },
     { label: t('Energy'), number: true, cell: (/** @type {any} */ one) => energy(one.energy_consumed) },
-    { label: t('Cost'), number: true, cell: (/** @type {any} */ one) => money(one.amount_due + one.amount_paid, one.currency) },
+    {
+      label: t('Cost'),
+      number: true,
+      cell: (/** @type {any} */ one) => money(one.amount_due + one.amount_paid, one.currency),
+    },
   ];
   const empty = html`<${Empty} title=${status ? t`No session is ${words(status)}` : t('No session yet')}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
     <button type="button" class="primary" onClick=${() => setQuery({ start: 'any' })}>Start a session</button> <a class="button" href=${link('/reservations', { status: 'confirmed' })}>Confirmed reservations</a></${Empty}>`;
@@ -69,11 +108,21 @@ function List({ route }) {
 
 /** @param {{ id: string }} props */
 function Session({ id }) {
-  const resource = useResource(address(`/v1/charging_sessions/${encodeURIComponent(id)}`, { 'expand[]': [...EXPANDED, 'fleet', 'payment_method'] }), { every: EVERY });
+  const resource = useResource(
+    address(`/v1/charging_sessions/${encodeURIComponent(id)}`, {
+      'expand[]': [...EXPANDED, 'fleet', 'payment_method'],
+    }),
+    { every: EVERY },
+  );
   const stop = useAction((key) => request('POST', `/v1/charging_sessions/${id}/stop`, {}, { idempotencyKey: key }));
   const session = resource.data;
   const vehicle = session ? idOf(session.vehicle) : null;
-  const telemetry = useRead(async (signal) => (vehicle ? request('GET', `/v1/vehicles/${vehicle}/telemetry`, undefined, { signal }).catch(nullIfMissing) : null), [vehicle], { every: EVERY });
+  const telemetry = useRead(
+    async (signal) =>
+      vehicle ? request('GET', `/v1/vehicles/${vehicle}/telemetry`, undefined, { signal }).catch(nullIfMissing) : null,
+    [vehicle],
+    { every: EVERY },
+  );
   useNow(1000);
   if (!session) return html`<${PageHead} title="Session" /><${ResourceError} resource=${resource} />`;
   const [active, pending] = [session.status === 'active', session.status === 'pending'];
@@ -81,9 +130,20 @@ function Session({ id }) {
   const battery = telemetry.data?.battery;
   const level = battery && session.status !== 'pending' ? levelOf(battery, session) : null;
   const lines = [
-    { label: t('Item'), cell: (/** @type {any} */ one) => one.description }, { label: t('Quantity'), number: true, cell: (/** @type {any} */ one) => `${one.quantity} ${one.unit}` },
-    { label: t('Unit price'), number: true, cell: (/** @type {any} */ one) => price(Number(one.unit_price), session.currency) }, { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, session.currency) },
-    { label: t('Tax'), number: true, cell: (/** @type {any} */ one) => `${money(one.tax, session.currency)} (${one.tax_percent} %)` }, { label: t('Gross'), number: true, cell: (/** @type {any} */ one) => money(one.gross, session.currency) },
+    { label: t('Item'), cell: (/** @type {any} */ one) => one.description },
+    { label: t('Quantity'), number: true, cell: (/** @type {any} */ one) => `${one.quantity} ${one.unit}` },
+    {
+      label: t('Unit price'),
+      number: true,
+      cell: (/** @type {any} */ one) => price(Number(one.unit_price), session.currency),
+    },
+    { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, session.currency) },
+    {
+      label: t('Tax'),
+      number: true,
+      cell: (/** @type {any} */ one) => `${money(one.tax, session.currency)} (${one.tax_percent} %)`,
+    },
+    { label: t('Gross'), number: true, cell: (/** @type {any} */ one) => money(one.gross, session.currency) },
   ];
   return html`<${PageHead} title=${t`Session of ${nameOf(session.vehicle)}`}><${Status} value=${session.status} />
       ${active ? html`<${ConfirmButton} label="Stop charging" question="Charging stops and the vehicle is unplugged; the session is billed." disabled=${stop.busy} onConfirm=${() => stop.run()} />` : null}
@@ -101,13 +161,28 @@ function Session({ id }) {
       ${level === null ? null : html`<p><span>Battery${active ? '' : t(' at the end')}, estimated</span><strong>${number(level)} %</strong><meter min="0" max="100" low="20" high="80" optimum="90" value=${level} aria-label="Battery"></meter></p>`}
     </div>
     <div class="columns"><section class="card"><h2>Details</h2><${Facts} of=${[
-      [t('Vehicle'), html`<${Ref} to=${session.vehicle} />`], [t('Driver'), html`<${Ref} to=${session.driver} />`], [t('Fleet'), html`<${Ref} to=${session.fleet} />`],
-      [t('Station'), html`<${Ref} to=${session.charging_station} />`], [t('Connector'), session.connector],
-      [pending ? t('Asked for') : t('Started'), html`<${Time} at=${session.session_started} />`], session.started_by ? [t('Started by'), session.started_by === 'card' ? t('a charge card at the station') : t('the API')] : null, [t('Ended'), html`<${Time} at=${session.session_ended} />`],
-      session.ends_by && active ? [t('Ends at the latest'), html`<${Time} at=${session.ends_by} /> (${words(session.ends_by_reason)})`] : null,
+      [t('Vehicle'), html`<${Ref} to=${session.vehicle} />`],
+      [t('Driver'), html`<${Ref} to=${session.driver} />`],
+      [t('Fleet'), html`<${Ref} to=${session.fleet} />`],
+      [t('Station'), html`<${Ref} to=${session.charging_station} />`],
+      [t('Connector'), session.connector],
+      [pending ? t('Asked for') : t('Started'), html`<${Time} at=${session.session_started} />`],
+      session.started_by
+        ? [t('Started by'), session.started_by === 'card' ? t('a charge card at the station') : t('the API')]
+        : null,
+      [t('Ended'), html`<${Time} at=${session.session_ended} />`],
+      session.ends_by && active
+        ? [t('Ends at the latest'), html`<${Time} at=${session.ends_by} /> (${words(session.ends_by_reason)})`]
+        : null,
       session.session_limit ? [t('Limit'), energy(session.session_limit)] : null,
-      [t('Reservation'), session.reservation ? html`<${Ref} to=${session.reservation} />` : null], [t('Invoice'), session.invoice ? html`<${Ref} to=${session.invoice} />` : null],
-      [t('Payment method'), session.payment_method ? html`<${Ref} to=${session.payment_method} />` : t('billed by invoice')], ['Id', html`<${Id} id=${session.id} />`]]} /></section>
+      [t('Reservation'), session.reservation ? html`<${Ref} to=${session.reservation} />` : null],
+      [t('Invoice'), session.invoice ? html`<${Ref} to=${session.invoice} />` : null],
+      [
+        t('Payment method'),
+        session.payment_method ? html`<${Ref} to=${session.payment_method} />` : t('billed by invoice'),
+      ],
+      ['Id', html`<${Id} id=${session.id} />`],
+    ]} /></section>
     <section class="card"><h2>Cost</h2><${Table} caption="Cost" columns=${lines} rows=${session.cost_breakdown} rowKey=${(/** @type {any} */ one) => one.description} />
       ${session.cost_breakdown.length ? null : html`<p class="hint">Nothing so far.</p>`}
       ${session.cost_source ? html`<p class="hint">The amounts come from ${SOURCES[session.cost_source] ?? words(session.cost_source)}.</p>` : null}
@@ -123,7 +198,8 @@ function PriceCheck({ check, currency }) {
 }
 
 /**
- * The battery's level in percent by its last reading and what the session has charged since; null if the reading is from after the session.
+ * The battery's level in percent by its last reading and what the session has charged since; null if the reading is
+ * from after the session.
  * @param {any} battery
  * @param {any} session
  */
@@ -141,22 +217,38 @@ function StartDialog({ station: given, connector: givenConnector, onClose }) {
   const [vehicle, setVehicle] = useState(/** @type {any} */ (null));
   const [driver, setDriver] = useState(/** @type {string | null} */ (null));
   const [limit, setLimit] = useState('');
-  const station = useRead(async (signal) => (stationId ? request('GET', `/v1/charging_stations/${encodeURIComponent(stationId)}`, undefined, { signal }) : null), [stationId]);
+  const station = useRead(
+    async (signal) =>
+      stationId
+        ? request('GET', `/v1/charging_stations/${encodeURIComponent(stationId)}`, undefined, { signal })
+        : null,
+    [stationId],
+  );
   const start = useAction((key, body) => request('POST', '/v1/charging_sessions', body, { idempotencyKey: key }));
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    const session = await start.run({ charging_station: stationId, connector, vehicle: vehicle?.id, driver, ...(limit ? { session_limit: Math.round(Number(limit) * 1000) } : {}) });
+    const session = await start.run({
+      charging_station: stationId,
+      connector,
+      vehicle: vehicle?.id,
+      driver,
+      ...(limit ? { session_limit: Math.round(Number(limit) * 1000) } : {}),
+    });
     if (session) go(link(`/sessions/${session.id}`));
   };
   const connectors = station.data?.connectors ?? [];
   return html`<${Dialog} title="Start a session" onClose=${onClose}><form onSubmit=${submit}>
     ${start.error ? html`<${ErrorNotice} error=${start.error} />` : null}
     <${ResourceError} resource=${station} />
-    <${Field} label="Vehicle">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="vehicle" required filter="status=active" value=${vehicle?.id ?? null}
+    <${Field} label="Vehicle">${(
+      /** @type {string} */ id,
+    ) => html`<${Picker} id=${id} kind="vehicle" required filter="status=active" value=${vehicle?.id ?? null}
       onChange=${(/** @type {any} */ _, /** @type {any} */ next) => (setVehicle(next), setDriver(idOf(next?.drivers[0]) ?? null))} />`}</${Field}>
     <${Field} label="Driver">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
     <${Field} label="Station">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="charging_station" required value=${stationId} onChange=${(/** @type {string} */ next) => (setStationId(next), setConnector(''))} />`}</${Field}>
-    <${Field} label="Connector">${(/** @type {string} */ id) => html`<select id=${id} required onChange=${(/** @type {any} */ event) => setConnector(event.currentTarget.value)}>
+    <${Field} label="Connector">${(
+      /** @type {string} */ id,
+    ) => html`<select id=${id} required onChange=${(/** @type {any} */ event) => setConnector(event.currentTarget.value)}>
       <option value="">–</option>${connectors.map((/** @type {any} */ one) => html`<option key=${one.id} value=${one.id} selected=${one.id === connector} disabled=${!canStart(one)}>${one.physical_reference ?? one.id}: ${one.type}, ${number(one.power)} kW, ${words(one.status)}</option>`)}</select>`}</${Field}>
     <${Field} label="Stop after (kWh, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="0.001" step="any" value=${limit} onInput=${(/** @type {any} */ event) => setLimit(event.currentTarget.value)} />`}</${Field}>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${start.busy}>Start charging</button></footer>

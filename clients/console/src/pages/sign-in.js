@@ -39,22 +39,28 @@ export function SignIn() {
     <h1><img src="icon.svg" alt="" width="40" height="40" /> Fleet Charging</h1>
     ${reason && !error ? html`<div class="notice bad" role="alert"><p class="notice-title">You are signed out</p><p>${reason}</p></div>` : null}
     ${error ? html`<${ErrorNotice} error=${error} />` : null}
-    ${refused
-      ? html`<div class="notice" role="alert">
+    ${
+      refused
+        ? html`<div class="notice" role="alert">
         <p class="notice-title">Open the address that the terminal shows</p>
         <p>The terminal in which the local runner was started shows the address of this console, <code>${location.origin}/?token=…</code>.
           Open it in this browser once: it signs the browser in, for later starts with the same data folder as well.</p>
       </div>`
-      : null}
+        : null
+    }
     ${config().runner ? html`<button type="button" class="primary wide-button" onClick=${() => signInAtRunner()}>Sign in at this runner</button><p class="or">or with a key</p>` : null}
     <form onSubmit=${submit}>
-      ${asksForAddress
-        ? html`<${Field} label="Address of the API" hint="For example https://api.fleet.example, without /v1.">
+      ${
+        asksForAddress
+          ? html`<${Field} label="Address of the API" hint="For example https://api.fleet.example, without /v1.">
           ${(/** @type {string} */ id) => html`<input id=${id} type="url" required value=${api} onInput=${(/** @type {any} */ event) => setApi(event.currentTarget.value)} />`}
         </${Field}>`
-        : null}
+          : null
+      }
       <${Field} label="API key" hint="Starts with sk_ or rk_. It stays in this tab, and is forgotten when the tab is closed.">
-        ${(/** @type {string} */ id) => html`<input id=${id} type="password" required autocomplete="off" spellcheck=${false} value=${key}
+        ${(
+          /** @type {string} */ id,
+        ) => html`<input id=${id} type="password" required autocomplete="off" spellcheck=${false} value=${key}
           onInput=${(/** @type {any} */ event) => setKey(event.currentTarget.value)} />`}
       </${Field}>
       <button type="submit" class="primary" disabled=${busy}>${busy ? t('Signing in…') : t('Sign in')}</button>

@@ -12,7 +12,13 @@ import { link } from '../router.js';
 
 /** A price with its unit. @param {any} one */
 export function priceText(one) {
-  const unit = /** @type {Record<string, string>} */ ({ ENERGY: t('per kWh'), TIME: t('per hour'), PARKING_TIME: t('per hour of parking'), FLAT: 'once' })[one.type] ?? title(one.type);
+  const unit =
+    /** @type {Record<string, string>} */ ({
+      ENERGY: t('per kWh'),
+      TIME: t('per hour'),
+      PARKING_TIME: t('per hour of parking'),
+      FLAT: 'once',
+    })[one.type] ?? title(one.type);
   return `${price(Number(one.price_decimal ?? one.price), one.currency)} ${unit}`;
 }
 
@@ -24,7 +30,12 @@ export function StationCard({ station, onReserve }) {
     { label: t('Plug'), cell: (/** @type {any} */ one) => one.type },
     { label: t('Power'), number: true, cell: (/** @type {any} */ one) => `${number(one.power)} kW` },
     { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
-    { label: t('Start'), cell: (/** @type {any} */ one) => canStart(one) && html`<a class="button small" href=${link('/sessions', { start: station.id, connector: one.id })} aria-label=${t`Start a session at connector ${one.physical_reference ?? one.id}`}>Start</a>` },
+    {
+      label: t('Start'),
+      cell: (/** @type {any} */ one) =>
+        canStart(one) &&
+        html`<a class="button small" href=${link('/sessions', { start: station.id, connector: one.id })} aria-label=${t`Start a session at connector ${one.physical_reference ?? one.id}`}>Start</a>`,
+    },
   ];
   return html`<section class="station" aria-label=${station.name}>
     <h2>${station.name}</h2>
@@ -33,12 +44,34 @@ export function StationCard({ station, onReserve }) {
       <${Status} value=${station.status} /> ${capabilities.reservable ? null : html`<span class="badge plain">Not reservable</span>`}</p>
     <${Table} caption="Connectors" columns=${columns} rows=${station.connectors} />
     <${Facts} of=${[
-      station.distance_meters !== undefined && station.distance_meters !== null ? [t('Distance'), distance(station.distance_meters)] : null,
+      station.distance_meters !== undefined && station.distance_meters !== null
+        ? [t('Distance'), distance(station.distance_meters)]
+        : null,
       [t('Operator'), station.operator],
-      [t('Charging network'), station.network ? `${station.network.name} (${station.network.country_code}*${station.network.party_id})` : t('none: it was loaded from a file')],
-      [t('Contact'), /^https?:/.test(station.operator_contact) ? html`<${WebLink} url=${station.operator_contact} />` : station.operator_contact || null],
-      [t('Prices'), station.pricing.length ? html`<ul class="plain-list">${station.pricing.map((one, index) => html`<li key=${index}>${priceText(one)}</li>`)}</ul>` : t('unknown')],
-      [t('Opening hours'), capabilities['24_7_access'] ? t('Always open') : html`<ul class="plain-list">${availability.opening_hours.map((hours, index) => html`<li key=${index}>${title(hours.day)} ${hours.from}–${hours.until}</li>`)}</ul>`],
+      [
+        t('Charging network'),
+        station.network
+          ? `${station.network.name} (${station.network.country_code}*${station.network.party_id})`
+          : t('none: it was loaded from a file'),
+      ],
+      [
+        t('Contact'),
+        /^https?:/.test(station.operator_contact)
+          ? html`<${WebLink} url=${station.operator_contact} />`
+          : station.operator_contact || null,
+      ],
+      [
+        t('Prices'),
+        station.pricing.length
+          ? html`<ul class="plain-list">${station.pricing.map((one, index) => html`<li key=${index}>${priceText(one)}</li>`)}</ul>`
+          : t('unknown'),
+      ],
+      [
+        t('Opening hours'),
+        capabilities['24_7_access']
+          ? t('Always open')
+          : html`<ul class="plain-list">${availability.opening_hours.map((hours, index) => html`<li key=${index}>${title(hours.day)} ${hours.from}–${hours.until}</li>`)}</ul>`,
+      ],
       [t('Time zone'), station.timezone],
       [t('Amenities'), capabilities.amenities.map(title).join(', ') || null],
       ['Id', html`<${Id} id=${station.id} />`],

@@ -1,8 +1,12 @@
-// Whether anybody uses the page. Without any input it reads nothing of its own but the newest event, and everything once there is a new one.
+// Whether anybody uses the page. Without any input it reads nothing of its own but the newest event, and everything
+// once there is a new one.
 
 import { createStore } from './store.js';
 
-/** How long there is no input until the page is idle, and how often the newest event of an idle page is read, in milliseconds. */
+/**
+ * How long there is no input until the page is idle, and how often the newest event of an idle page is read, in
+ * milliseconds.
+ */
 const IDLE_AFTER = 120_000;
 export const WATCH_EVERY = 40_000;
 
@@ -18,5 +22,6 @@ function active() {
   if (idle.get()) idle.set(false);
 }
 
-for (const type of ['pointerdown', 'pointermove', 'keydown', 'wheel', 'touchstart', 'focus', 'hashchange']) addEventListener(type, active, { passive: true });
+for (const type of ['pointerdown', 'pointermove', 'keydown', 'wheel', 'touchstart', 'focus', 'hashchange'])
+  addEventListener(type, active, { passive: true });
 active();

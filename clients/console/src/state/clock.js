@@ -1,4 +1,5 @@
-// The time of the service. The local runner has a test clock that can be moved ahead; everywhere else it is the time of day.
+// The time of the service. The local runner has a test clock that can be moved ahead; everywhere else it is the time of
+// day.
 
 import { createStore, useStore } from './store.js';
 import { config } from './session.js';

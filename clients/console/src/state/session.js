@@ -1,20 +1,27 @@
 // Where the API is and with which key it is called.
 //
-// The file config.json beside the page says where the API is: `api` is its address, empty for the page's own origin, and null if
-// the user is to enter it. `runner` is true on the local runner, which signs its own page in. `tiles` is a source of map tiles
-// {url, attribution}, or null. The key is kept in the tab's session storage: other tabs and later visits do not have it.
+// The file config.json beside the page says where the API is: `api` is its address, empty for the page's own origin,
+// and null if the user is to enter it. `runner` is true on the local runner, which signs its own page in. `tiles` is a
+// source of map tiles {url, attribution}, or null. The key is kept in the tab's session storage: other tabs and later
+// visits do not have it.
 
 import { createStore } from './store.js';
 
 const STORED = 'service-console-session';
 
 /** @typedef {{ api: string, key: string }} Session */
-/** @typedef {{ api: string | null, runner?: boolean, tiles?: { url: string, attribution?: string } | null }} Configuration */
+/**
+ * @typedef {{ api: string | null, runner?: boolean, tiles?: { url: string, attribution?: string } | null }}
+ *   Configuration
+ */
 
 /** @type {import('./store.js').Store<Session | null>} */
 export const session = createStore(read());
 
-/** Why the user has to sign in again, if anything is known about it. @type {import('./store.js').Store<string | null>} */
+/**
+ * Why the user has to sign in again, if anything is known about it.
+ * @type {import('./store.js').Store<string | null>}
+ */
 export const signInReason = createStore(/** @type {string | null} */ (null));
 
 /** Whether the local runner has refused this browser, which has not opened the address with the token. */
@@ -45,7 +52,10 @@ export async function loadConfiguration() {
 /** Whether the key is one of test mode, where nothing costs anything. */
 export const isTest = () => /^[sr]k_test_/.test(session.get()?.key ?? '');
 
-/** How many visits there were in this tab. What a page holds outlives a key that is refused, but neither signing out nor another account. */
+/**
+ * How many visits there were in this tab. What a page holds outlives a key that is refused, but neither signing out nor
+ * another account.
+ */
 export const visits = createStore(0);
 
 /** The account and the mode of the last key: the prefix of its mode, and the 32 digits of the account's id. */
@@ -74,7 +84,8 @@ export function signOut(reason = null) {
 }
 
 /**
- * Signs in at the local runner, which gives its key to a browser that has opened the address with the token. False if it does not.
+ * Signs in at the local runner, which gives its key to a browser that has opened the address with the token. False if
+ * it does not.
  * @returns {Promise<boolean>}
  */
 export async function signInAtRunner() {

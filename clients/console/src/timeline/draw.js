@@ -1,4 +1,5 @@
-// Draws a timeline on a canvas: only the rows and items that are visible, so that it does not matter how many there are.
+// Draws a timeline on a canvas: only the rows and items that are visible, so that it does not matter how many there
+// are.
 
 import { visible } from './model.js';
 import { coloursOf } from '../ui/colours.js';
@@ -27,7 +28,8 @@ const MINUTE = 60_000;
  * @property {number} height
  * @property {number} scroll how far the rows are scrolled up
  * @property {number} now the service's time
- * @property {{ item: import('./model.js').Item, from: number, until: number } | null} drag where an item is being dragged to
+ * @property {{ item: import('./model.js').Item, from: number, until: number } | null} drag where an item is being
+ *   dragged to
  */
 
 /** The colours of the page. */
@@ -66,7 +68,16 @@ export function draw(context, rows, tops, view, colour) {
   drawHeader(context, view, colour, left, x);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {import('./model.js').Row} row @param {number} top @param {number} size @param {View} view @param {Colours} colour @param {number} left @param {(moment: number) => number} x */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {import('./model.js').Row} row
+ * @param {number} top
+ * @param {number} size
+ * @param {View} view
+ * @param {Colours} colour
+ * @param {number} left
+ * @param {(moment: number) => number} x
+ */
 function drawRow(context, row, top, size, view, colour, left, x) {
   context.save();
   context.beginPath();
@@ -75,7 +86,14 @@ function drawRow(context, row, top, size, view, colour, left, x) {
   for (const placed of visible(row, view.from, view.until)) {
     const { item } = placed;
     const dragged = view.drag?.item.id === item.id ? view.drag : null;
-    drawItem(context, item, x(dragged?.from ?? item.from), x(dragged?.until ?? item.until), top + PADDING + placed.lane * LANE, placed.conflict);
+    drawItem(
+      context,
+      item,
+      x(dragged?.from ?? item.from),
+      x(dragged?.until ?? item.until),
+      top + PADDING + placed.lane * LANE,
+      placed.conflict,
+    );
   }
   context.restore();
   context.fillStyle = colour.surface;
@@ -98,7 +116,14 @@ function drawRow(context, row, top, size, view, colour, left, x) {
   context.stroke();
 }
 
-/** @param {CanvasRenderingContext2D} context @param {import('./model.js').Item} item @param {number} from @param {number} until @param {number} top @param {boolean} conflict */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {import('./model.js').Item} item
+ * @param {number} from
+ * @param {number} until
+ * @param {number} top
+ * @param {boolean} conflict
+ */
 function drawItem(context, item, from, until, top, conflict) {
   const width = Math.max(3, until - from);
   context.fillStyle = FILL[item.kind];
@@ -143,7 +168,13 @@ function* lines(view, left) {
   for (let at = first; at < view.until; at += step) yield at;
 }
 
-/** @param {CanvasRenderingContext2D} context @param {View} view @param {Colours} colour @param {number} left @param {(moment: number) => number} x */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {Colours} colour
+ * @param {number} left
+ * @param {(moment: number) => number} x
+ */
 function drawLines(context, view, colour, left, x) {
   context.strokeStyle = colour.line;
   context.beginPath();
@@ -156,7 +187,12 @@ function drawLines(context, view, colour, left, x) {
   context.stroke();
 }
 
-/** @param {CanvasRenderingContext2D} context @param {View} view @param {number} left @param {(moment: number) => number} x */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {number} left
+ * @param {(moment: number) => number} x
+ */
 function drawNow(context, view, left, x) {
   const place = x(view.now);
   if (place < left || place > view.width) return;
@@ -167,7 +203,13 @@ function drawNow(context, view, left, x) {
   context.stroke();
 }
 
-/** @param {CanvasRenderingContext2D} context @param {View} view @param {Colours} colour @param {number} left @param {(moment: number) => number} x */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {View} view
+ * @param {Colours} colour
+ * @param {number} left
+ * @param {(moment: number) => number} x
+ */
 function drawHeader(context, view, colour, left, x) {
   context.fillStyle = colour.surface;
   context.fillRect(0, 0, view.width, HEADER);

@@ -50,7 +50,8 @@ export function sessionItem(session, name, now) {
 }
 
 /**
- * Whether two items exclude each other: two held reservations, or two sessions, at the same time. A session within its own
+ * Whether two items exclude each other: two held reservations, or two sessions, at the same time. A session within its
+ * own
  * reservation is no conflict.
  * @param {Item} one
  * @param {Item} other
@@ -96,7 +97,14 @@ export function layOut(id, label, detail, items) {
     placed.push(next);
   }
   let latest = -Infinity;
-  return { id, label, detail, items: placed, lanes: Math.max(1, free.length), latest: placed.map(({ item }) => (latest = Math.max(latest, item.until))) };
+  return {
+    id,
+    label,
+    detail,
+    items: placed,
+    lanes: Math.max(1, free.length),
+    latest: placed.map(({ item }) => (latest = Math.max(latest, item.until))),
+  };
 }
 
 /**

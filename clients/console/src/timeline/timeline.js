@@ -1,4 +1,5 @@
-// A timeline in a component: drag to move through time, wheel or buttons to zoom, drag a pending reservation to another time.
+// A timeline in a component: drag to move through time, wheel or buttons to zoom, drag a pending reservation to another
+// time.
 
 import { html, useEffect, useMemo, useRef, useState } from '../ui/html.js';
 import { HEADER, LANE, PADDING, colours, draw, labelWidth, rowHeight } from './draw.js';
@@ -21,8 +22,10 @@ const SLACK = 4;
 const HIGHEST = 560;
 
 /**
- * @param {{ rows: import('./model.js').Row[], from: number, until: number, onView: (from: number, until: number) => void,
- *   onOpen: (item: import('./model.js').Item) => void, onMove: (item: import('./model.js').Item, from: number) => void }} props
+ * @param {{ rows: import('./model.js').Row[], from: number, until: number, onView: (from: number, until: number) =>
+ *   void,
+ *   onOpen: (item: import('./model.js').Item) => void, onMove: (item: import('./model.js').Item, from: number) => void
+ *   }} props
  */
 export function Timeline({ rows, from, until, onView, onOpen, onMove }) {
   const frame = useRef(/** @type {HTMLElement | null} */ (null));
@@ -60,7 +63,21 @@ export function Timeline({ rows, from, until, onView, onOpen, onMove }) {
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       own.width = width;
       own.scroll = Math.max(0, Math.min(own.scroll, own.total - (own.height - HEADER)));
-      draw(context, own.rows, own.tops, { from: own.from, until: own.until, width, height: own.height, scroll: own.scroll, now: now(), drag: own.drag ?? null }, own.colours);
+      draw(
+        context,
+        own.rows,
+        own.tops,
+        {
+          from: own.from,
+          until: own.until,
+          width,
+          height: own.height,
+          scroll: own.scroll,
+          now: now(),
+          drag: own.drag ?? null,
+        },
+        own.colours,
+      );
     };
     own.paint = () => {
       waiting ||= requestAnimationFrame(paint);
@@ -90,8 +107,12 @@ export function Timeline({ rows, from, until, onView, onOpen, onMove }) {
     const step = (own.until - own.from) / 4;
     /** @type {Record<string, () => void>} */
     const moves = {
-      ArrowLeft: () => shift(own, -step), ArrowRight: () => shift(own, step), '+': () => zoom(own, 0.5, 0.5), '-': () => zoom(own, 2, 0.5),
-      ArrowUp: () => void (own.scroll -= 60), ArrowDown: () => void (own.scroll += 60),
+      ArrowLeft: () => shift(own, -step),
+      ArrowRight: () => shift(own, step),
+      '+': () => zoom(own, 0.5, 0.5),
+      '-': () => zoom(own, 2, 0.5),
+      ArrowUp: () => void (own.scroll -= 60),
+      ArrowDown: () => void (own.scroll += 60),
     };
     if (!moves[event.key]) return;
     event.preventDefault();
@@ -141,7 +162,9 @@ function listen(element, own, setTip) {
     if (!row) return null;
     const lane = Math.floor((place - own.tops[index] - PADDING) / LANE);
     const slack = 3 * perPixel();
-    const found = visible(row, own.from, own.until).find((one) => one.lane === lane && momentAt(x) >= one.item.from - slack && momentAt(x) <= one.item.until + slack);
+    const found = visible(row, own.from, own.until).find(
+      (one) => one.lane === lane && momentAt(x) >= one.item.from - slack && momentAt(x) <= one.item.until + slack,
+    );
     return found ?? null;
   };
   const at = (/** @type {MouseEvent} */ event) => {
@@ -152,7 +175,15 @@ function listen(element, own, setTip) {
     if (event.button !== 0) return;
     const { x, y } = at(event);
     const found = itemAt(x, y);
-    own.gesture = { x, y, from: own.from, until: own.until, scroll: own.scroll, item: found?.item ?? null, moved: false };
+    own.gesture = {
+      x,
+      y,
+      from: own.from,
+      until: own.until,
+      scroll: own.scroll,
+      item: found?.item ?? null,
+      moved: false,
+    };
     element.setPointerCapture(event.pointerId);
     setTip(null);
   };
@@ -178,7 +209,15 @@ function listen(element, own, setTip) {
   const hover = (/** @type {number} */ x, /** @type {number} */ y) => {
     const found = itemAt(x, y);
     element.style.cursor = found ? 'pointer' : '';
-    setTip(found ? { x: Math.min(x + 12, Math.max(0, own.width - 220)), y: y + 14, text: `${found.item.label}: ${title(found.item.object.status)}, ${timeWindow(found.item.from, found.item.until)}${found.conflict ? '. CONFLICT' : ''}` } : null);
+    setTip(
+      found
+        ? {
+            x: Math.min(x + 12, Math.max(0, own.width - 220)),
+            y: y + 14,
+            text: `${found.item.label}: ${title(found.item.object.status)}, ${timeWindow(found.item.from, found.item.until)}${found.conflict ? '. CONFLICT' : ''}`,
+          }
+        : null,
+    );
   };
   const up = () => {
     const { gesture, drag } = own;

@@ -1,4 +1,5 @@
-// What is done with the chosen objects of a list: asked first with what will happen, then done with its progress, and undone where it can be undone.
+// What is done with the chosen objects of a list: asked first with what will happen, then done with its progress, and
+// undone where it can be undone.
 
 import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from './html.js';
@@ -22,7 +23,8 @@ const TRIED = 100;
 const LISTED = 20;
 
 /** @param {Call} call @param {string} key */
-const send = ({ method, path, body }, key) => request(method, path, body ?? (method === 'POST' ? {} : undefined), { idempotencyKey: key, quiet: true });
+const send = ({ method, path, body }, key) =>
+  request(method, path, body ?? (method === 'POST' ? {} : undefined), { idempotencyKey: key, quiet: true });
 
 /** @param {{ action: BulkAction, objects: any[], onClose: (done: boolean) => void }} props */
 export function BulkDialog({ action, objects, onClose }) {
@@ -31,11 +33,20 @@ export function BulkDialog({ action, objects, onClose }) {
   const [stage, setStage] = useState(/** @type {'asking' | 'doing' | 'done' | 'undoing' | 'undone'} */ ('asking'));
   const stop = useRef(new AbortController());
   useEffect(() => () => stop.current.abort(), []);
-  const run = async (/** @type {any[]} */ items, /** @type {(object: any) => Call} */ callOf, /** @type {'done' | 'undone'} */ after) => {
+  const run = async (
+    /** @type {any[]} */ items,
+    /** @type {(object: any) => Call} */ callOf,
+    /** @type {'done' | 'undone'} */ after,
+  ) => {
     stop.current = new AbortController();
     setOutcomes([]);
     setStage(after === 'done' ? 'doing' : 'undoing');
-    setOutcomes(await runAll(items, (object, key) => send(callOf(object), key), { signal: stop.current.signal, onProgress: setOutcomes }));
+    setOutcomes(
+      await runAll(items, (object, key) => send(callOf(object), key), {
+        signal: stop.current.signal,
+        onProgress: setOutcomes,
+      }),
+    );
     setStage(after);
     notifyTabs();
   };
@@ -55,25 +66,43 @@ export function BulkDialog({ action, objects, onClose }) {
   return html`<${Dialog} title=${action.label} onClose=${close}>
     ${stage === 'asking' ? html`<p>${action.question}</p><${Before} action=${action} chosen=${chosen} left=${objects.length - chosen.length} />` : html`<${Progress} outcomes=${outcomes ?? []} total=${total.current} stage=${stage} name=${action.label} />`}
     <footer>
-      ${stage === 'asking' ? html`<button type="button" onClick=${close}>Cancel</button>
-        <button type="button" class=${action.danger ? 'danger' : 'primary'} disabled=${!chosen.length} onClick=${begin}>${action.label}: ${number(chosen.length)}</button>` : null}
+      ${
+        stage === 'asking'
+          ? html`<button type="button" onClick=${close}>Cancel</button>
+        <button type="button" class=${action.danger ? 'danger' : 'primary'} disabled=${!chosen.length} onClick=${begin}>${action.label}: ${number(chosen.length)}</button>`
+          : null
+      }
       ${busy ? html`<button type="button" onClick=${() => stop.current.abort()}>Stop</button>` : null}
       ${stage === 'done' && action.undo && done.length ? html`<button type="button" onClick=${undo}>Undo</button>` : null}
       ${stage === 'done' || stage === 'undone' ? html`<button type="button" class="primary" onClick=${close}>Done</button>` : null}
     </footer></${Dialog}>`;
 }
 
-/** How many objects it will be done with, and what the API refuses. @param {{ action: BulkAction, chosen: any[], left: number }} props */
+/**
+ * How many objects it will be done with, and what the API refuses.
+ * @param {{ action: BulkAction, chosen: any[], left: number }} props
+ */
 function Before({ action, chosen, left }) {
   const tried = chosen.slice(0, TRIED);
-  const read = useRead(async (signal) => {
-    if (!action.trial || !tried.length) return null;
-    const outcomes = await runAll(tried, (object) => {
-      const { method, path, body } = action.call(object);
-      return request(method, address(path, { dry_run: 'true' }), body ?? (method === 'POST' ? {} : undefined), { signal, reads: true });
-    }, { signal });
-    return outcomes.filter(({ error }) => error);
-  }, [tried.map(({ id }) => id)], { once: true });
+  const read = useRead(
+    async (signal) => {
+      if (!action.trial || !tried.length) return null;
+      const outcomes = await runAll(
+        tried,
+        (object) => {
+          const { method, path, body } = action.call(object);
+          return request(method, address(path, { dry_run: 'true' }), body ?? (method === 'POST' ? {} : undefined), {
+            signal,
+            reads: true,
+          });
+        },
+        { signal },
+      );
+      return outcomes.filter(({ error }) => error);
+    },
+    [tried.map(({ id }) => id)],
+    { once: true },
+  );
   return html`<section class="notice" aria-label="What will happen" aria-live="polite"><p class="notice-title">What will happen</p><ul>
       <li>${t('{0, plural, one {It is done with # object.} other {It is done with # objects.}}', chosen.length)}</li>
       ${left ? html`<li>${t('{0, plural, one {# more was chosen, with which it cannot be done.} other {# more were chosen, with which it cannot be done.}}', left)}</li>` : null}
@@ -88,12 +117,21 @@ function Before({ action, chosen, left }) {
 function Progress({ outcomes, total, stage, name }) {
   const failed = outcomes.filter(({ error }) => error);
   const [done, busy] = [outcomes.length - failed.length, stage === 'doing' || stage === 'undoing'];
-  const save = () => download(fileName(name), csvOf(['id', 'name', 'error'], failed.map(({ item, error }) => [item.id, nameOf(item), error?.message])));
+  const save = () =>
+    download(
+      fileName(name),
+      csvOf(
+        ['id', 'name', 'error'],
+        failed.map(({ item, error }) => [item.id, nameOf(item), error?.message]),
+      ),
+    );
   return html`<progress max=${total} value=${outcomes.length} aria-label="Progress"></progress>
     <p role="status">${busy ? t`${number(outcomes.length)} of ${number(total)}` : stage === 'undone' ? t`Undone: ${number(done)} of ${number(total)}.` : t`Done: ${number(done)} of ${number(total)}.`}</p>
     ${failed.length ? html`<${Failures} failed=${failed} />${busy ? null : html`<button type="button" class="small" onClick=${save}>Save what failed as CSV</button>`}` : null}`;
 }
 
 /** @param {{ failed: Outcome[] }} props */
-const Failures = ({ failed }) => html`<ul class="lines">${failed.slice(0, LISTED).map(({ item, error }) => html`<li key=${item.id}><span>${nameOf(item)}</span> <span class="field-error">${error?.message}</span></li>`)}
+const Failures = ({
+  failed,
+}) => html`<ul class="lines">${failed.slice(0, LISTED).map(({ item, error }) => html`<li key=${item.id}><span>${nameOf(item)}</span> <span class="field-error">${error?.message}</span></li>`)}
   ${failed.length > LISTED ? html`<li>${number(failed.length - LISTED)} more</li>` : null}</ul>`;

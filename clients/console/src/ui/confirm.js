@@ -1,4 +1,5 @@
-// A button that asks before it does what cannot be undone, and says what will happen: the API is asked with dry_run, which changes nothing.
+// A button that asks before it does what cannot be undone, and says what will happen: the API is asked with dry_run,
+// which changes nothing.
 
 import { Fragment, html, useState } from './html.js';
 import { address, request } from '../api/client.js';
@@ -8,11 +9,15 @@ import { ErrorNotice } from './errors.js';
 
 /**
  * What the API would do.
- * @typedef {{ method: 'DELETE' | 'POST', path: string, body?: unknown, effects?: (result: any) => (string | null)[] }} Trial
+ * @typedef {{ method: 'DELETE' | 'POST', path: string, body?: unknown, effects?: (result: any) => (string | null)[] }}
+ *   Trial
  *   `effects`: sentences about the response that the request would have
  */
 
-/** @param {{ label: string, question: string, onConfirm: () => void, danger?: boolean, disabled?: boolean, trial?: Trial }} props */
+/**
+ * @param {{ label: string, question: string, onConfirm: () => void, danger?: boolean, disabled?: boolean, trial?: Trial
+ *   }} props
+ */
 export function ConfirmButton({ label, question, onConfirm, danger = false, disabled = false, trial }) {
   const [asking, setAsking] = useState(false);
   const confirm = () => {
@@ -25,7 +30,10 @@ export function ConfirmButton({ label, question, onConfirm, danger = false, disa
   </${Fragment}>`;
 }
 
-/** @param {{ label: string, question: string, danger: boolean, trial?: Trial, onConfirm: () => void, onClose: () => void }} props */
+/**
+ * @param {{ label: string, question: string, danger: boolean, trial?: Trial, onConfirm: () => void, onClose: () => void
+ *   }} props
+ */
 function Question({ label, question, danger, trial, onConfirm, onClose }) {
   const tried = useTrial(trial ?? null);
   return html`<${Dialog} title=${label} onClose=${onClose}>
@@ -41,10 +49,22 @@ function Question({ label, question, danger, trial, onConfirm, onClose }) {
 /** The response that a request would have, with every rule applied. @param {Trial | null} trial null tries nothing */
 export function useTrial(trial) {
   const { method = 'POST', path = '', body } = trial ?? {};
-  return useRead(async (signal) => (trial ? request(method, address(path, { dry_run: 'true' }), body ?? (method === 'POST' ? {} : undefined), { signal, reads: true }) : null), [method, path, body, trial === null]);
+  return useRead(
+    async (signal) =>
+      trial
+        ? request(method, address(path, { dry_run: 'true' }), body ?? (method === 'POST' ? {} : undefined), {
+            signal,
+            reads: true,
+          })
+        : null,
+    [method, path, body, trial === null],
+  );
 }
 
-/** What a request would do, or why it would be refused. @param {{ tried: import('../api/resource.js').Resource<any>, effects?: Trial['effects'] }} props */
+/**
+ * What a request would do, or why it would be refused.
+ * @param {{ tried: import('../api/resource.js').Resource<any>, effects?: Trial['effects'] }} props
+ */
 export function Outcome({ tried, effects }) {
   if (tried.error) return html`<${ErrorNotice} error=${tried.error} retryAt=${tried.retryAt} />`;
   const texts = tried.data && effects ? effects(tried.data).filter(Boolean) : [];

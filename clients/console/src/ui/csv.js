@@ -18,7 +18,8 @@ function field(value) {
 export const csvOf = (header, rows) => [header, ...rows].map((row) => `${row.map(field).join(',')}\r\n`).join('');
 
 /**
- * The members of an object of the API by their names: members of members as "address.city", whole objects as their id and their name.
+ * The members of an object of the API by their names: members of members as "address.city", whole objects as their id
+ * and their name.
  * @param {Record<string, any>} object
  * @param {string} [prefix]
  * @returns {Record<string, unknown>}
@@ -28,8 +29,10 @@ export function flat(object, prefix = '') {
   const found = {};
   for (const [name, value] of Object.entries(object)) {
     const path = prefix + name;
-    if (Array.isArray(value)) found[path] = value.map((one) => (typeof one === 'object' ? (one?.id ?? JSON.stringify(one)) : one)).join('; ');
-    else if (value?.id && value?.object) Object.assign(found, { [path]: value.id, [`${path}.name`]: value.name ?? value.registration_plate ?? '' });
+    if (Array.isArray(value))
+      found[path] = value.map((one) => (typeof one === 'object' ? (one?.id ?? JSON.stringify(one)) : one)).join('; ');
+    else if (value?.id && value?.object)
+      Object.assign(found, { [path]: value.id, [`${path}.name`]: value.name ?? value.registration_plate ?? '' });
     else if (value && typeof value === 'object') Object.assign(found, flat(value, `${path}.`));
     else found[path] = value;
   }
@@ -43,7 +46,10 @@ export function flat(object, prefix = '') {
 export function csvOfObjects(objects) {
   const rows = objects.map((object) => flat(object));
   const header = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  return csvOf(header, rows.map((row) => header.map((name) => row[name])));
+  return csvOf(
+    header,
+    rows.map((row) => header.map((name) => row[name])),
+  );
 }
 
 /**
@@ -65,4 +71,10 @@ export function save(name, content) {
 }
 
 /** The name of a file from a title: "Load of Depot East" is "load-of-depot-east.csv". @param {string} title */
-export const fileName = (title) => `${title.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-').replaceAll(/^-|-$/g, '') || 'table'}.csv`;
+export const fileName = (title) =>
+  `${
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
+      .replaceAll(/^-|-$/g, '') || 'table'
+  }.csv`;

@@ -8,10 +8,36 @@ import { toast } from './toasts.js';
 
 /** What a status means for its reader. @type {Record<string, string>} */
 const TONES = {
-  active: 'good', available: 'good', confirmed: 'good', completed: 'plain', succeeded: 'good', paid: 'good', enabled: 'good', feasible: 'good', scheduled: 'wait',
-  pending: 'wait', open: 'wait', draft: 'plain', reserved: 'wait', occupied: 'busy', charging: 'busy', unknown: 'plain',
-  failed: 'bad', faulted: 'bad', overdue: 'bad', disabled: 'bad', expired: 'bad', uncollectible: 'bad', unavailable: 'bad',
-  maintenance: 'bad', suspended: 'bad', removed: 'bad', blocked: 'bad', lost: 'bad', short: 'bad', missed: 'bad',
+  active: 'good',
+  available: 'good',
+  confirmed: 'good',
+  completed: 'plain',
+  succeeded: 'good',
+  paid: 'good',
+  enabled: 'good',
+  feasible: 'good',
+  scheduled: 'wait',
+  pending: 'wait',
+  open: 'wait',
+  draft: 'plain',
+  reserved: 'wait',
+  occupied: 'busy',
+  charging: 'busy',
+  unknown: 'plain',
+  failed: 'bad',
+  faulted: 'bad',
+  overdue: 'bad',
+  disabled: 'bad',
+  expired: 'bad',
+  uncollectible: 'bad',
+  unavailable: 'bad',
+  maintenance: 'bad',
+  suspended: 'bad',
+  removed: 'bad',
+  blocked: 'bad',
+  lost: 'bad',
+  short: 'bad',
+  missed: 'bad',
 };
 
 /** A status as a badge. */
@@ -43,11 +69,14 @@ export const CopyButton = (/** @type {{ text: string, what: string, children?: a
   html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${children ? `${children}: ${what}` : t`Copy ${what}`}>${children ?? t('Copy')}</button>`;
 
 /** Two sheets, the sign for copying. */
-const CopyMark = () => html`<svg width="13" height="13" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">
+const CopyMark =
+  () => html`<svg width="13" height="13" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">
   <rect x="5.5" y="5.5" width="9" height="9" rx="1.5" /><path d="M10.5 2.5v-1h-9v9h1" /></svg>`;
 
 /** An id, shortened for the eye, whole for the clipboard. */
-export const Id = (/** @type {{ id: string }} */ { id }) => html`<span class="id"><code title=${id}>${shortId(id)}</code>
+export const Id = (
+  /** @type {{ id: string }} */ { id },
+) => html`<span class="id"><code title=${id}>${shortId(id)}</code>
   <button type="button" class="quiet tiny" onClick=${() => copy(id, 'Id')} aria-label=${t`Copy the id ${id}`}><${CopyMark} /></button></span>`;
 
 /** @param {string} id */
@@ -60,7 +89,9 @@ export function shortId(id) {
 export function WebLink(/** @type {{ url: string, children?: any }} */ { url, children }) {
   const safe = /^https?:\/\//i.test(url);
   const content = children ?? url;
-  return safe ? html`<a href=${url} target="_blank" rel="noopener noreferrer">${content}</a>` : html`<span>${content}</span>`;
+  return safe
+    ? html`<a href=${url} target="_blank" rel="noopener noreferrer">${content}</a>`
+    : html`<span>${content}</span>`;
 }
 
 /** A list of names and values. Pairs without a value are left out. */
@@ -72,7 +103,8 @@ export const Facts = (/** @type {{ of: ([string, any] | null | false)[] }} */ { 
 export const Json = (/** @type {{ value: unknown, label: string }} */ { value, label }) =>
   html`<pre class="json" tabindex="0" role="region" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre>`;
 
-export const Loading = (/** @type {{ what: string }} */ { what }) => html`<p class="loading" role="status">Loading ${what}…</p>`;
+export const Loading = (/** @type {{ what: string }} */ { what }) =>
+  html`<p class="loading" role="status">Loading ${what}…</p>`;
 
 /** What to do when there is nothing to show. */
 export const Empty = (/** @type {{ title: string, children?: any }} */ { title: text, children }) =>
@@ -81,7 +113,14 @@ export const Empty = (/** @type {{ title: string, children?: any }} */ { title: 
 /**
  * A dialog that covers the page. It closes with Escape, and asks first if something was entered.
  */
-export function Dialog(/** @type {{ title: string, onClose: () => void, wide?: boolean, children?: any }} */ { title: text, onClose, wide = false, children }) {
+export function Dialog(
+  /** @type {{ title: string, onClose: () => void, wide?: boolean, children?: any }} */ {
+    title: text,
+    onClose,
+    wide = false,
+    children,
+  },
+) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const heading = useId();
   useEffect(() => {
@@ -103,14 +142,25 @@ export function Dialog(/** @type {{ title: string, onClose: () => void, wide?: b
   };
   return html`<dialog ref=${element} class=${wide ? 'wide' : ''} aria-labelledby=${heading} onCancel=${cancel} onClose=${() => element.current && onClose()} onInput=${() => setEntered(true)}>
     <header><h2 id=${heading}>${text}</h2><button type="button" class="quiet" onClick=${cancel} aria-label="Close">✕</button></header>
-    ${asking ? html`<div class="notice wait" role="alert"><p>Close, and lose what you have entered?</p>
-      <div class="actions"><button type="button" onClick=${() => setAsking(false)}>Keep editing</button><button type="button" class="danger" onClick=${onClose}>Close</button></div></div>` : null}
+    ${
+      asking
+        ? html`<div class="notice wait" role="alert"><p>Close, and lose what you have entered?</p>
+      <div class="actions"><button type="button" onClick=${() => setAsking(false)}>Keep editing</button><button type="button" class="danger" onClick=${onClose}>Close</button></div></div>`
+        : null
+    }
     ${children}
   </dialog>`;
 }
 
 /** A labelled control. `children` is a function of the control's id. */
-export function Field(/** @type {{ label: string, hint?: string, error?: string | null, children?: any }} */ { label, hint, error, children }) {
+export function Field(
+  /** @type {{ label: string, hint?: string, error?: string | null, children?: any }} */ {
+    label,
+    hint,
+    error,
+    children,
+  },
+) {
   const id = useId();
   return html`<div class=${`field ${error ? 'wrong' : ''}`}>
     <label for=${id}>${label}</label>
@@ -120,18 +170,25 @@ export function Field(/** @type {{ label: string, hint?: string, error?: string 
 }
 
 /** One of several values. */
-export const Select = (/** @type {{ id?: string, label?: string, value: string, options: [string, string][], onChange: (value: string) => void }} */ { id, label, value, options, onChange }) =>
+export const Select = (
+  /** @type {{ id?: string, label?: string, value: string, options: [string, string][],
+   *   onChange: (value: string) => void }} */ { id, label, value, options, onChange },
+) =>
   html`<select id=${id} aria-label=${label} value=${value} onChange=${(/** @type {any} */ event) => onChange(event.currentTarget.value)}>
     ${options.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
   </select>`;
 
 /** Pages within a page, as links. */
-export const Tabs = (/** @type {{ label: string, tabs: [string, string, boolean][] }} */ { label, tabs }) => html`<nav class="tabs" aria-label=${label}>
+export const Tabs = (
+  /** @type {{ label: string, tabs: [string, string, boolean][] }} */ { label, tabs },
+) => html`<nav class="tabs" aria-label=${label}>
   ${tabs.map(([href, text, current]) => html`<a key=${href} href=${href} aria-current=${current ? 'page' : undefined}>${text}</a>`)}
 </nav>`;
 
 /** The heading of a page with its actions. */
-export function PageHead(/** @type {{ title: string, children?: any, intro?: any }} */ { title: text, children, intro }) {
+export function PageHead(
+  /** @type {{ title: string, children?: any, intro?: any }} */ { title: text, children, intro },
+) {
   useEffect(() => {
     document.title = t`${text} · Fleet Charging`;
   }, [text]);

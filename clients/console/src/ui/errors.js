@@ -22,7 +22,13 @@ const TITLES = {
 };
 
 /** An error with the moment of the next try, if there is one. */
-export function ErrorNotice(/** @type {{ error: import('../api/client.js').ApiError, retryAt?: number | null, onRetry?: () => void }} */ { error, retryAt = null, onRetry }) {
+export function ErrorNotice(
+  /** @type {{ error: import('../api/client.js').ApiError, retryAt?: number | null, onRetry?: () => void }} */ {
+    error,
+    retryAt = null,
+    onRetry,
+  },
+) {
   const [, tick] = useState(0);
   useEffect(() => {
     if (retryAt === null) return undefined;
@@ -30,7 +36,12 @@ export function ErrorNotice(/** @type {{ error: import('../api/client.js').ApiEr
     return () => clearInterval(timer);
   }, [retryAt]);
   const seconds = retryAt === null ? null : Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
-  const details = [error.status && `status ${error.status}`, error.code, error.param && `parameter ${error.param}`, error.request];
+  const details = [
+    error.status && `status ${error.status}`,
+    error.code,
+    error.param && `parameter ${error.param}`,
+    error.request,
+  ];
   return html`<div class="notice bad" role="alert">
     <p class="notice-title">${TITLES[error.kind]}</p>
     <p>${error.message}</p>
@@ -44,17 +55,23 @@ export function ErrorNotice(/** @type {{ error: import('../api/client.js').ApiEr
 }
 
 /**
- * The notice of a resource, above what was read before. Nothing without an error. Trying again reads everything on the page again,
+ * The notice of a resource, above what was read before. Nothing without an error. Trying again reads everything on the
+ * page again,
  * because what failed for one part has often failed for the others.
  */
 export const ResourceError = (/** @type {{ resource: import('../api/resource.js').Resource<any> }} */ { resource }) =>
   resource.error ? html`<${SharedNotice} error=${resource.error} retryAt=${resource.retryAt} />` : null;
 
-/** The failures that are shown, the first of each kind as a notice. @type {import('../state/store.js').Store<{ text: string }[]>} */
+/**
+ * The failures that are shown, the first of each kind as a notice.
+ * @type {import('../state/store.js').Store<{ text: string }[]>}
+ */
 const failures = createStore(/** @type {{ text: string }[]} */ ([]));
 
 /** A notice, unless another part of the page says the same. */
-function SharedNotice(/** @type {{ error: import('../api/client.js').ApiError, retryAt: number | null }} */ { error, retryAt }) {
+function SharedNotice(
+  /** @type {{ error: import('../api/client.js').ApiError, retryAt: number | null }} */ { error, retryAt },
+) {
   const text = `${error.kind} ${error.message}`;
   const own = useRef({ text });
   const all = useStore(failures);
@@ -64,6 +81,7 @@ function SharedNotice(/** @type {{ error: import('../api/client.js').ApiError, r
     return () => failures.set(failures.get().filter((one) => one !== mine));
   }, [text]);
   const first = all.find((one) => one.text === text);
-  if (first && first !== own.current) return html`<p class="hint">Not up to date, as another part of this page says.</p>`;
+  if (first && first !== own.current)
+    return html`<p class="hint">Not up to date, as another part of this page says.</p>`;
   return html`<${ErrorNotice} error=${error} retryAt=${retryAt} onRetry=${notifyTabs} />`;
 }

@@ -20,18 +20,35 @@ const SHOWN = 5;
 
 /** The pages on which objects are that have none of their own. @param {any} object @returns {string | null} */
 function placeOf(object) {
-  if (object.object === 'transaction') return pageOf(object.invoice?.id ?? object.invoice ?? object.charging_session?.id ?? object.charging_session ?? '');
+  if (object.object === 'transaction')
+    return pageOf(object.invoice?.id ?? object.invoice ?? object.charging_session?.id ?? object.charging_session ?? '');
   return pageOf(object.id);
 }
 
 /** @param {string} text @param {AbortSignal} signal @returns {Promise<Match[]>} */
 async function ask(text, signal) {
-  const answers = await Promise.all(requestsFor(text).map(({ path, query }) => request('GET', address(path, query && { ...query, limit: SHOWN }), undefined, { signal }).catch(nullIfMissing)));
-  const objects = answers.flatMap((answer) => (answer?.object === 'list' || Array.isArray(answer?.data) ? answer.data : answer ? [answer] : []));
+  const answers = await Promise.all(
+    requestsFor(text).map(({ path, query }) =>
+      request('GET', address(path, query && { ...query, limit: SHOWN }), undefined, { signal }).catch(nullIfMissing),
+    ),
+  );
+  const objects = answers.flatMap((answer) =>
+    answer?.object === 'list' || Array.isArray(answer?.data) ? answer.data : answer ? [answer] : [],
+  );
   const distinct = [...new Map(objects.map((/** @type {any} */ one) => [one.id, one])).values()];
   return distinct.flatMap((one) => {
     const target = placeOf(one);
-    return target ? [{ target, name: one.number ?? (one.object === 'event' ? one.type : nameOf(one)), detail: [title(one.object), one.email ?? one.vin, one.status && title(one.status)].filter(Boolean).join(' · ') }] : [];
+    return target
+      ? [
+          {
+            target,
+            name: one.number ?? (one.object === 'event' ? one.type : nameOf(one)),
+            detail: [title(one.object), one.email ?? one.vin, one.status && title(one.status)]
+              .filter(Boolean)
+              .join(' · '),
+          },
+        ]
+      : [];
   });
 }
 
@@ -51,7 +68,9 @@ export function Find({ pages, onClose }) {
       setFound({ matches: [], note: t('Searching…') });
       ask(wanted, controller.signal).then(
         (matches) => setFound({ matches, note: '' }),
-        (error) => controller.signal.aborted || setFound({ matches: [], note: error instanceof ApiError ? error.message : String(error) }),
+        (error) =>
+          controller.signal.aborted ||
+          setFound({ matches: [], note: error instanceof ApiError ? error.message : String(error) }),
       );
     }, PAUSE);
     return () => {
@@ -60,7 +79,9 @@ export function Find({ pages, onClose }) {
     };
   }, [wanted]);
   const words = wanted.toLowerCase();
-  const places = pages.filter(([, name]) => name.toLowerCase().includes(words)).map(([target, name]) => ({ target: `#${target}`, name, detail: t('Page') }));
+  const places = pages
+    .filter(([, name]) => name.toLowerCase().includes(words))
+    .map(([target, name]) => ({ target: `#${target}`, name, detail: t('Page') }));
   const matches = [...found.matches, ...places];
   const choose = (/** @type {Match | undefined} */ match) => {
     if (!match) return;
@@ -77,11 +98,18 @@ export function Find({ pages, onClose }) {
       choose(matches[active]);
     }
   };
-  const note = found.note || (matches.length ? '' : t('Nothing found. Names are not searched: the list of each kind has a search of its own.'));
+  const note =
+    found.note ||
+    (matches.length ? '' : t('Nothing found. Names are not searched: the list of each kind has a search of its own.'));
   return html`<${Dialog} title="Search" onClose=${onClose}><div class="find" onInput=${(/** @type {Event} */ event) => event.stopPropagation()}>
     <input type="text" role="combobox" autocomplete="off" spellcheck=${false} aria-label="Plate, VIN, email, invoice number, id, or a page" placeholder="Plate, VIN, email, invoice number, id, or a page" aria-expanded="true" aria-autocomplete="list"
       aria-controls=${list} aria-activedescendant=${matches[active] ? `${list}-${active}` : undefined} value=${text} autofocus onKeyDown=${keys} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />
-    <ul id=${list} role="listbox" aria-label="What was found">${matches.map((match, index) => html`<li key=${match.target} id=${`${list}-${index}`} role="option" aria-selected=${index === active} onClick=${() => choose(match)}>
-      <span>${match.name}</span> <small>${match.detail}</small></li>`)}</ul>
+    <ul id=${list} role="listbox" aria-label="What was found">${matches.map(
+      (
+        match,
+        index,
+      ) => html`<li key=${match.target} id=${`${list}-${index}`} role="option" aria-selected=${index === active} onClick=${() => choose(match)}>
+      <span>${match.name}</span> <small>${match.detail}</small></li>`,
+    )}</ul>
     <p class="hint" role="status">${note}</p></div></${Dialog}>`;
 }

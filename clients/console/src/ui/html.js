@@ -9,17 +9,24 @@ import { replaceTexts } from './texts.js';
 /** @type {(strings: readonly string[], ...values: any[]) => any} */
 const elements = /** @type {any} */ (htm.bind(h));
 
-/** Templates in the language of the user. @type {WeakMap<readonly string[], { strings: readonly string[], order: number[] }>} */
+/**
+ * Templates in the language of the user.
+ * @type {WeakMap<readonly string[], { strings: readonly string[], order: number[] }>}
+ */
 const translated = new WeakMap();
 
 /**
- * Makes elements from a template, with its texts in the language of the user. Values are inserted as text or as properties, never as markup.
+ * Makes elements from a template, with its texts in the language of the user. Values are inserted as text or as
+ * properties, never as markup.
  * @type {(strings: readonly string[], ...values: any[]) => any}
  */
-export const html = language === 'en' ? elements : (strings, ...values) => {
-  const known = translated.get(strings) ?? replaceTexts(strings, textOf);
-  translated.set(strings, known);
-  return elements(known.strings, ...known.order.map((place) => values[place]));
-};
+export const html =
+  language === 'en'
+    ? elements
+    : (strings, ...values) => {
+        const known = translated.get(strings) ?? replaceTexts(strings, textOf);
+        translated.set(strings, known);
+        return elements(known.strings, ...known.order.map((place) => values[place]));
+      };
 
 export { Fragment, h, render, useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState };

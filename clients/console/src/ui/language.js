@@ -3,5 +3,6 @@
 import { html } from './html.js';
 import { LANGUAGES, choose, language } from '../i18n.js';
 
-export const LanguageSelect = () => html`<select class="language" aria-label="Language" onChange=${(/** @type {any} */ event) => choose(event.currentTarget.value)}>
+export const LanguageSelect =
+  () => html`<select class="language" aria-label="Language" onChange=${(/** @type {any} */ event) => choose(event.currentTarget.value)}>
   ${Object.entries(LANGUAGES).map(([code, text]) => html`<option key=${code} value=${code} lang=${code} selected=${code === language}>${text}</option>`)}</select>`;

@@ -17,10 +17,13 @@ export function lazy(load, name) {
     const [, setLoaded] = useState(component !== null);
     useEffect(() => {
       if (component) return;
-      loadWithTexts(load).then((module) => {
-        component = module[name];
-        setLoaded(true);
-      }, () => toast(t("The console's files cannot be reached."), 'bad'));
+      loadWithTexts(load).then(
+        (module) => {
+          component = module[name];
+          setLoaded(true);
+        },
+        () => toast(t("The console's files cannot be reached."), 'bad'),
+      );
     }, []);
     return component ? html`<${component} ...${props} />` : null;
   };

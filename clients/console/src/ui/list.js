@@ -18,26 +18,40 @@ const MOST = 10_000;
 const BulkDialog = lazy(() => import('./bulk.js'), 'BulkDialog');
 
 /**
- * @typedef {{ label: string, cell: (row: any) => any, number?: boolean, head?: any }} Column `head`: the heading in place of the label
+ * @typedef {{ label: string, cell: (row: any) => any, number?: boolean, head?: any }} Column `head`: the heading in
+ *   place of the label
  * @typedef {import('../api/resource.js').List<any>} ApiList
  * @typedef {import('../api/bulk.js').BulkAction} BulkAction
  */
 
 /** The rows of a table; on narrow screens each row is a card. */
-export const Table = (/** @type {{ caption: string, columns: Column[], rows: any[], rowKey?: (row: any) => string }} */ { caption, columns, rows, rowKey = (row) => row.id }) =>
+export const Table = (
+  /** @type {{ caption: string, columns: Column[], rows: any[], rowKey?: (row: any) => string }} */ {
+    caption,
+    columns,
+    rows,
+    rowKey = (row) => row.id,
+  },
+) =>
   html`<div class="table-scroll" tabindex="0" role="region" aria-label=${caption}><table>
     <caption class="hidden">${caption}</caption>
     <thead><tr>${columns.map((column) => html`<th key=${column.label} scope="col" class=${column.number ? 'number' : ''}>${column.head ?? column.label}</th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr key=${rowKey(row)}>
+    <tbody>${rows.map(
+      (row) => html`<tr key=${rowKey(row)}>
       ${columns.map((column) => html`<td key=${column.label} data-label=${column.label} class=${column.number ? 'number' : ''}>${column.cell(row)}</td>`)}
-    </tr>`)}</tbody>
+    </tr>`,
+    )}</tbody>
   </table></div>`;
 
 /**
- * A page of a list, with the buttons for the next and the previous one. `empty` is shown when the first page is empty. `main`: it is what the page is for,
+ * A page of a list, with the buttons for the next and the previous one. `empty` is shown when the first page is empty.
+ * `main`: it is what the page is for,
  * so that its columns can be chosen; the choice is in the address. `actions`: what can be done with many objects.
  */
-export function ListView(/** @type {{ list: ApiList, caption: string, columns: Column[], empty: any, main?: boolean, actions?: BulkAction[] }} */ { list, caption, columns, empty, main = false, actions = [] }) {
+export function ListView(
+  /** @type {{ list: ApiList, caption: string, columns: Column[], empty: any, main?: boolean,
+   *   actions?: BulkAction[] }} */ { list, caption, columns, empty, main = false, actions = [] },
+) {
   const hidden = new Set(useRoute().query.get('hide')?.split('.').map(Number));
   const [chosen, setChosen] = useState(/** @type {Map<string, any>} */ (new Map()));
   useEffect(() => setChosen(new Map()), [list.path]);
@@ -45,17 +59,25 @@ export function ListView(/** @type {{ list: ApiList, caption: string, columns: C
   const shown = main ? columns.filter((_, index) => index === 0 || !hidden.has(index)) : columns;
   return html`<div class="list">
     <${ResourceError} resource=${list} />
-    ${rows === null
-      ? list.loading && html`<${Loading} what=${caption.toLowerCase()} />`
-      : rows.length === 0 && !list.previous
-        ? empty
-        : html`${chosen.size ? html`<${Chosen} list=${list} chosen=${chosen} actions=${actions} onChange=${setChosen} />` : null}
-          <${Table} caption=${caption} columns=${actions.length ? [chooser(rows, chosen, setChosen), ...shown] : shown} rows=${rows} />`}
+    ${
+      rows === null
+        ? list.loading && html`<${Loading} what=${caption.toLowerCase()} />`
+        : rows.length === 0 && !list.previous
+          ? empty
+          : html`${chosen.size ? html`<${Chosen} list=${list} chosen=${chosen} actions=${actions} onChange=${setChosen} />` : null}
+          <${Table} caption=${caption} columns=${actions.length ? [chooser(rows, chosen, setChosen), ...shown] : shown} rows=${rows} />`
+    }
     <div class="list-foot">${rows?.length ? html`<div class="actions"><${CsvButton} list=${list} caption=${caption} />${main ? html`<${ColumnChoice} columns=${columns} hidden=${hidden} />` : null}</div>` : null}<${PageButtons} list=${list} caption=${caption} /></div>
   </div>`;
 }
 
-/** The column in which objects are chosen. @param {any[]} rows @param {Map<string, any>} chosen @param {(next: Map<string, any>) => void} onChange @returns {Column} */
+/**
+ * The column in which objects are chosen.
+ * @param {any[]} rows
+ * @param {Map<string, any>} chosen
+ * @param {(next: Map<string, any>) => void} onChange
+ * @returns {Column}
+ */
 function chooser(rows, chosen, onChange) {
   const all = rows.every(({ id }) => chosen.has(id));
   const toggle = (/** @type {any[]} */ objects, /** @type {boolean} */ on) => {
@@ -64,12 +86,18 @@ function chooser(rows, chosen, onChange) {
     onChange(next);
   };
   return {
-    label: t('Choose'), head: html`<input type="checkbox" aria-label="Choose all of this page" checked=${all} onChange=${() => toggle(rows, !all)} />`,
-    cell: (one) => html`<input type="checkbox" aria-label=${t`Choose ${nameOf(one)}`} checked=${chosen.has(one.id)} onChange=${() => toggle([one], !chosen.has(one.id))} />`,
+    label: t('Choose'),
+    head: html`<input type="checkbox" aria-label="Choose all of this page" checked=${all} onChange=${() => toggle(rows, !all)} />`,
+    cell: (one) =>
+      html`<input type="checkbox" aria-label=${t`Choose ${nameOf(one)}`} checked=${chosen.has(one.id)} onChange=${() => toggle([one], !chosen.has(one.id))} />`,
   };
 }
 
-/** What can be done with the chosen objects. @param {{ list: ApiList, chosen: Map<string, any>, actions: BulkAction[], onChange: (next: Map<string, any>) => void }} props */
+/**
+ * What can be done with the chosen objects.
+ * @param {{ list: ApiList, chosen: Map<string, any>, actions: BulkAction[], onChange: (next: Map<string, any>) => void
+ *   }} props
+ */
 function Chosen({ list, chosen, actions, onChange }) {
   const [action, setAction] = useState(/** @type {BulkAction | null} */ (null));
   const whole = useAction(async () => {
@@ -96,8 +124,12 @@ function ColumnChoice({ columns, hidden }) {
     if (!next.delete(index)) next.add(index);
     setQuery({ hide: [...next].sort((one, other) => one - other).join('.') || null });
   };
-  return html`<details class="column-choice"><summary class="button small">Columns</summary><div class="choices">${columns.map((column, index) => index > 0 && html`<label key=${column.label}>
-    <input type="checkbox" checked=${!hidden.has(index)} onChange=${() => toggle(index)} /> ${column.label}</label>`)}</div></details>`;
+  return html`<details class="column-choice"><summary class="button small">Columns</summary><div class="choices">${columns.map(
+    (column, index) =>
+      index > 0 &&
+      html`<label key=${column.label}>
+    <input type="checkbox" checked=${!hidden.has(index)} onChange=${() => toggle(index)} /> ${column.label}</label>`,
+  )}</div></details>`;
 }
 
 /** The days between which objects of a list were created, by the address. @param {URLSearchParams} query */
@@ -110,11 +142,21 @@ export function createdBetween(query) {
 }
 
 /** Chooses the days, which are in the address. @param {{ query: URLSearchParams }} props */
-export const CreatedFilter = ({ query }) => [['from', t('Created from')], ['until', t('Created until')]].map(([name, label]) => html`<${Field} key=${name} label=${label}>${(/** @type {string} */ id) => html`<input id=${id} type="date" value=${query.get(name) ?? ''} onChange=${(/** @type {any} */ event) => setQuery({ [name]: event.currentTarget.value || null })} />`}</${Field}>`);
+export const CreatedFilter = ({ query }) =>
+  [
+    ['from', t('Created from')],
+    ['until', t('Created until')],
+  ].map(
+    ([name, label]) =>
+      html`<${Field} key=${name} label=${label}>${(/** @type {string} */ id) => html`<input id=${id} type="date" value=${query.get(name) ?? ''} onChange=${(/** @type {any} */ event) => setQuery({ [name]: event.currentTarget.value || null })} />`}</${Field}>`,
+  );
 
 /** The buttons for the next and the previous page, if there is one. */
-export const PageButtons = (/** @type {{ list: import('../api/resource.js').List<any>, caption: string }} */ { list, caption }) =>
-  (list.next || list.previous) && html`<nav class="pages" aria-label=${t`Pages of ${caption}`}>
+export const PageButtons = (
+  /** @type {{ list: import('../api/resource.js').List<any>, caption: string }} */ { list, caption },
+) =>
+  (list.next || list.previous) &&
+  html`<nav class="pages" aria-label=${t`Pages of ${caption}`}>
     <button type="button" disabled=${!list.previous} onClick=${list.previous}>← Newer</button>
     <button type="button" disabled=${!list.next} onClick=${list.next}>Older →</button>
   </nav>`;

@@ -1,4 +1,5 @@
-// What is loaded with the first page that is not the first one: the other texts, and the look of what is on other pages.
+// What is loaded with the first page that is not the first one: the other texts, and the look of what is on other
+// pages.
 
 import { moreTexts } from '../i18n.js';
 
@@ -20,7 +21,11 @@ export async function loadWithTexts(load) {
   return load();
 }
 
-/** Loads a style sheet before that of the console, which overrides it. @param {string} href @returns {Promise<unknown>} */
+/**
+ * Loads a style sheet before that of the console, which overrides it.
+ * @param {string} href
+ * @returns {Promise<unknown>}
+ */
 export function styles(href) {
   const sheet = Object.assign(document.createElement('link'), { rel: 'stylesheet', href });
   const loaded = new Promise((resolve, reject) => Object.assign(sheet, { onload: resolve, onerror: reject }));

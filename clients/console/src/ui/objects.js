@@ -6,8 +6,21 @@ import { link } from '../router.js';
 
 /** The page of an object, by the prefix of its id. @type {Record<string, string>} */
 const PAGES = {
-  flt: '/fleets', drv: '/drivers', veh: '/vehicles', site: '/sites', ccd: '/charge_cards', pol: '/policies', pm: '/payment_methods', res: '/reservations', cs: '/sessions',
-  inv: '/invoices', crn: '/credit_notes', rpt: '/reports', chst: '/map', evt: '/developers/events', wh: '/developers/endpoints',
+  flt: '/fleets',
+  drv: '/drivers',
+  veh: '/vehicles',
+  site: '/sites',
+  ccd: '/charge_cards',
+  pol: '/policies',
+  pm: '/payment_methods',
+  res: '/reservations',
+  cs: '/sessions',
+  inv: '/invoices',
+  crn: '/credit_notes',
+  rpt: '/reports',
+  chst: '/map',
+  evt: '/developers/events',
+  wh: '/developers/endpoints',
 };
 
 /** @typedef {string | { id: string } | null | undefined} Reference */
@@ -23,7 +36,8 @@ export const idOf = (reference) => (typeof reference === 'string' ? reference : 
 export function nameOf(object) {
   if (object === null || object === undefined) return '–';
   if (typeof object === 'string') return shortId(object);
-  if (object.object === 'payment_method') return object.card ? `${object.card.brand} •••• ${object.card.last4}` : object.type;
+  if (object.object === 'payment_method')
+    return object.card ? `${object.card.brand} •••• ${object.card.last4}` : object.type;
   if (object.object === 'charge_card') return object.visual_number ?? object.uid;
   return object.name ?? object.registration_plate ?? shortId(object.id);
 }

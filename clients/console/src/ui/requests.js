@@ -19,10 +19,12 @@ export function ApiRequests() {
   return html`<details class="api-requests">
     <summary>Show API requests of this page (${distinct.length})</summary>
     <p class="hint">Set the variable first: <code>KEY=sk_…</code></p>
-    <ul>${distinct.map((one) => html`<li key=${one.id}>
+    <ul>${distinct.map(
+      (one) => html`<li key=${one.id}>
       <p><strong>${one.method}</strong> <code>${one.path}</code> → ${one.status ?? t('no response')}, ${one.milliseconds} ms
         <${CopyButton} text=${curl(one, true)} what="curl command with the key">Copy as curl</${CopyButton}></p>
       <pre tabindex="0" role="region" aria-label=${t`curl command of ${one.method} ${one.path}`}>${curl(one)}</pre>
-    </li>`)}</ul>
+    </li>`,
+    )}</ul>
   </details>`;
 }

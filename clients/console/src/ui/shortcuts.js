@@ -10,8 +10,18 @@ const ShortcutList = lazy(() => import('./shortcut-list.js'), 'ShortcutList');
 
 /** The pages by the letter that follows "g". @type {Record<string, [string, string]>} */
 const PAGES = {
-  o: ['#/', t('Overview')], m: ['#/map', t('Map')], c: ['#/calendar', t('Calendar')], s: ['#/sites', t('Sites')], r: ['#/reservations', t('Reservations')], l: ['#/sessions', t('Sessions')], v: ['#/vehicles', t('Vehicles')],
-  d: ['#/drivers', t('Drivers')], f: ['#/fleets', t('Fleets')], i: ['#/invoices', t('Invoices')], e: ['#/developers/events', t('Events')], w: ['#/developers/endpoints', t('Endpoints')],
+  o: ['#/', t('Overview')],
+  m: ['#/map', t('Map')],
+  c: ['#/calendar', t('Calendar')],
+  s: ['#/sites', t('Sites')],
+  r: ['#/reservations', t('Reservations')],
+  l: ['#/sessions', t('Sessions')],
+  v: ['#/vehicles', t('Vehicles')],
+  d: ['#/drivers', t('Drivers')],
+  f: ['#/fleets', t('Fleets')],
+  i: ['#/invoices', t('Invoices')],
+  e: ['#/developers/events', t('Events')],
+  w: ['#/developers/endpoints', t('Endpoints')],
 };
 
 /** How long the letter after "g" may take, in milliseconds. */
@@ -29,7 +39,14 @@ const listed = createStore(false);
 /** Whether a key belongs to what has the focus, or to the browser. @param {KeyboardEvent} event */
 function isTaken(event) {
   const target = /** @type {HTMLElement} */ (event.target);
-  return event.ctrlKey || event.metaKey || event.altKey || target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) || document.querySelector('dialog[open]') !== null;
+  return (
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    target.isContentEditable ||
+    ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) ||
+    document.querySelector('dialog[open]') !== null
+  );
 }
 
 /** @param {string | undefined} selector @param {(element: HTMLElement) => void} act */
@@ -59,7 +76,10 @@ export function Shortcuts() {
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
   }, [on]);
-  return open ? html`<${ShortcutList} pages=${PAGES} on=${on} onToggle=${() => enabled.set(!enabled.get())} onClose=${() => listed.set(false)} />` : null;
+  return open
+    ? html`<${ShortcutList} pages=${PAGES} on=${on} onToggle=${() => enabled.set(!enabled.get())} onClose=${() => listed.set(false)} />`
+    : null;
 }
 
-export const ShortcutsButton = () => html`<button type="button" class="quiet small" aria-label="Keyboard shortcuts" title="Keyboard shortcuts" onClick=${() => listed.set(true)}>?</button>`;
+export const ShortcutsButton = () =>
+  html`<button type="button" class="quiet small" aria-label="Keyboard shortcuts" title="Keyboard shortcuts" onClick=${() => listed.set(true)}>?</button>`;

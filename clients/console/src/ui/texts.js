@@ -1,7 +1,21 @@
 // The texts of a template: what is between its tags, and the attributes that people read or hear.
 
 /** Attributes that are texts. */
-const ATTRIBUTES = new Set(['title', 'label', 'placeholder', 'caption', 'hint', 'intro', 'question', 'what', 'aria-label', 'alt', 'submit', 'unit', 'name']);
+const ATTRIBUTES = new Set([
+  'title',
+  'label',
+  'placeholder',
+  'caption',
+  'hint',
+  'intro',
+  'question',
+  'what',
+  'aria-label',
+  'alt',
+  'submit',
+  'unit',
+  'name',
+]);
 
 /** Elements in which nothing is text of ours. */
 const CODE = new Set(['code', 'kbd', 'pre']);
@@ -30,7 +44,11 @@ export function replaceTexts(strings, translate) {
     }
     const [, closes, element] = /^<(\/?)([\w-]*)/.exec(piece) ?? [];
     if (CODE.has(element)) code += closes ? -1 : 1;
-    result += piece.replace(/ ([\w-]+)="([^"]+)"/g, (all, name, value) => (ATTRIBUTES.has(name) && /\p{L}{2}/u.test(value) && !value.includes(HOLE) ? ` ${name}="${translate(value).replaceAll('"', '″')}"` : all));
+    result += piece.replace(/ ([\w-]+)="([^"]+)"/g, (all, name, value) =>
+      ATTRIBUTES.has(name) && /\p{L}{2}/u.test(value) && !value.includes(HOLE)
+        ? ` ${name}="${translate(value).replaceAll('"', '″')}"`
+        : all,
+    );
   }
   /** @type {number[]} */
   const order = [];
@@ -46,14 +64,23 @@ export function replaceTexts(strings, translate) {
   return { strings: parts, order };
 }
 
-/** Replaces the texts between two tags; a line that begins or ends with a value is a text of its own. @param {string} run @param {(key: string) => string} translate */
+/**
+ * Replaces the texts between two tags; a line that begins or ends with a value is a text of its own.
+ * @param {string} run
+ * @param {(key: string) => string} translate
+ */
 function replaceRun(run, translate) {
-  return run.split(/(\s*\n\s*)/).map((line) => {
-    if (!hasWord(line)) return line;
-    const [, before, text, after] = /** @type {RegExpExecArray} */ (/^(\s*)(.*?)(\s*)$/s.exec(line));
-    /** @type {string[]} */
-    const numbers = [];
-    const key = text.replace(HOLES, (_, number) => `{${numbers.push(number) - 1}}`);
-    return before + translate(key).replace(/\{(\d+)\}/g, (_, place) => `${HOLE}${numbers[Number(place)]}\uE001`) + after;
-  }).join('');
+  return run
+    .split(/(\s*\n\s*)/)
+    .map((line) => {
+      if (!hasWord(line)) return line;
+      const [, before, text, after] = /** @type {RegExpExecArray} */ (/^(\s*)(.*?)(\s*)$/s.exec(line));
+      /** @type {string[]} */
+      const numbers = [];
+      const key = text.replace(HOLES, (_, number) => `{${numbers.push(number) - 1}}`);
+      return (
+        before + translate(key).replace(/\{(\d+)\}/g, (_, place) => `${HOLE}${numbers[Number(place)]}\uE001`) + after
+      );
+    })
+    .join('');
 }

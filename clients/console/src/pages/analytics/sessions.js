@@ -1,4 +1,5 @@
-// What the sessions and reservations of a fleet add up to beyond the sums of the API: the use of connectors, who came on time, and drivers.
+// What the sessions and reservations of a fleet add up to beyond the sums of the API: the use of connectors, who came
+// on time, and drivers.
 
 import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
@@ -28,7 +29,10 @@ const DAY = 86_400_000;
 /** How many sessions and how many reservations are read at most. */
 const MOST = 2000;
 
-/** A reservation is made at most this long before its window: 90 days before its preferred start, and 7 days more if it was moved. */
+/**
+ * A reservation is made at most this long before its window: 90 days before its preferred start, and 7 days more if it
+ * was moved.
+ */
 const AHEAD = 97 * DAY;
 
 /** How many drivers are listed at first. */
@@ -38,16 +42,41 @@ const LISTED = 20;
 export function FromSessions({ fleet, range: whole }) {
   const range = usageRange(whole);
   // The sessions are read once: they are many, and what was charged does not change.
-  const read = useRead(async (signal) => {
-    const [from, until] = [startOfDay(range.from, fleet.timezone), startOfDay(range.until, fleet.timezone)];
-    const list = (/** @type {string} */ path, /** @type {number} */ before, /** @type {string[]} */ expand) => readPages(address(path, { fleet: fleet.id, 'created[gte]': new Date(from - before).toISOString(), 'created[lt]': new Date(until).toISOString(), limit: 100, 'expand[]': expand }), { signal, most: MOST });
-    const [sessions, reservations] = await Promise.all([list('/v1/charging_sessions', DAY, ['data.charging_station', 'data.driver']), list('/v1/reservations', AHEAD, [])]);
-    return { from, until: Math.min(until, now()), sessions: sessions.objects, reservations: reservations.objects, more: sessions.more || reservations.more };
-  }, [fleet.id, range], { once: true });
+  const read = useRead(
+    async (signal) => {
+      const [from, until] = [startOfDay(range.from, fleet.timezone), startOfDay(range.until, fleet.timezone)];
+      const list = (/** @type {string} */ path, /** @type {number} */ before, /** @type {string[]} */ expand) =>
+        readPages(
+          address(path, {
+            fleet: fleet.id,
+            'created[gte]': new Date(from - before).toISOString(),
+            'created[lt]': new Date(until).toISOString(),
+            limit: 100,
+            'expand[]': expand,
+          }),
+          { signal, most: MOST },
+        );
+      const [sessions, reservations] = await Promise.all([
+        list('/v1/charging_sessions', DAY, ['data.charging_station', 'data.driver']),
+        list('/v1/reservations', AHEAD, []),
+      ]);
+      return {
+        from,
+        until: Math.min(until, now()),
+        sessions: sessions.objects,
+        reservations: reservations.objects,
+        more: sessions.more || reservations.more,
+      };
+    },
+    [fleet.id, range],
+    { once: true },
+  );
   const found = read.data;
-  if (!found) return html`<section class="card"><h2>Use of connectors</h2><${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the sessions" />`}</section>`;
+  if (!found)
+    return html`<section class="card"><h2>Use of connectors</h2><${ResourceError} resource=${read} />${read.loading && html`<${Loading} what="the sessions" />`}</section>`;
   const started = found.sessions.filter((one) => ['active', 'completed'].includes(one.status));
-  const inRange = (/** @type {string | null} */ at) => at !== null && Date.parse(at) >= found.from && Date.parse(at) < found.until;
+  const inRange = (/** @type {string | null} */ at) =>
+    at !== null && Date.parse(at) >= found.from && Date.parse(at) < found.until;
   const ended = started.filter((one) => one.status === 'completed' && inRange(one.session_ended));
   const reserved = found.reservations.filter((one) => inRange(one.reserved_start));
   return html`<${ResourceError} resource=${read} />
@@ -61,15 +90,25 @@ export function FromSessions({ fleet, range: whole }) {
 /** @param {{ sessions: any[], span: import('./usage.js').Span, timeZone: string }} props */
 function Use({ sessions, span, timeZone }) {
   const [chosen, setChosen] = useState('');
-  const stations = [...new Map(sessions.map(({ charging_station: one }) => [one.id, one])).values()].sort((one, other) => nameOf(one).localeCompare(nameOf(other)));
+  const stations = [...new Map(sessions.map(({ charging_station: one }) => [one.id, one])).values()].sort(
+    (one, other) => nameOf(one).localeCompare(nameOf(other)),
+  );
   const station = stations.find(({ id }) => id === chosen);
-  const used = connectorsInUse(station ? sessions.filter((one) => one.charging_station.id === chosen) : sessions, span, timeZone);
+  const used = connectorsInUse(
+    station ? sessions.filter((one) => one.charging_station.id === chosen) : sessions,
+    span,
+    timeZone,
+  );
   const connectors = station?.connectors.length;
   const values = connectors ? used.map((value) => (value === null ? null : (100 * value) / connectors)) : used;
   return html`<section class="card"><h2>Use of connectors</h2>
-    ${sessions.length ? html`<div class="row"><${Field} label="Station">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${chosen} onChange=${setChosen} options=${[['', t('All stations')], ...stations.map((one) => [one.id, nameOf(one)])]} />`}</${Field}></div>
+    ${
+      sessions.length
+        ? html`<div class="row"><${Field} label="Station">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${chosen} onChange=${setChosen} options=${[['', t('All stations')], ...stations.map((one) => [one.id, nameOf(one)])]} />`}</${Field}></div>
       <${HeatMap} title=${station ? t`Use of ${nameOf(station)} by hour and weekday` : t('Connectors in use by hour and weekday')} unit=${station ? t('% of its connectors') : t('connectors on average')} values=${values} format=${(/** @type {number} */ value) => (station ? percent(value / 100) : number(value))} />
-      <p class="hint">By vehicles of this fleet, in its time zone, ${timeZone}.</p>` : html`<p class="hint">No vehicle has charged in this range.</p>`}</section>`;
+      <p class="hint">By vehicles of this fleet, in its time zone, ${timeZone}.</p>`
+        : html`<p class="hint">No vehicle has charged in this range.</p>`
+    }</section>`;
 }
 
 /** @param {{ sessions: any[], reservations: any[], range: Range, timeZone: string }} props */
@@ -82,11 +121,19 @@ function Arrivals({ sessions, reservations, range, timeZone }) {
   const share = onTimeShare(totals);
   const slots = days.map((date) => ({ from: Date.parse(date), until: Date.parse(date) + DAY }));
   return html`<section class="card"><h2>Punctuality</h2>
-    ${share === null ? html`<p class="hint">No vehicle was expected at a reserved connector in this range.</p>` : html`<div class="figures" aria-label="Arrivals of the range">
+    ${
+      share === null
+        ? html`<p class="hint">No vehicle was expected at a reserved connector in this range.</p>`
+        : html`<div class="figures" aria-label="Arrivals of the range">
       <p><span>On time</span><strong>${percent(share)}</strong></p><p><span>Late</span><strong>${number(totals.late)}</strong></p><p><span>No-shows</span><strong>${number(totals.no_show)}</strong></p></div>
     <${Chart} title="Arrivals by day" unit="number" slots=${slots} calendar="day" format=${number}
-      areas=${[{ name: t('On time'), colour: COLOURS[1], values: arrivals.on_time }, { name: t('Late'), colour: COLOURS[2], values: arrivals.late }, { name: t('No-show'), colour: COLOURS[4], values: arrivals.no_show }]} />
-    <p class="hint">On time: charging began at most five minutes after the beginning of the reserved window.</p>`}</section>`;
+      areas=${[
+        { name: t('On time'), colour: COLOURS[1], values: arrivals.on_time },
+        { name: t('Late'), colour: COLOURS[2], values: arrivals.late },
+        { name: t('No-show'), colour: COLOURS[4], values: arrivals.no_show },
+      ]} />
+    <p class="hint">On time: charging began at most five minutes after the beginning of the reserved window.</p>`
+    }</section>`;
 }
 
 /** @param {{ fleet: Fleet, sums: DriverSum[] }} props */
@@ -96,19 +143,55 @@ function ByDriver({ fleet, sums }) {
   const share = (/** @type {DriverSum} */ { arrivals }) => onTimeShare(arrivals);
   const columns = [
     { label: t('Driver'), cell: (/** @type {DriverSum} */ { driver }) => html`<${Ref} to=${driver} />` },
-    { label: t('Share of the largest cost'), cell: (/** @type {DriverSum} */ { cost }) => html`<span class="bar"><span style=${{ width: `${(100 * cost) / most}%`, backgroundColor: COLOURS[1] }}></span></span>` },
+    {
+      label: t('Share of the largest cost'),
+      cell: (/** @type {DriverSum} */ { cost }) =>
+        html`<span class="bar"><span style=${{ width: `${(100 * cost) / most}%`, backgroundColor: COLOURS[1] }}></span></span>`,
+    },
     { label: t('Sessions'), number: true, cell: (/** @type {DriverSum} */ { sessions }) => number(sessions) },
     { label: t('Energy'), number: true, cell: (/** @type {DriverSum} */ one) => energy(one.energy) },
-    { label: t('Cost'), number: true, cell: (/** @type {DriverSum} */ { cost, currency }) => (currency ? money(cost, currency) : '–') },
-    { label: t('Per kWh'), number: true, cell: (/** @type {DriverSum} */ { cost, currency, energy: used }) => (currency && used ? price((1000 * cost) / used, currency) : '–') },
-    { label: t('On time'), number: true, cell: (/** @type {DriverSum} */ one) => (share(one) === null ? '–' : percent(Number(share(one)))) },
+    {
+      label: t('Cost'),
+      number: true,
+      cell: (/** @type {DriverSum} */ { cost, currency }) => (currency ? money(cost, currency) : '–'),
+    },
+    {
+      label: t('Per kWh'),
+      number: true,
+      cell: (/** @type {DriverSum} */ { cost, currency, energy: used }) =>
+        currency && used ? price((1000 * cost) / used, currency) : '–',
+    },
+    {
+      label: t('On time'),
+      number: true,
+      cell: (/** @type {DriverSum} */ one) => (share(one) === null ? '–' : percent(Number(share(one)))),
+    },
     { label: t('No-shows'), number: true, cell: (/** @type {DriverSum} */ { arrivals }) => number(arrivals.no_show) },
   ];
-  const save = () => download(fileName(t`${nameOf(fleet)} by driver`), csvOf(['driver', 'name', 'sessions', 'energy_kwh', 'cost', 'currency', 'on_time', 'late', 'no_shows'],
-    sums.map(({ driver, sessions, energy: used, cost, currency, arrivals }) => [idOf(driver), typeof driver === 'string' ? '' : nameOf(driver), sessions, used / 1000, currency ? cost / minorUnits(1, currency) : '', currency ?? '', arrivals.on_time, arrivals.late, arrivals.no_show])));
+  const save = () =>
+    download(
+      fileName(t`${nameOf(fleet)} by driver`),
+      csvOf(
+        ['driver', 'name', 'sessions', 'energy_kwh', 'cost', 'currency', 'on_time', 'late', 'no_shows'],
+        sums.map(({ driver, sessions, energy: used, cost, currency, arrivals }) => [
+          idOf(driver),
+          typeof driver === 'string' ? '' : nameOf(driver),
+          sessions,
+          used / 1000,
+          currency ? cost / minorUnits(1, currency) : '',
+          currency ?? '',
+          arrivals.on_time,
+          arrivals.late,
+          arrivals.no_show,
+        ]),
+      ),
+    );
   return html`<section class="card"><header><h2>By driver</h2>${sums.length ? html`<button type="button" class="small" onClick=${save}>Save as CSV</button>` : null}</header>
-    ${sums.length ? html`<${Table} caption="Sums by driver" columns=${columns} rows=${whole ? sums : sums.slice(0, LISTED)} rowKey=${(/** @type {DriverSum} */ { driver, currency }) => `${idOf(driver)} ${currency}`} />
+    ${
+      sums.length
+        ? html`<${Table} caption="Sums by driver" columns=${columns} rows=${whole ? sums : sums.slice(0, LISTED)} rowKey=${(/** @type {DriverSum} */ { driver, currency }) => `${idOf(driver)} ${currency}`} />
       ${sums.length > LISTED && !whole ? html`<button type="button" class="small" onClick=${() => setWhole(true)}>Show all ${number(sums.length)}</button>` : null}`
-      : html`<p class="hint">No driver has charged in this range.</p>`}
+        : html`<p class="hint">No driver has charged in this range.</p>`
+    }
     <p class="hint">Sessions that ended in the range, with tax, without fees, adjustments and refunds.</p></section>`;
 }

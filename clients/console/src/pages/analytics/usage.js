@@ -1,9 +1,11 @@
-// What sessions and reservations say about a fleet: connectors in use by hour and weekday, who came on time, and the cost of drivers.
+// What sessions and reservations say about a fleet: connectors in use by hour and weekday, who came on time, and the
+// cost of drivers.
 
 /**
  * @typedef {import('../../../types').ChargingSession} ChargingSession
  * @typedef {import('../../../types').Reservation} Reservation
- * @typedef {Pick<ChargingSession, 'session_started' | 'session_ended' | 'energy_consumed' | 'net' | 'tax' | 'currency' | 'reservation'> & { driver: { id: string } | string, charging_station: { id: string } | string }} Session
+ * @typedef {Pick<ChargingSession, 'session_started' | 'session_ended' | 'energy_consumed' | 'net' | 'tax' | 'currency'
+ *   | 'reservation'> & { driver: { id: string } | string, charging_station: { id: string } | string }} Session
  *   a session, as far as it matters here
  * @typedef {Pick<Reservation, 'id' | 'status' | 'reserved_start'> & { driver: { id: string } | string }} Reserved
  * @typedef {{ from: number, until: number }} Span in milliseconds
@@ -15,7 +17,10 @@ const QUARTER = 900_000;
 export const HOURS = 24;
 const WEEK = 7;
 
-/** How long after the beginning of its window a vehicle may come without being late, in milliseconds: one step of the grid of windows. */
+/**
+ * How long after the beginning of its window a vehicle may come without being late, in milliseconds: one step of the
+ * grid of windows.
+ */
 const GRACE = 5 * 60_000;
 
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
@@ -39,15 +44,22 @@ function hourOfWeek(timeZone) {
 export function connectorsInUse(sessions, { from, until }, timeZone) {
   const cellOf = hourOfWeek(timeZone);
   const first = Math.floor(from / QUARTER);
-  const cells = Array.from({ length: Math.max(0, Math.ceil(until / QUARTER) - first) }, (_, index) => cellOf((first + index) * QUARTER));
+  const cells = Array.from({ length: Math.max(0, Math.ceil(until / QUARTER) - first) }, (_, index) =>
+    cellOf((first + index) * QUARTER),
+  );
   const [used, whole] = [new Array(WEEK * HOURS).fill(0), new Array(WEEK * HOURS).fill(0)];
-  const overlap = (/** @type {number} */ quarter, /** @type {Span} */ of) => Math.max(0, Math.min(of.until, (quarter + 1) * QUARTER) - Math.max(of.from, quarter * QUARTER));
+  const overlap = (/** @type {number} */ quarter, /** @type {Span} */ of) =>
+    Math.max(0, Math.min(of.until, (quarter + 1) * QUARTER) - Math.max(of.from, quarter * QUARTER));
   cells.forEach((cell, index) => {
     whole[cell] += overlap(first + index, { from, until });
   });
   for (const { session_started: started, session_ended: ended } of sessions) {
-    const session = { from: Math.max(from, Date.parse(started)), until: Math.min(until, ended ? Date.parse(ended) : until) };
-    for (let quarter = Math.floor(session.from / QUARTER); quarter * QUARTER < session.until; quarter += 1) used[cells[quarter - first]] += overlap(quarter, session);
+    const session = {
+      from: Math.max(from, Date.parse(started)),
+      until: Math.min(until, ended ? Date.parse(ended) : until),
+    };
+    for (let quarter = Math.floor(session.from / QUARTER); quarter * QUARTER < session.until; quarter += 1)
+      used[cells[quarter - first]] += overlap(quarter, session);
   }
   return used.map((time, cell) => (whole[cell] ? time / whole[cell] : null));
 }
@@ -67,7 +79,12 @@ export function arrivalOf({ id, status, reserved_start: reserved }, starts) {
 }
 
 /** The beginnings of sessions by the reservation that they fulfil. @param {Session[]} sessions */
-const startsOf = (sessions) => new Map(sessions.flatMap(({ reservation, session_started: started }) => (reservation ? [[reservation, Date.parse(started)]] : [])));
+const startsOf = (sessions) =>
+  new Map(
+    sessions.flatMap(({ reservation, session_started: started }) =>
+      reservation ? [[reservation, Date.parse(started)]] : [],
+    ),
+  );
 
 /**
  * The arrivals of each day.
@@ -94,12 +111,14 @@ export function arrivalsByDay(reservations, sessions, days, dayOf) {
 const idOf = (reference) => (typeof reference === 'string' ? reference : reference.id);
 
 /**
- * @typedef {{ driver: Session['driver'], currency: string | null, sessions: number, energy: number, cost: number, arrivals: Record<Arrival, number> }} DriverSum
+ * @typedef {{ driver: Session['driver'], currency: string | null, sessions: number, energy: number, cost: number,
+ *   arrivals: Record<Arrival, number> }} DriverSum
  *   energy in Wh, cost with tax in minor units
  */
 
 /**
- * The sums of drivers, the largest cost first. A driver who was billed in several currencies has an entry for each; arrivals are in the first.
+ * The sums of drivers, the largest cost first. A driver who was billed in several currencies has an entry for each;
+ * arrivals are in the first.
  * @param {Session[]} sessions those that ended in the range
  * @param {Reserved[]} reservations those of the range
  * @param {Session[]} all the sessions in which the reservations' are
@@ -111,7 +130,14 @@ export function sumsOfDrivers(sessions, reservations, all) {
   /** @type {(driver: Session['driver'], currency: string | null) => DriverSum} */
   const sumOf = (driver, currency) => {
     const key = `${idOf(driver)} ${currency}`;
-    const sum = sums.get(key) ?? { driver, currency, sessions: 0, energy: 0, cost: 0, arrivals: { on_time: 0, late: 0, no_show: 0 } };
+    const sum = sums.get(key) ?? {
+      driver,
+      currency,
+      sessions: 0,
+      energy: 0,
+      cost: 0,
+      arrivals: { on_time: 0, late: 0, no_show: 0 },
+    };
     sums.set(key, sum);
     return sum;
   };
@@ -127,10 +153,15 @@ export function sumsOfDrivers(sessions, reservations, all) {
     const known = [...sums.values()].find(({ driver }) => idOf(driver) === idOf(one.driver));
     if (arrival) (known ?? sumOf(one.driver, null)).arrivals[arrival] += 1;
   }
-  return [...sums.values()].sort((one, other) => other.cost - one.cost || idOf(one.driver).localeCompare(idOf(other.driver)));
+  return [...sums.values()].sort(
+    (one, other) => other.cost - one.cost || idOf(one.driver).localeCompare(idOf(other.driver)),
+  );
 }
 
-/** The share of arrivals that were on time, of all whose vehicle was expected; null without any. @param {Record<Arrival, number>} arrivals */
+/**
+ * The share of arrivals that were on time, of all whose vehicle was expected; null without any.
+ * @param {Record<Arrival, number>} arrivals
+ */
 export function onTimeShare({ on_time: punctual, late, no_show: missed }) {
   const all = punctual + late + missed;
   return all ? punctual / all : null;

@@ -19,7 +19,12 @@ const ADDED = 1000;
 /** @param {{ invoice: Invoice, onClose: () => void }} props */
 export function CreditDialog({ invoice, onClose }) {
   const { currency, status } = invoice;
-  const notes = useRead(async (signal) => (await readPages(address('/v1/credit_notes', { invoice: invoice.id, limit: 100 }), { signal, most: ADDED })).objects, [invoice.id]);
+  const notes = useRead(
+    async (signal) =>
+      (await readPages(address('/v1/credit_notes', { invoice: invoice.id, limit: 100 }), { signal, most: ADDED }))
+        .objects,
+    [invoice.id],
+  );
   const [by, setBy] = useState('amount');
   const [amount, setAmount] = useState('');
   const [lines, setLines] = useState(/** @type {string[]} */ ([]));
@@ -28,13 +33,20 @@ export function CreditDialog({ invoice, onClose }) {
   const create = useAction((key, body) => request('POST', '/v1/credit_notes', body, { idempotencyKey: key }));
   const credited = (notes.data ?? []).reduce((sum, note) => sum + note.amount, 0);
   const chosen = invoice.line_items.filter(({ id }) => lines.includes(id));
-  const value = by === 'amount' ? minorUnits(Number(amount), currency) : chosen.reduce((sum, line) => sum + line.amount, 0);
+  const value =
+    by === 'amount' ? minorUnits(Number(amount), currency) : chosen.reduce((sum, line) => sum + line.amount, 0);
   const preview = previewOf(invoice, credited, value);
-  const fault = value > 0 && value <= preview.most ? null : t`More than 0, and at most ${money(preview.most, currency)}.`;
+  const fault =
+    value > 0 && value <= preview.most ? null : t`More than 0, and at most ${money(preview.most, currency)}.`;
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const text = reason.trim() ? { reason: reason.trim() } : {};
-    const note = await create.run({ invoice: invoice.id, ...(by === 'amount' ? { amount: value } : { lines: lines.map((id) => ({ line_item: id })) }), ...(preview.refunded ? { destination } : {}), ...text });
+    const note = await create.run({
+      invoice: invoice.id,
+      ...(by === 'amount' ? { amount: value } : { lines: lines.map((id) => ({ line_item: id })) }),
+      ...(preview.refunded ? { destination } : {}),
+      ...text,
+    });
     if (!note) return;
     toast(`${money(note.amount, currency)} credited.`);
     if (note.number) go(link(`/credit_notes/${note.id}`));
@@ -42,12 +54,26 @@ export function CreditDialog({ invoice, onClose }) {
   };
   return html`<${Dialog} wide title="Credit the invoice" onClose=${onClose}><form onSubmit=${submit}>
     <${ResourceError} resource=${notes} />${create.error ? html`<${ErrorNotice} error=${create.error} />` : null}
-    <${Field} label="Credit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${by} onChange=${setBy} options=${[['amount', t('an amount')], ['lines', t('lines of the invoice')]]} />`}</${Field}>
-    ${by === 'amount'
-      ? html`<${Field} label=${t`Amount with tax (${currency.toUpperCase()})`} hint=${t`At most ${money(preview.most, currency)}, at the tax rates of the invoice.`} error=${amount ? fault : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {any} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>`
-      : html`<${LineChoice} invoice=${invoice} lines=${lines} onChange=${setLines} />`}
+    <${Field} label="Credit">${(/** @type {string} */ id) =>
+      html`<${Select} id=${id} value=${by} onChange=${setBy} options=${[
+        ['amount', t('an amount')],
+        ['lines', t('lines of the invoice')],
+      ]} />`}</${Field}>
+    ${
+      by === 'amount'
+        ? html`<${Field} label=${t`Amount with tax (${currency.toUpperCase()})`} hint=${t`At most ${money(preview.most, currency)}, at the tax rates of the invoice.`} error=${amount ? fault : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {any} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>`
+        : html`<${LineChoice} invoice=${invoice} lines=${lines} onChange=${setLines} />`
+    }
     <${Field} label="Reason (optional)" hint="The documents show it.">${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} maxlength="1000" value=${reason} onInput=${(/** @type {any} */ event) => setReason(event.currentTarget.value)} />`}</${Field}>
-    ${preview.refunded > 0 && !fault ? html`<${Field} label="Refund to">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${destination} onChange=${setDestination} options=${[['original', t('the payment methods that were charged, the rest to the wallet')], ['wallet', t('the wallet')]]} />`}</${Field}>` : null}
+    ${
+      preview.refunded > 0 && !fault
+        ? html`<${Field} label="Refund to">${(/** @type {string} */ id) =>
+            html`<${Select} id=${id} value=${destination} onChange=${setDestination} options=${[
+              ['original', t('the payment methods that were charged, the rest to the wallet')],
+              ['wallet', t('the wallet')],
+            ]} />`}</${Field}>`
+        : null
+    }
     <section class="notice" aria-label="What will happen"><p class="notice-title">What will happen</p>${fault ? html`<p>${by === 'amount' ? t('Enter an amount.') : lines.length ? fault : t('Choose lines.')}</p>` : html`<${Effects} invoice=${invoice} value=${value} preview=${preview} />`}</section>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${create.busy || !notes.data || Boolean(fault)}>${create.busy ? t('Crediting…') : fault ? t('Credit') : t`Credit ${money(value, currency)}`}</button></footer>
     ${status === 'draft' ? html`<p class="hint">A credit on a draft has no number and no document.</p>` : null}
@@ -56,7 +82,8 @@ export function CreditDialog({ invoice, onClose }) {
 
 /** @param {{ invoice: Invoice, value: number, preview: import('./logic.js').Preview }} props */
 function Effects({ invoice: { status, totals, currency }, value, preview }) {
-  if (status === 'draft') return html`<ul><li>The draft gets a line of ${money(-value, currency)}.</li><li>${money(totals.due - value, currency)} will be due.</li></ul>`;
+  if (status === 'draft')
+    return html`<ul><li>The draft gets a line of ${money(-value, currency)}.</li><li>${money(totals.due - value, currency)} will be due.</li></ul>`;
   return html`<ul><li>A credit note of ${money(value, currency)} gets a number of its own, and cannot be changed.</li>
     ${preview.taken ? html`<li>${money(preview.taken, currency)} is taken off the amount due; ${money(totals.due - preview.taken, currency)} will be due${preview.paid ? t(', so the invoice is paid') : ''}.</li>` : null}
     ${preview.refunded ? html`<li>${money(preview.refunded, currency)} is refunded.</li>` : null}</ul>`;
@@ -64,9 +91,14 @@ function Effects({ invoice: { status, totals, currency }, value, preview }) {
 
 /** @param {{ invoice: Invoice, lines: string[], onChange: (lines: string[]) => void }} props */
 function LineChoice({ invoice, lines, onChange }) {
-  const toggle = (/** @type {string} */ id) => onChange(lines.includes(id) ? lines.filter((one) => one !== id) : [...lines, id]);
+  const toggle = (/** @type {string} */ id) =>
+    onChange(lines.includes(id) ? lines.filter((one) => one !== id) : [...lines, id]);
   const positive = invoice.line_items.filter(({ amount }) => amount > 0);
   return html`<fieldset><legend>Lines</legend><p class="hint">What is left of each line is credited, of ${MOST_LINES} lines at most.${invoice.line_items_has_more ? t` The newest ${number(invoice.line_items.length)} lines are shown.` : ''}</p>
-    <div class="line-choice" tabindex="0" role="group" aria-label="Lines of the invoice">${positive.map((line) => html`<label key=${line.id} class="check"><input type="checkbox" checked=${lines.includes(line.id)} disabled=${!lines.includes(line.id) && lines.length >= MOST_LINES} onChange=${() => toggle(line.id)} />
-      <span>${line.description}</span> <strong>${money(line.amount, invoice.currency)}</strong></label>`)}</div></fieldset>`;
+    <div class="line-choice" tabindex="0" role="group" aria-label="Lines of the invoice">${positive.map(
+      (
+        line,
+      ) => html`<label key=${line.id} class="check"><input type="checkbox" checked=${lines.includes(line.id)} disabled=${!lines.includes(line.id) && lines.length >= MOST_LINES} onChange=${() => toggle(line.id)} />
+      <span>${line.description}</span> <strong>${money(line.amount, invoice.currency)}</strong></label>`,
+    )}</div></fieldset>`;
 }

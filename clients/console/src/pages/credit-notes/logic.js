@@ -2,7 +2,8 @@
 
 /**
  * @typedef {import('../../../types').Invoice} Invoice
- * @typedef {{ most: number, taken: number, refunded: number, paid: boolean }} Preview in minor units: how much can be credited, what is
+ * @typedef {{ most: number, taken: number, refunded: number, paid: boolean }} Preview in minor units: how much can be
+ *   credited, what is
  *   taken off the amount due, what is refunded, and whether nothing is due any more
  */
 
@@ -10,7 +11,8 @@
 export const MOST_LINES = 50;
 
 /**
- * What crediting an amount does to an invoice. On a draft the credit is a line, of at most what is due; on a final invoice it is taken off what is
+ * What crediting an amount does to an invoice. On a draft the credit is a line, of at most what is due; on a final
+ * invoice it is taken off what is
  * due, and the rest is refunded.
  * @param {Pick<Invoice, 'status' | 'totals'>} invoice
  * @param {number} credited the sum of its credit notes so far

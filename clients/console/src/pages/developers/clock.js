@@ -13,7 +13,10 @@ import { advance, ahead, useNow } from '../../state/clock.js';
 import { toast } from '../../ui/toasts.js';
 
 /** What the slider moves by, in seconds: fine at the beginning, up to a month. */
-const STEPS = [60, 300, 600, 900, 1200, 1500, 1800, 2700, 3600, 5400, 7200, 10_800, 14_400, 21_600, 28_800, 43_200, 64_800, 86_400, 172_800, 259_200, 432_000, 604_800, 1_209_600, 2_592_000];
+const STEPS = [
+  60, 300, 600, 900, 1200, 1500, 1800, 2700, 3600, 5400, 7200, 10_800, 14_400, 21_600, 28_800, 43_200, 64_800, 86_400,
+  172_800, 259_200, 432_000, 604_800, 1_209_600, 2_592_000,
+];
 
 export function TestClock() {
   const at = useNow(1000);
@@ -26,10 +29,17 @@ export function TestClock() {
   };
   const rows = due.data?.data ?? [];
   const columns = [
-    { label: t('When'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.at} /> (<${Time} at=${one.at} ago />)` },
+    {
+      label: t('When'),
+      cell: (/** @type {any} */ one) => html`<${Time} at=${one.at} /> (<${Time} at=${one.at} ago />)`,
+    },
     { label: t('What'), cell: (/** @type {any} */ one) => title(one.function.replaceAll('-', ' ')) },
     { label: t('Of'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.object} />` },
-    { label: t('Move'), cell: (/** @type {any} */ one) => html`<button type="button" class="small" disabled=${move.busy} aria-label=${t`Move there: ${moment(one.at)}`} onClick=${() => run((Date.parse(one.at) - at) / 1000 + 1)}>Move there</button>` },
+    {
+      label: t('Move'),
+      cell: (/** @type {any} */ one) =>
+        html`<button type="button" class="small" disabled=${move.busy} aria-label=${t`Move there: ${moment(one.at)}`} onClick=${() => run((Date.parse(one.at) - at) / 1000 + 1)}>Move there</button>`,
+    },
   ];
   return html`<${PageHead} title="Test clock" intro="Moves the time of the whole service ahead. Everything that falls due on the way is done, at its time." />
     <section class="card clock-card">
@@ -42,7 +52,12 @@ export function TestClock() {
       ${move.error ? html`<${ErrorNotice} error=${move.error} />` : null}
     </section>
     <h2>Due next</h2><${ResourceError} resource=${due} />
-    ${due.data ? rows.length ? html`<${Table} caption="Due next" columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ one) => `${one.at} ${one.function} ${one.object}`} />`
-      : html`<${Empty} title="Nothing is due"><p>A reservation would be: it is confirmed 30 minutes before its start.</p></${Empty}>` : null}
+    ${
+      due.data
+        ? rows.length
+          ? html`<${Table} caption="Due next" columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ one) => `${one.at} ${one.function} ${one.object}`} />`
+          : html`<${Empty} title="Nothing is due"><p>A reservation would be: it is confirmed 30 minutes before its start.</p></${Empty}>`
+        : null
+    }
     ${due.data && due.data.total > rows.length ? html`<p class="hint">The first ${rows.length} of ${due.data.total}.</p>` : null}`;
 }

@@ -20,7 +20,9 @@ const isMasked = (secret) => secret.includes('*');
  */
 async function hmac(key, text) {
   const encoder = new TextEncoder();
-  const imported = await crypto.subtle.importKey('raw', encoder.encode(key), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  const imported = await crypto.subtle.importKey('raw', encoder.encode(key), { name: 'HMAC', hash: 'SHA-256' }, false, [
+    'sign',
+  ]);
   return new Uint8Array(await crypto.subtle.sign('HMAC', imported, encoder.encode(text)));
 }
 
@@ -32,20 +34,34 @@ async function hmac(key, text) {
  */
 export async function deliveryCurl(endpoint, event) {
   const body = JSON.stringify(event);
-  const parts = [`curl -i ${quoted(endpoint.url)}`, `-H 'Content-Type: application/json'`, `-H ${quoted(`webhook-id: ${event.id}`)}`];
+  const parts = [
+    `curl -i ${quoted(endpoint.url)}`,
+    `-H 'Content-Type: application/json'`,
+    `-H ${quoted(`webhook-id: ${event.id}`)}`,
+  ];
   if (!isMasked(endpoint.secret) && crypto.subtle) {
     const seconds = Math.floor(Date.now() / 1000);
     const stamp = endpoint.signature_timestamp === 'unix' ? String(seconds) : new Date(seconds * 1000).toISOString();
-    const hex = [...(await hmac(endpoint.secret, `${stamp}.${body}`))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+    const hex = [...(await hmac(endpoint.secret, `${stamp}.${body}`))]
+      .map((byte) => byte.toString(16).padStart(2, '0'))
+      .join('');
     parts.push(`-H ${quoted(`Service-Signature: t=${stamp},v1=${hex}`)}`);
   }
   return [...parts, `-d ${quoted(body)}`].join(' \\\n  ');
 }
 
-/** @param {{ delivery: any, endpoint: any, event?: any }} props `endpoint`: null if it was deleted; `event`: the payload, if it was read already */
+/**
+ * @param {{ delivery: any, endpoint: any, event?: any }} props `endpoint`: null if it was deleted; `event`: the
+ *   payload, if it was read already
+ */
 export function DeliveryCard({ delivery, endpoint, event: given }) {
-  const read = useRead(async (signal) => given ?? request('GET', `/v1/events/${delivery.event}`, undefined, { signal }), [delivery.event]);
-  const resend = useAction((key) => request('POST', `/v1/events/${delivery.event}/redeliver`, {}, { idempotencyKey: key }));
+  const read = useRead(
+    async (signal) => given ?? request('GET', `/v1/events/${delivery.event}`, undefined, { signal }),
+    [delivery.event],
+  );
+  const resend = useAction((key) =>
+    request('POST', `/v1/events/${delivery.event}/redeliver`, {}, { idempotencyKey: key }),
+  );
   const event = read.data;
   const again = async () => {
     if (await resend.run()) toast(t('The event is being delivered again.'));
@@ -56,9 +72,32 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
       <button type="button" class="small" disabled=${!event || !endpoint} onClick=${async () => copy(await deliveryCurl(endpoint, event), 'curl command')}>Copy as curl</button></div></header>
     ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
     <${Facts} of=${[
-      [t('Event'), html`<a href=${link(`/developers/events/${delivery.event}`)}><code>${delivery.event_type}</code></a>`], [t('Sent'), html`<${Time} at=${delivery.created} />`], ['To', endpoint ? html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>` : html`<${Id} id=${delivery.webhook_endpoint} />, which does not exist any more`],
-      [t('Answer'), delivery.response_status === null ? t('none') : t`status ${delivery.response_status} after ${delivery.latency} ms`],
-      [t('Next attempt'), delivery.next_attempt ? html`<${Time} at=${delivery.next_attempt} /> (<${Time} at=${delivery.next_attempt} ago />)` : delivery.status === 'failed' ? t('none: the last one') : null]]} />
+      [
+        t('Event'),
+        html`<a href=${link(`/developers/events/${delivery.event}`)}><code>${delivery.event_type}</code></a>`,
+      ],
+      [t('Sent'), html`<${Time} at=${delivery.created} />`],
+      [
+        'To',
+        endpoint
+          ? html`<a href=${link(`/developers/endpoints/${endpoint.id}`)}>${endpoint.url}</a>`
+          : html`<${Id} id=${delivery.webhook_endpoint} />, which does not exist any more`,
+      ],
+      [
+        t('Answer'),
+        delivery.response_status === null
+          ? t('none')
+          : t`status ${delivery.response_status} after ${delivery.latency} ms`,
+      ],
+      [
+        t('Next attempt'),
+        delivery.next_attempt
+          ? html`<${Time} at=${delivery.next_attempt} /> (<${Time} at=${delivery.next_attempt} ago />)`
+          : delivery.status === 'failed'
+            ? t('none: the last one')
+            : null,
+      ],
+    ]} />
     <details><summary>Request</summary>${endpoint ? html`<p class="hint"><code>POST ${endpoint.url}</code></p>` : null}<${Headers} of=${delivery.request_headers} label=${t`Headers of the request of ${delivery.id}`} />
       <p class="hint">The log masks signatures. “Copy as curl” signs the same body anew.</p>${event ? html`<${Json} label=${t`Body of the request of ${delivery.id}`} value=${event} />` : null}</details>
     <details><summary>Response</summary><${Headers} of=${delivery.response_headers} label=${t`Headers of the response to ${delivery.id}`} /><pre class="json" tabindex="0" role="region" aria-label=${t`Response to ${delivery.id}`}>${delivery.response || '(empty)'}</pre>
@@ -66,8 +105,13 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
   </section>`;
 }
 
-/** The headers of a request or a response, one on a line. @param {{ of: Record<string, string>, label: string }} props */
+/**
+ * The headers of a request or a response, one on a line.
+ * @param {{ of: Record<string, string>, label: string }} props
+ */
 function Headers({ of, label }) {
   const lines = Object.entries(of).map(([name, value]) => `${name}: ${value}`);
-  return lines.length ? html`<pre class="json headers" tabindex="0" role="region" aria-label=${label}>${lines.join('\n')}</pre>` : null;
+  return lines.length
+    ? html`<pre class="json headers" tabindex="0" role="region" aria-label=${label}>${lines.join('\n')}</pre>`
+    : null;
 }

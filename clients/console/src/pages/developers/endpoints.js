@@ -34,27 +34,52 @@ export function Endpoints({ id, route }) {
   return id ? html`<${Endpoint} id=${id} route=${route} />` : html`<${List} route=${route} />`;
 }
 
-/** The health of an endpoint of a list, which the API shows of one endpoint at a time. @param {{ endpoint: any }} props */
+/**
+ * The health of an endpoint of a list, which the API shows of one endpoint at a time.
+ * @param {{ endpoint: any }} props
+ */
 function Health({ endpoint }) {
-  const read = useRead((signal) => request('GET', `${PATH}/${endpoint.id}`, undefined, { signal }), [endpoint.id], { every: HEALTH });
+  const read = useRead((signal) => request('GET', `${PATH}/${endpoint.id}`, undefined, { signal }), [endpoint.id], {
+    every: HEALTH,
+  });
   if (read.error) return html`<span class="badge bad">unknown</span>`;
   return read.data ? html`<${SuccessRate} endpoint=${read.data} />` : null;
 }
 
 /** What can be done with many endpoints. @type {import('../../api/bulk.js').BulkAction[]} */
 const ACTIONS = [
-  { label: t('Disable'), question: t('Nothing is sent to the chosen endpoints until they are enabled again.'), applies: ({ status }) => status === 'enabled', ...statusChange(PATH, 'disabled') },
-  { label: t('Enable'), question: t('Events are sent to the chosen endpoints again.'), applies: ({ status }) => status === 'disabled', ...statusChange(PATH, 'enabled') },
+  {
+    label: t('Disable'),
+    question: t('Nothing is sent to the chosen endpoints until they are enabled again.'),
+    applies: ({ status }) => status === 'enabled',
+    ...statusChange(PATH, 'disabled'),
+  },
+  {
+    label: t('Enable'),
+    question: t('Events are sent to the chosen endpoints again.'),
+    applies: ({ status }) => status === 'disabled',
+    ...statusChange(PATH, 'enabled'),
+  },
 ];
 
 /** @param {{ route: import('../../router.js').Route }} props */
 function List({ route }) {
   const list = useList(`${PATH}?limit=25`, { every: 10_000 });
   const columns = [
-    { label: 'URL', cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? t('Read by polling')}</a>` },
+    {
+      label: 'URL',
+      cell: (/** @type {any} */ one) =>
+        html`<a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? t('Read by polling')}</a>`,
+    },
     { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
     { label: t('Health'), cell: (/** @type {any} */ one) => html`<${Health} endpoint=${one} />` },
-    { label: t('Events'), cell: (/** @type {any} */ one) => (one.enabled_events.includes('*') ? t('all') : t('{0, plural, one {# type} other {# types}}', one.enabled_events.length)) },
+    {
+      label: t('Events'),
+      cell: (/** @type {any} */ one) =>
+        one.enabled_events.includes('*')
+          ? t('all')
+          : t('{0, plural, one {# type} other {# types}}', one.enabled_events.length),
+    },
     { label: t('Description'), cell: (/** @type {any} */ one) => one.description ?? '–' },
   ];
   const create = () => setQuery({ new: 1 });
@@ -62,8 +87,12 @@ function List({ route }) {
   const empty = html`<${Empty} title="No webhook endpoint yet"><p>Events are sent to an endpoint, an address of yours.${hasTestClock() ? t(' The inbox of the local runner can stand in for it.') : ''}</p>
     <button type="button" class="primary" onClick=${create}>Add an endpoint</button></${Empty}>`;
   return html`<${PageHead} title="Webhook endpoints"><button type="button" class="primary" onClick=${create}>Add an endpoint</button></${PageHead}>
-    ${route.query.get('new') ? html`<${Dialog} wide title="Add an endpoint" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Add the endpoint" initial=${initial}
-      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {any} */ made) => go(link(`/developers/endpoints/${made.id}`))} /></${Dialog}>` : null}
+    ${
+      route.query.get('new')
+        ? html`<${Dialog} wide title="Add an endpoint" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Add the endpoint" initial=${initial}
+      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {any} */ made) => go(link(`/developers/endpoints/${made.id}`))} /></${Dialog}>`
+        : null
+    }
     <${ListView} main list=${list} caption="Webhook endpoints" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
 }
 
@@ -92,36 +121,77 @@ function Endpoint({ id, route }) {
       <${ConfirmButton} danger label="Delete" question="The endpoint is deleted with what is still to be delivered to it." trial=${{ method: 'DELETE', path }} onConfirm=${deleteIt} /></${PageHead}>
     <${ResourceError} resource=${resource} />
     ${[test.error, rotate.error, remove.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
-    ${editing ? html`<${Dialog} wide title="Edit the endpoint" onClose=${() => setEditing(false)}><${SchemaForm} path=${`${PATH}/{id}`} original=${endpoint} submit="Save"
-      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setEditing(false)} /></${Dialog}>` : null}
+    ${
+      editing
+        ? html`<${Dialog} wide title="Edit the endpoint" onClose=${() => setEditing(false)}><${SchemaForm} path=${`${PATH}/{id}`} original=${endpoint} submit="Save"
+      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setEditing(false)} /></${Dialog}>`
+        : null
+    }
     ${polling ? null : html`<${HealthCard} endpoint=${endpoint} />`}
     <section class="card"><h2>Settings</h2><${Facts} of=${[
-      [t('Type'), polling ? t('Polling: a program reads the events') : t('Webhook: events are sent')], [t('Description'), endpoint.description], [t('Application'), endpoint.application],
-      [t('Events'), endpoint.enabled_events.includes('*') ? t('all') : html`<ul class="plain-list">${endpoint.enabled_events.map((/** @type {string} */ one) => html`<li key=${one}><code>${one}</code></li>`)}</ul>`],
-      [t('Fleets'), endpoint.fleets.length ? html`<${FleetNames} ids=${endpoint.fleets} />` : t('all')], [t('Payload'), PAYLOADS[endpoint.payload] ?? endpoint.payload],
-      [t('Order'), endpoint.ordered ? t('the events of an object follow one another') : t('as fast as possible, in any order')], [t('Version'), endpoint.api_version],
-      polling ? null : [t('Limit'), endpoint.max_per_second ? t`${number(endpoint.max_per_second)} requests per second` : t('none')],
-      polling ? null : [t('Headers'), Object.keys(endpoint.headers).length ? html`<ul class="plain-list">${Object.entries(endpoint.headers).map(([name, value]) => html`<li key=${name}><code>${name}: ${shown ? value : '••••'}</code></li>`)}</ul>` : t('none')],
-      polling ? null : [t('Secret'), html`<code>${shown ? endpoint.secret : `${endpoint.secret.slice(0, 6)}••••`}</code> <button type="button" class="quiet small" onClick=${() => setShown(!shown)}>${shown ? t('Hide') : t('Show')}</button> <${CopyButton} text=${endpoint.secret} what="Secret" />`],
-      polling ? null : [t('Time in the signature'), endpoint.signature_timestamp === 'unix' ? t('Unix seconds') : 'RFC 3339'],
-      ...Object.entries(endpoint.metadata).map(([key, value]) => /** @type {[string, any]} */ ([key, value])), [t('Created'), html`<${Time} at=${endpoint.created} />`], ['Id', html`<${Id} id=${endpoint.id} />`]]} /></section>
+      [t('Type'), polling ? t('Polling: a program reads the events') : t('Webhook: events are sent')],
+      [t('Description'), endpoint.description],
+      [t('Application'), endpoint.application],
+      [
+        t('Events'),
+        endpoint.enabled_events.includes('*')
+          ? t('all')
+          : html`<ul class="plain-list">${endpoint.enabled_events.map((/** @type {string} */ one) => html`<li key=${one}><code>${one}</code></li>`)}</ul>`,
+      ],
+      [t('Fleets'), endpoint.fleets.length ? html`<${FleetNames} ids=${endpoint.fleets} />` : t('all')],
+      [t('Payload'), PAYLOADS[endpoint.payload] ?? endpoint.payload],
+      [
+        t('Order'),
+        endpoint.ordered ? t('the events of an object follow one another') : t('as fast as possible, in any order'),
+      ],
+      [t('Version'), endpoint.api_version],
+      polling
+        ? null
+        : [t('Limit'), endpoint.max_per_second ? t`${number(endpoint.max_per_second)} requests per second` : t('none')],
+      polling
+        ? null
+        : [
+            t('Headers'),
+            Object.keys(endpoint.headers).length
+              ? html`<ul class="plain-list">${Object.entries(endpoint.headers).map(([name, value]) => html`<li key=${name}><code>${name}: ${shown ? value : '••••'}</code></li>`)}</ul>`
+              : t('none'),
+          ],
+      polling
+        ? null
+        : [
+            t('Secret'),
+            html`<code>${shown ? endpoint.secret : `${endpoint.secret.slice(0, 6)}••••`}</code> <button type="button" class="quiet small" onClick=${() => setShown(!shown)}>${shown ? t('Hide') : t('Show')}</button> <${CopyButton} text=${endpoint.secret} what="Secret" />`,
+          ],
+      polling
+        ? null
+        : [t('Time in the signature'), endpoint.signature_timestamp === 'unix' ? t('Unix seconds') : 'RFC 3339'],
+      ...Object.entries(endpoint.metadata).map(([key, value]) => /** @type {[string, any]} */ ([key, value])),
+      [t('Created'), html`<${Time} at=${endpoint.created} />`],
+      ['Id', html`<${Id} id=${endpoint.id} />`],
+    ]} /></section>
     ${polling ? html`<${Polling} endpoint=${endpoint} />` : html`<${Replay} endpoint=${endpoint} /><${Deliveries} endpoint=${endpoint} route=${route} />`}`;
 }
 
 /** Fleets by name. @param {{ ids: string[] }} props */
 function FleetNames({ ids }) {
-  const read = useRead((signal) => Promise.all(ids.map((id) => request('GET', `/v1/fleets/${id}`, undefined, { signal }).catch(nullIfMissing))), [ids]);
+  const read = useRead(
+    (signal) =>
+      Promise.all(ids.map((id) => request('GET', `/v1/fleets/${id}`, undefined, { signal }).catch(nullIfMissing))),
+    [ids],
+  );
   return html`<ul class="plain-list">${ids.map((id, index) => html`<li key=${id}><${Ref} to=${read.data?.[index] ?? id} /></li>`)}</ul>`;
 }
 
 /** The log of an endpoint. @param {{ endpoint: any, route: import('../../router.js').Route }} props */
 function Deliveries({ endpoint, route }) {
   const [status, type, event] = ['status', 'type', 'event'].map((name) => route.query.get(name) ?? '');
-  const deliveries = useList(address(`${PATH}/${endpoint.id}/deliveries`, { status, type, event, limit: 10 }), { every: 3000 });
+  const deliveries = useList(address(`${PATH}/${endpoint.id}/deliveries`, { status, type, event, limit: 10 }), {
+    every: 3000,
+  });
   return html`<h2>Deliveries</h2>
     <${DeliveryFilters} status=${status} type=${type} event=${event} types=${endpoint.enabled_events} />
     <${ResourceError} resource=${deliveries} />
-    ${deliveries.data?.length === 0 ? status || type || event ? html`<${Empty} title="No delivery matches the filters" />` : html`<${Empty} title="Nothing was delivered yet"><p>Send a ping to see the first delivery.</p></${Empty}>` : null}
+    ${deliveries.data?.length === 0 ? (status || type || event ? html`<${Empty} title="No delivery matches the filters" />` : html`<${Empty} title="Nothing was delivered yet"><p>Send a ping to see the first delivery.</p></${Empty}>`) : null}
     ${(deliveries.data ?? []).map((delivery) => html`<${DeliveryCard} key=${delivery.id} delivery=${delivery} endpoint=${endpoint} />`)}
     <${PageButtons} list=${deliveries} caption="deliveries" />`;
 }
@@ -132,7 +202,12 @@ function DeliveryFilters({ status, type, event, types }) {
   const offered = types.includes('*') ? (all.data ?? []) : [...new Set([...types, 'ping'])];
   const choices = [...new Set([...offered, ...(type ? [type] : [])])];
   return html`<div class="filters">
-    <${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ['succeeded', t('Succeeded')], ['failed', t('Failed')]]} />`}</${Field}>
+    <${Field} label="Status">${(/** @type {string} */ id) =>
+      html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[
+        ['', t('All')],
+        ['succeeded', t('Succeeded')],
+        ['failed', t('Failed')],
+      ]} />`}</${Field}>
     <${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', t('All')], ...choices.map((one) => [one, one])]} />`}</${Field}>
     <${Field} label="Event (id)">${(/** @type {string} */ id) => html`<input id=${id} type="search" spellcheck=${false} placeholder="evt_…" value=${event} onChange=${(/** @type {any} */ change) => setQuery({ event: change.currentTarget.value.trim() || null })} />`}</${Field}>
   </div>`;

@@ -24,12 +24,26 @@ function List({ route }) {
   const types = useRead(async () => valuesOf(await openApi(), '/v1/events', 'type'), []);
   const list = useList(address('/v1/events', { type, ...createdBetween(route.query), limit: 25 }), { every: 3000 });
   const columns = [
-    { label: t('Type'), cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>` },
-    { label: t('Object'), cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–') },
-    { label: t('Name'), cell: (/** @type {any} */ one) => (one.data.object?.name || one.data.object?.registration_plate ? nameOf(one.data.object) : '–') },
+    {
+      label: t('Type'),
+      cell: (/** @type {any} */ one) =>
+        html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>`,
+    },
+    {
+      label: t('Object'),
+      cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–'),
+    },
+    {
+      label: t('Name'),
+      cell: (/** @type {any} */ one) =>
+        one.data.object?.name || one.data.object?.registration_plate ? nameOf(one.data.object) : '–',
+    },
     { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
     { label: t('Deliveries to come'), number: true, cell: (/** @type {any} */ one) => one.pending_webhooks },
-    { label: t('Request'), cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request.id} />` : t('by the service')) },
+    {
+      label: t('Request'),
+      cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request.id} />` : t('by the service')),
+    },
   ];
   const empty = html`<${Empty} title=${type ? t`No event of type ${type}` : t('No event yet')}><p>Every change makes an event. Events are kept for 30 days.</p></${Empty}>`;
   return html`<${PageHead} title="Events" intro="What changed, and what was sent to webhook endpoints." />
@@ -41,11 +55,16 @@ function List({ route }) {
 /** @param {{ id: string }} props */
 function Event({ id }) {
   const resource = useResource(`/v1/events/${encodeURIComponent(id)}`, { every: 3000 });
-  const resend = useAction((key) => request('POST', `/v1/events/${encodeURIComponent(id)}/redeliver`, {}, { idempotencyKey: key }));
-  const endpoints = useRead(async (signal) => {
-    const page = await request('GET', '/v1/webhook_endpoints?limit=100', undefined, { signal });
-    return new Map(page.data.map((/** @type {import('../../../types').WebhookEndpoint} */ one) => [one.id, one]));
-  }, [id]);
+  const resend = useAction((key) =>
+    request('POST', `/v1/events/${encodeURIComponent(id)}/redeliver`, {}, { idempotencyKey: key }),
+  );
+  const endpoints = useRead(
+    async (signal) => {
+      const page = await request('GET', '/v1/webhook_endpoints?limit=100', undefined, { signal });
+      return new Map(page.data.map((/** @type {import('../../../types').WebhookEndpoint} */ one) => [one.id, one]));
+    },
+    [id],
+  );
   const deliveries = useList(`/v1/events/${encodeURIComponent(id)}/deliveries?limit=25`, { every: 3000 });
   const event = resource.data;
   if (!event) return html`<${PageHead} title="Event" /><${ResourceError} resource=${resource} />`;
@@ -56,13 +75,28 @@ function Event({ id }) {
     <${ResourceError} resource=${resource} />
     ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
     <section class="card"><${Facts} of=${[
-      [t('Created'), html`<${Time} at=${event.created} />`], [t('Object'), event.data.object?.id ? html`<${Ref} to=${event.data.object.id} />` : null], [t('Version'), event.api_version], [t('Mode'), event.livemode ? t('live') : t('test')],
-      [t('Deliveries to come'), String(event.pending_webhooks)], [t('Request'), event.request ? html`<${Id} id=${event.request.id} />` : t('made by the service')],
-      event.request?.idempotency_key ? [t('Idempotency key'), html`<code>${event.request.idempotency_key}</code>`] : null, ['Id', html`<${Id} id=${event.id} />`]]} /></section>
+      [t('Created'), html`<${Time} at=${event.created} />`],
+      [t('Object'), event.data.object?.id ? html`<${Ref} to=${event.data.object.id} />` : null],
+      [t('Version'), event.api_version],
+      [t('Mode'), event.livemode ? t('live') : t('test')],
+      [t('Deliveries to come'), String(event.pending_webhooks)],
+      [t('Request'), event.request ? html`<${Id} id=${event.request.id} />` : t('made by the service')],
+      event.request?.idempotency_key
+        ? [t('Idempotency key'), html`<code>${event.request.idempotency_key}</code>`]
+        : null,
+      ['Id', html`<${Id} id=${event.id} />`],
+    ]} /></section>
     <h2>Deliveries</h2>
     <${ResourceError} resource=${deliveries} /><${ResourceError} resource=${endpoints} />
-    ${deliveries.data?.length === 0 ? html`<${Empty} title=${event.pending_webhooks ? t('Not delivered yet') : t('Not delivered to anybody')}><p>${event.pending_webhooks
-      ? t('The first attempt is still to come.') : html`No endpoint subscribed to <code>${event.type}</code>.`} <a href="#/developers/endpoints">Webhook endpoints</a></p></${Empty}>` : null}
+    ${
+      deliveries.data?.length === 0
+        ? html`<${Empty} title=${event.pending_webhooks ? t('Not delivered yet') : t('Not delivered to anybody')}><p>${
+            event.pending_webhooks
+              ? t('The first attempt is still to come.')
+              : html`No endpoint subscribed to <code>${event.type}</code>.`
+          } <a href="#/developers/endpoints">Webhook endpoints</a></p></${Empty}>`
+        : null
+    }
     ${(deliveries.data ?? []).map((delivery) => html`<${DeliveryCard} key=${delivery.id} delivery=${delivery} endpoint=${endpoints.data?.get(delivery.webhook_endpoint) ?? null} event=${event} />`)}
     <${PageButtons} list=${deliveries} caption="deliveries" />
     <h2>Payload</h2><${Json} label="Payload of the event" value=${event} />`;

@@ -1,4 +1,5 @@
-// How deliveries to an endpoint go: whether events are sent at all, the share of successes, and attempts and their latency by the hour.
+// How deliveries to an endpoint go: whether events are sent at all, the share of successes, and attempts and their
+// latency by the hour.
 
 import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
@@ -19,10 +20,15 @@ const HOURS = 24;
 const MOST = 1000;
 const EVERY = 60_000;
 
-/** Whether an endpoint is sent events, with the tone of that. @param {WebhookEndpoint} endpoint @returns {[string, string]} */
+/**
+ * Whether an endpoint is sent events, with the tone of that.
+ * @param {WebhookEndpoint} endpoint
+ * @returns {[string, string]}
+ */
 export function circuitOf({ status, missed_since: missed, health }) {
   if (status === 'disabled') return [t('Disabled: nothing is sent'), 'bad'];
-  if (health?.success_rate !== undefined && health.success_rate !== null && health.success_rate < 0.5) return [t('Failing: what is not acknowledged is sent again'), 'bad'];
+  if (health?.success_rate !== undefined && health.success_rate !== null && health.success_rate < 0.5)
+    return [t('Failing: what is not acknowledged is sent again'), 'bad'];
   return missed ? [t('Sending, with events to replay'), 'wait'] : [t('Sending'), 'good'];
 }
 
@@ -38,10 +44,18 @@ export function HealthCard({ endpoint }) {
   const { health } = endpoint;
   const [text, tone] = circuitOf(endpoint);
   return html`<section class="card"><h2>Health</h2><${Facts} of=${[
-      [t('State'), html`<span><span class=${`badge ${tone}`}>${text}</span>${endpoint.disabled_at ? html` since <${Time} at=${endpoint.disabled_at} />, ${words(endpoint.disabled_reason ?? '')}` : ''}</span>`],
-      [t('Last 24 hours'), html`<${SuccessRate} endpoint=${endpoint} />`],
-      health?.attempts ? [t('Latency'), t`median ${number(health.p50_ms ?? 0)} ms, 95th percentile ${number(health.p95_ms ?? 0)} ms`] : null,
-      health?.last_failure ? [t('Last failure'), html`<${Time} at=${health.last_failure.at} />: ${health.last_failure.reason}`] : null]} />
+    [
+      t('State'),
+      html`<span><span class=${`badge ${tone}`}>${text}</span>${endpoint.disabled_at ? html` since <${Time} at=${endpoint.disabled_at} />, ${words(endpoint.disabled_reason ?? '')}` : ''}</span>`,
+    ],
+    [t('Last 24 hours'), html`<${SuccessRate} endpoint=${endpoint} />`],
+    health?.attempts
+      ? [t('Latency'), t`median ${number(health.p50_ms ?? 0)} ms, 95th percentile ${number(health.p95_ms ?? 0)} ms`]
+      : null,
+    health?.last_failure
+      ? [t('Last failure'), html`<${Time} at=${health.last_failure.at} />: ${health.last_failure.reason}`]
+      : null,
+  ]} />
     <${ByHour} endpoint=${endpoint.id} /></section>`;
 }
 
@@ -53,15 +67,28 @@ function ByHour({ endpoint }) {
 
 /** @param {{ endpoint: string }} props */
 function Charts({ endpoint }) {
-  const read = useRead(async (signal) => {
-    const since = new Date(now() - HOURS * 3_600_000).toISOString();
-    const { objects, more } = await readPages(address(`/v1/webhook_endpoints/${endpoint}/deliveries`, { 'created[gte]': since, limit: 100 }), { signal, most: MOST });
-    return { ...hoursOf(objects, now(), HOURS), more };
-  }, [endpoint], { every: EVERY });
+  const read = useRead(
+    async (signal) => {
+      const since = new Date(now() - HOURS * 3_600_000).toISOString();
+      const { objects, more } = await readPages(
+        address(`/v1/webhook_endpoints/${endpoint}/deliveries`, { 'created[gte]': since, limit: 100 }),
+        { signal, most: MOST },
+      );
+      return { ...hoursOf(objects, now(), HOURS), more };
+    },
+    [endpoint],
+    { every: EVERY },
+  );
   const found = read.data;
   if (!found) return html`<${ResourceError} resource=${read} />`;
   return html`<${ResourceError} resource=${read} />
-    <${Chart} title="Attempts" unit="attempts" slots=${found.slots} format=${number} areas=${[{ name: t('Acknowledged'), colour: COLOURS[1], values: found.succeeded }, { name: t('Failed'), colour: COLOURS[4], values: found.failed }]} />
-    <${Chart} title="Latency" unit="ms" slots=${found.slots} format=${(/** @type {number} */ value) => `${number(value)} ms`} lines=${[{ name: t('Median'), colour: COLOURS[0], values: found.median }, { name: t('95th percentile'), colour: COLOURS[2], values: found.slow }]} />
+    <${Chart} title="Attempts" unit="attempts" slots=${found.slots} format=${number} areas=${[
+      { name: t('Acknowledged'), colour: COLOURS[1], values: found.succeeded },
+      { name: t('Failed'), colour: COLOURS[4], values: found.failed },
+    ]} />
+    <${Chart} title="Latency" unit="ms" slots=${found.slots} format=${(/** @type {number} */ value) => `${number(value)} ms`} lines=${[
+      { name: t('Median'), colour: COLOURS[0], values: found.median },
+      { name: t('95th percentile'), colour: COLOURS[2], values: found.slow },
+    ]} />
     ${found.more ? html`<p class="hint">The newest ${number(MOST)} attempts are counted.</p>` : null}`;
 }

@@ -21,18 +21,37 @@ export function Keys({ route }) {
   const revoke = useAction((key, id) => request('DELETE', `${PATH}/${id}`, undefined, { idempotencyKey: key }));
   const own = session.get()?.key.slice(-4);
   const columns = [
-    { label: t('Key'), cell: (/** @type {any} */ one) => html`<code>${one.scopes.includes('*') ? 'sk' : 'rk'}_${one.livemode ? 'live' : 'test'}_…${one.last4}</code>${one.last4 === own ? t(' (this one)') : ''}` },
-    { label: t('Scopes'), cell: (/** @type {any} */ one) => (one.scopes.includes('*') ? t('everything') : one.scopes.join(', ')) },
+    {
+      label: t('Key'),
+      cell: (/** @type {any} */ one) =>
+        html`<code>${one.scopes.includes('*') ? 'sk' : 'rk'}_${one.livemode ? 'live' : 'test'}_…${one.last4}</code>${one.last4 === own ? t(' (this one)') : ''}`,
+    },
+    {
+      label: t('Scopes'),
+      cell: (/** @type {any} */ one) => (one.scopes.includes('*') ? t('everything') : one.scopes.join(', ')),
+    },
     { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
     { label: t('Last used'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.last_used} ago />` },
     { label: t('Expires'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.expires_at} />` },
-    { label: t('Revoke'), cell: (/** @type {any} */ one) => html`<${ConfirmButton} danger label="Revoke" question=${t`Requests with the key that ends in ${one.last4} are refused within a minute.`} trial=${{ method: 'DELETE', path: `${PATH}/${one.id}` }} onConfirm=${() => revoke.run(one.id)} />` },
+    {
+      label: t('Revoke'),
+      cell: (/** @type {any} */ one) =>
+        html`<${ConfirmButton} danger label="Revoke" question=${t`Requests with the key that ends in ${one.last4} are refused within a minute.`} trial=${{ method: 'DELETE', path: `${PATH}/${one.id}` }} onConfirm=${() => revoke.run(one.id)} />`,
+    },
   ];
   return html`<${PageHead} title="API keys"><button type="button" class="primary" onClick=${() => setQuery({ new: 1 })}>Create a key</button></${PageHead}>
     ${revoke.error ? html`<${ErrorNotice} error=${revoke.error} />` : null}
-    ${route.query.get('new') ? html`<${Dialog} wide title="Create a key" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Create the key"
-      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {any} */ key) => (setQuery({ new: null }), setMade(key))} /></${Dialog}>` : null}
-    ${made ? html`<${Dialog} title="The new key" onClose=${() => setMade(null)}><p>Copy it now: it is not shown again.</p><p><code class="long">${made.secret}</code></p>
-      <footer><${CopyButton} text=${made.secret} what="API key" /><button type="button" class="primary" onClick=${() => setMade(null)}>Done</button></footer></${Dialog}>` : null}
+    ${
+      route.query.get('new')
+        ? html`<${Dialog} wide title="Create a key" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Create the key"
+      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {any} */ key) => (setQuery({ new: null }), setMade(key))} /></${Dialog}>`
+        : null
+    }
+    ${
+      made
+        ? html`<${Dialog} title="The new key" onClose=${() => setMade(null)}><p>Copy it now: it is not shown again.</p><p><code class="long">${made.secret}</code></p>
+      <footer><${CopyButton} text=${made.secret} what="API key" /><button type="button" class="primary" onClick=${() => setMade(null)}>Done</button></footer></${Dialog}>`
+        : null
+    }
     <${ListView} list=${list} caption="API keys" columns=${columns} empty=${html`<${Empty} title="No key" />`} />`;
 }

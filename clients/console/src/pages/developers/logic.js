@@ -2,8 +2,13 @@
 
 const HOUR = 3_600_000;
 
-/** The value below which a share of the numbers lies; null without any. @param {number[]} numbers in their order @param {number} share */
-const quantile = (numbers, share) => (numbers.length ? numbers[Math.min(numbers.length - 1, Math.ceil(share * numbers.length) - 1)] : null);
+/**
+ * The value below which a share of the numbers lies; null without any.
+ * @param {number[]} numbers in their order
+ * @param {number} share
+ */
+const quantile = (numbers, share) =>
+  numbers.length ? numbers[Math.min(numbers.length - 1, Math.ceil(share * numbers.length) - 1)] : null;
 
 /**
  * Attempts by the hour in which they were made.
@@ -13,9 +18,16 @@ const quantile = (numbers, share) => (numbers.length ? numbers[Math.min(numbers.
  */
 export function hoursOf(attempts, at, hours) {
   const end = Math.floor(at / HOUR + 1) * HOUR;
-  const slots = Array.from({ length: hours }, (_, index) => ({ from: end - (hours - index) * HOUR, until: end - (hours - index - 1) * HOUR }));
-  const grouped = slots.map(({ from, until }) => attempts.filter(({ created }) => Date.parse(created) >= from && Date.parse(created) < until));
-  const latencies = grouped.map((group) => group.flatMap(({ latency }) => (latency === null ? [] : [latency])).sort((one, other) => one - other));
+  const slots = Array.from({ length: hours }, (_, index) => ({
+    from: end - (hours - index) * HOUR,
+    until: end - (hours - index - 1) * HOUR,
+  }));
+  const grouped = slots.map(({ from, until }) =>
+    attempts.filter(({ created }) => Date.parse(created) >= from && Date.parse(created) < until),
+  );
+  const latencies = grouped.map((group) =>
+    group.flatMap(({ latency }) => (latency === null ? [] : [latency])).sort((one, other) => one - other),
+  );
   return {
     slots,
     succeeded: grouped.map((group) => group.filter(({ status }) => status === 'succeeded').length),

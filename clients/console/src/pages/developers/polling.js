@@ -18,18 +18,33 @@ const SHOWN = 20;
 const HOUR = 3_600_000;
 
 /** Since when events are looked at. @type {[string, string][]} */
-const SINCE = [['1', t('the last hour')], ['24', t('the last day')], ['168', t('the last week')]];
+const SINCE = [
+  ['1', t('the last hour')],
+  ['24', t('the last day')],
+  ['168', t('the last week')],
+];
 
 /** @param {{ endpoint: import('../../../types').WebhookEndpoint }} props */
 export function Polling({ endpoint }) {
   const path = `/v1/webhook_endpoints/${endpoint.id}/events`;
   const [hours, setHours] = useState('1');
   const [page, setPage] = useState(/** @type {{ data: any[], has_more: boolean, cursor: string } | null} */ (null));
-  const look = useAction(async () => setPage(await request('GET', address(path, { from: new Date(now() - Number(hours) * HOUR).toISOString(), limit: SHOWN }))));
+  const look = useAction(async () =>
+    setPage(
+      await request('GET', address(path, { from: new Date(now() - Number(hours) * HOUR).toISOString(), limit: SHOWN })),
+    ),
+  );
   const command = `curl -s -H "Authorization: Bearer $KEY" ${quoted(`${session.get()?.api || location.origin}${path}?wait=20`)}`;
   const columns = [
-    { label: t('Type'), cell: (/** @type {any} */ one) => html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>` },
-    { label: t('Object'), cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–') },
+    {
+      label: t('Type'),
+      cell: (/** @type {any} */ one) =>
+        html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>`,
+    },
+    {
+      label: t('Object'),
+      cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–'),
+    },
     { label: t('Number'), number: true, cell: (/** @type {any} */ one) => one.sequence },
     { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
   ];
@@ -38,6 +53,6 @@ export function Polling({ endpoint }) {
     <div class="row"><${Field} label="Events of">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${hours} onChange=${setHours} options=${SINCE} />`}</${Field}>
       <button type="button" disabled=${look.busy} onClick=${() => look.run()}>${look.busy ? t('Reading…') : t('Look')}</button></div>
     ${look.error ? html`<${ErrorNotice} error=${look.error} />` : null}
-    ${page ? page.data.length ? html`<${Table} caption="Events of the endpoint" columns=${columns} rows=${page.data} />${page.has_more ? html`<p class="hint">The first ${SHOWN}; there are more.</p>` : null}` : html`<p class="hint" role="status">There was no event. An event is shown some ten seconds after it has happened.</p>` : null}
+    ${page ? (page.data.length ? html`<${Table} caption="Events of the endpoint" columns=${columns} rows=${page.data} />${page.has_more ? html`<p class="hint">The first ${SHOWN}; there are more.</p>` : null}` : html`<p class="hint" role="status">There was no event. An event is shown some ten seconds after it has happened.</p>`) : null}
   </section>`;
 }

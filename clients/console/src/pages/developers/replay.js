@@ -16,7 +16,10 @@ const IDLE = 30_000;
 const DAY = 86_400_000;
 
 /** Why a replay failed, in words. @type {Record<string, string>} */
-const FAILURES = { endpoint_disabled: t('The endpoint was disabled.'), too_many_events: t('The period has too many events: replay a shorter one.') };
+const FAILURES = {
+  endpoint_disabled: t('The endpoint was disabled.'),
+  too_many_events: t('The period has too many events: replay a shorter one.'),
+};
 
 /**
  * The share of the period that a replay has looked at, from 0 to 1.
@@ -32,11 +35,15 @@ export function progressOf({ from, until, position, status }) {
 export function Replay({ endpoint }) {
   const path = `/v1/webhook_endpoints/${endpoint.id}/replay`;
   const [running, setRunning] = useState(false);
-  const last = useRead(async (signal) => {
-    const replay = await request('GET', path, undefined, { signal }).catch(nullIfMissing);
-    setRunning(replay?.status === 'running');
-    return replay;
-  }, [path], { every: running ? RUNNING : IDLE, live: running });
+  const last = useRead(
+    async (signal) => {
+      const replay = await request('GET', path, undefined, { signal }).catch(nullIfMissing);
+      setRunning(replay?.status === 'running');
+      return replay;
+    },
+    [path],
+    { every: running ? RUNNING : IDLE, live: running },
+  );
   const [asking, setAsking] = useState(false);
   const replay = last.data;
   const disabled = endpoint.status === 'disabled';
@@ -51,7 +58,7 @@ export function Replay({ endpoint }) {
 /** @param {{ replay: any }} props */
 function Progress({ replay }) {
   return html`<p role="status"><${Status} value=${replay.status} /> ${timeWindow(replay.from, replay.until)}, ${replay.only_failed ? t('what was not acknowledged') : t('all events')}:
-      ${number(replay.delivered)} delivered, ${number(replay.failed)} failed. ${replay.failed_reason ? FAILURES[replay.failed_reason] ?? replay.failed_reason : ''}</p>
+      ${number(replay.delivered)} delivered, ${number(replay.failed)} failed. ${replay.failed_reason ? (FAILURES[replay.failed_reason] ?? replay.failed_reason) : ''}</p>
     ${replay.status === 'running' ? html`<progress max="1" value=${progressOf(replay)} aria-label="Progress of the replay"></progress>` : null}`;
 }
 
@@ -63,15 +70,28 @@ function ReplayDialog({ path, since, onClose }) {
   const start = useAction((key, body) => request('POST', path, body, { idempotencyKey: key }));
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (await start.run({ from: fromLocalInput(from), only_failed: failed, ...(until ? { until: fromLocalInput(until) } : {}) })) onClose();
+    if (
+      await start.run({
+        from: fromLocalInput(from),
+        only_failed: failed,
+        ...(until ? { until: fromLocalInput(until) } : {}),
+      })
+    )
+      onClose();
   };
-  const moment = (/** @type {string} */ value, /** @type {(next: string) => void} */ set, /** @type {boolean} */ required) => (/** @type {string} */ id, /** @type {string} */ hint) =>
-    html`<input id=${id} aria-describedby=${hint} type="datetime-local" required=${required} value=${value} onInput=${(/** @type {any} */ event) => set(event.currentTarget.value)} />`;
+  const moment =
+    (/** @type {string} */ value, /** @type {(next: string) => void} */ set, /** @type {boolean} */ required) =>
+    (/** @type {string} */ id, /** @type {string} */ hint) =>
+      html`<input id=${id} aria-describedby=${hint} type="datetime-local" required=${required} value=${value} onInput=${(/** @type {any} */ event) => set(event.currentTarget.value)} />`;
   return html`<${Dialog} title="Replay a period" onClose=${onClose}><form onSubmit=${submit}>
     ${start.error ? html`<${ErrorNotice} error=${start.error} />` : null}
     <${Field} label="From" hint="Events are kept for 30 days.">${moment(from, setFrom, true)}</${Field}>
     <${Field} label="Until (optional)" hint="Without it, until now.">${moment(until, setUntil, false)}</${Field}>
-    <${Field} label="Which">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${failed ? 'failed' : 'all'} onChange=${(/** @type {string} */ next) => setFailed(next === 'failed')} options=${[['failed', t('Events that the endpoint has not acknowledged')], ['all', t('All events')]]} />`}</${Field}>
+    <${Field} label="Which">${(/** @type {string} */ id) =>
+      html`<${Select} id=${id} value=${failed ? 'failed' : 'all'} onChange=${(/** @type {string} */ next) => setFailed(next === 'failed')} options=${[
+        ['failed', t('Events that the endpoint has not acknowledged')],
+        ['all', t('All events')],
+      ]} />`}</${Field}>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${start.busy}>${start.busy ? t('Starting…') : t('Start the replay')}</button></footer>
   </form></${Dialog}>`;
 }

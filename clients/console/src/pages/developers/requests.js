@@ -16,13 +16,21 @@ export function RequestLog() {
   const rows = all.filter((/** @type {any} */ one) => JSON.stringify(one).toLowerCase().includes(text.toLowerCase()));
   const columns = [
     { label: t('When'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.time} />` },
-    { label: t('Request'), cell: (/** @type {any} */ one) => html`<strong>${one.method}</strong> <code>${one.path}</code>` },
-    { label: t('Status'), number: true, cell: (/** @type {any} */ one) => html`<span class=${`badge ${one.status < 400 ? 'good' : 'bad'}`}>${one.status}</span>` },
+    {
+      label: t('Request'),
+      cell: (/** @type {any} */ one) => html`<strong>${one.method}</strong> <code>${one.path}</code>`,
+    },
+    {
+      label: t('Status'),
+      number: true,
+      cell: (/** @type {any} */ one) =>
+        html`<span class=${`badge ${one.status < 400 ? 'good' : 'bad'}`}>${one.status}</span>`,
+    },
     { label: t('Time'), number: true, cell: (/** @type {any} */ one) => `${number(one.duration_ms)} ms` },
     { label: 'Id', cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request} />` : '–') },
   ];
   return html`<${PageHead} title="Request log" intro="What the local runner has answered, of every client. The console's own requests are among them." />
     <div class="filters"><${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />`}</${Field}></div>
     <${ResourceError} resource=${log} />
-    ${log.data ? rows.length ? html`<${Table} caption="Requests" columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ one) => String(one.number)} />` : html`<${Empty} title="No request matches" />` : null}`;
+    ${log.data ? (rows.length ? html`<${Table} caption="Requests" columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ one) => String(one.number)} />` : html`<${Empty} title="No request matches" />`) : null}`;
 }

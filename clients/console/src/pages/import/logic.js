@@ -5,12 +5,15 @@ import { t } from '../../i18n.js';
 /**
  * @typedef {import('../../forms/schema.js').Shape} Shape
  * @typedef {import('../../forms/schema.js').Field} Field
- * @typedef {{ line: number, body: Record<string, any>, errors: string[] }} Entry `line`: its number in the file, the header being 1
- * @typedef {{ entries: Entry[], ignored: string[], missing: string[] }} Preview `ignored`: columns that are not imported; `missing`: required ones without a column
+ * @typedef {{ line: number, body: Record<string, any>, errors: string[] }} Entry `line`: its number in the file, the
+ *   header being 1
+ * @typedef {{ entries: Entry[], ignored: string[], missing: string[] }} Preview `ignored`: columns that are not
+ *   imported; `missing`: required ones without a column
  */
 
 /**
- * The cells of a CSV file (RFC 4180) by lines. What separates them, a comma, a semicolon or a tab, is read from the first line.
+ * The cells of a CSV file (RFC 4180) by lines. What separates them, a comma, a semicolon or a tab, is read from the
+ * first line.
  * @param {string} text
  * @returns {string[][]} lines without a cell are left out, but counted: they are empty lists
  */
@@ -55,8 +58,16 @@ const UNITS = { kwh: 1000, kw: 1000 };
  * @returns {{ path: string[], field: Shape, scale: number } | null}
  */
 export function placeOf(header, shape) {
-  if (header.startsWith('metadata.')) return { path: ['metadata', header.slice('metadata.'.length)], field: { type: 'text', nullable: false, description: '' }, scale: 1 };
-  const name = header.toLowerCase().replace(/\s*\((\w+)\)$/, '_$1').replaceAll(/[\s-]+/g, '_');
+  if (header.startsWith('metadata.'))
+    return {
+      path: ['metadata', header.slice('metadata.'.length)],
+      field: { type: 'text', nullable: false, description: '' },
+      scale: 1,
+    };
+  const name = header
+    .toLowerCase()
+    .replace(/\s*\((\w+)\)$/, '_$1')
+    .replaceAll(/[\s-]+/g, '_');
   const [, stem, unit] = /^(.*)_([a-z]+)$/.exec(name) ?? [];
   const scale = UNITS[unit] ?? 1;
   const path = (scale === 1 ? name : stem).split('.');
@@ -88,14 +99,23 @@ export function valueOf(text, field, scale) {
       return value === undefined ? { error: t`${text} is none of ${field.options?.join(', ')}` } : { value };
     }
     case 'boolean':
-      return /^(true|false)$/i.test(text) ? { value: text.toLowerCase() === 'true' } : { error: t`${text} is neither true nor false` };
+      return /^(true|false)$/i.test(text)
+        ? { value: text.toLowerCase() === 'true' }
+        : { error: t`${text} is neither true nor false` };
     case 'list':
     case 'choices':
-      return { value: text.split(';').map((one) => one.trim()).filter(Boolean) };
+      return {
+        value: text
+          .split(';')
+          .map((one) => one.trim())
+          .filter(Boolean),
+      };
     case 'text': {
       // Files that were saved here have an apostrophe before what a spreadsheet would take as a formula.
       const value = text.replace(/^'(?=[=+\-@])/, '');
-      return field.maxLength !== undefined && value.length > field.maxLength ? { error: t`${value.slice(0, 20)}… is longer than ${field.maxLength} characters` } : { value };
+      return field.maxLength !== undefined && value.length > field.maxLength
+        ? { error: t`${value.slice(0, 20)}… is longer than ${field.maxLength} characters` }
+        : { value };
     }
     default:
       return { value: text };
@@ -106,7 +126,8 @@ export function valueOf(text, field, scale) {
  * The entries of a file.
  * @param {string} text
  * @param {Shape} shape of the body of one object
- * @param {{ defaults?: Record<string, any>, unique?: string[] }} [options] `defaults`: members of every body that has none of its own; `unique`: members that
+ * @param {{ defaults?: Record<string, any>, unique?: string[] }} [options] `defaults`: members of every body that has
+ *   none of its own; `unique`: members that
  *   are different in every line
  * @returns {Preview}
  */
@@ -135,7 +156,11 @@ export function previewOf(text, shape, { defaults = {}, unique = [] } = {}) {
       } else set(entry.body, place.path, value);
     });
     entry.body = { ...defaults, ...entry.body };
-    entry.errors.push(...required.filter((name) => given.has(name) && !wrong.has(name) && entry.body[name] === undefined).map((name) => t`${name} is missing`));
+    entry.errors.push(
+      ...required
+        .filter((name) => given.has(name) && !wrong.has(name) && entry.body[name] === undefined)
+        .map((name) => t`${name} is missing`),
+    );
     for (const name of unique) {
       const key = `${name} ${String(entry.body[name] ?? '').toLowerCase()}`;
       const other = entry.body[name] === undefined ? undefined : seen.get(key);
@@ -144,7 +169,11 @@ export function previewOf(text, shape, { defaults = {}, unique = [] } = {}) {
     }
     return [entry];
   });
-  return { entries, ignored: header.filter((_, column) => !places[column]), missing: required.filter((name) => !given.has(name)) };
+  return {
+    entries,
+    ignored: header.filter((_, column) => !places[column]),
+    missing: required.filter((name) => !given.has(name)),
+  };
 }
 
 /** @param {Record<string, any>} body @param {string[]} path @param {any} value */

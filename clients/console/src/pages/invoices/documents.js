@@ -1,4 +1,5 @@
-// The documents of a final invoice or a credit note: a PDF to read and to archive, and XML in the two syntaxes of EN 16931.
+// The documents of a final invoice or a credit note: a PDF to read and to archive, and XML in the two syntaxes of EN
+// 16931.
 
 import { html } from '../../ui/html.js';
 import { address, fileCurl, requestFile } from '../../api/client.js';
@@ -8,7 +9,11 @@ import { ErrorNotice } from '../../ui/errors.js';
 import { save } from '../../ui/csv.js';
 
 /** The forms of a document, with what their files end with. @type {[string, string, string][]} */
-const FORMATS = [['pdf', 'PDF', '.pdf'], ['ubl', 'UBL', '-ubl.xml'], ['cii', 'CII', '-cii.xml']];
+const FORMATS = [
+  ['pdf', 'PDF', '.pdf'],
+  ['ubl', 'UBL', '-ubl.xml'],
+  ['cii', 'CII', '-cii.xml'],
+];
 
 /** @param {{ of: import('../../../types').Invoice | import('../../../types').CreditNote }} props */
 export function Documents({ of }) {

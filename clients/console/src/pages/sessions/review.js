@@ -16,7 +16,13 @@ export function Review({ session }) {
   const { review, currency } = session;
   const [note, setNote] = useState('');
   const decide = useAction((key, /** @type {'accept' | 'dispute'} */ decision, /** @type {string} */ text) =>
-    request('POST', `/v1/charging_sessions/${session.id}/review`, { decision, ...(text ? { note: text } : {}) }, { idempotencyKey: key }));
+    request(
+      'POST',
+      `/v1/charging_sessions/${session.id}/review`,
+      { decision, ...(text ? { note: text } : {}) },
+      { idempotencyKey: key },
+    ),
+  );
   if (!review) return null;
   return html`<section class="notice wait" aria-label="Review of the price"><p class="notice-title">The price has to be reviewed</p>
     <p>The charging network bills ${money(review.network, currency)}, ${REASONS[review.reason]}; we reckon with ${money(review.ours, currency)}. The difference is not billed before it is decided.</p>

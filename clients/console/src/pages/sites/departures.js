@@ -4,7 +4,7 @@ import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
 import { request } from '../../api/client.js';
 import { useAction, useResource } from '../../api/resource.js';
-import { Dialog, Field, Select, Status, Time } from '../../ui/elements.js';
+import { Dialog, Field, Select, Status } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { Table } from '../../ui/list.js';
 import { dayMoment, dayStart, energy, fromLocalInput, localInput, money, number } from '../../format.js';
@@ -32,15 +32,29 @@ export function Departures({ vehicle }) {
   /** @type {Departure[]} */
   const all = resource.data?.departures ?? [];
   const ahead = all.filter(({ status }) => status === 'scheduled');
-  const amount = (/** @type {number | null} */ value, /** @type {string | null} */ currency) => (value === null || !currency ? '–' : money(value, currency));
+  const amount = (/** @type {number | null} */ value, /** @type {string | null} */ currency) =>
+    value === null || !currency ? '–' : money(value, currency);
   const columns = [
     { label: t('Departs'), cell: (/** @type {Departure} */ one) => dayMoment(one.at) },
     { label: t('Status'), cell: (/** @type {Departure} */ one) => html`<${Status} value=${one.status} />` },
     { label: t('Needs'), cell: needOf },
-    { label: t('Charged'), number: true, cell: (/** @type {Departure} */ one) => (one.energy_delivered_wh === null ? '–' : energy(one.energy_delivered_wh)) },
-    { label: t('Missing'), number: true, cell: (/** @type {Departure} */ one) => (one.short_by_wh ? energy(one.short_by_wh) : '–') },
+    {
+      label: t('Charged'),
+      number: true,
+      cell: (/** @type {Departure} */ one) =>
+        one.energy_delivered_wh === null ? '–' : energy(one.energy_delivered_wh),
+    },
+    {
+      label: t('Missing'),
+      number: true,
+      cell: (/** @type {Departure} */ one) => (one.short_by_wh ? energy(one.short_by_wh) : '–'),
+    },
     { label: t('Cost'), number: true, cell: (/** @type {Departure} */ one) => amount(one.cost, one.currency) },
-    { label: t('At once'), number: true, cell: (/** @type {Departure} */ one) => amount(one.cost_if_immediate, one.currency) },
+    {
+      label: t('At once'),
+      number: true,
+      cell: (/** @type {Departure} */ one) => amount(one.cost_if_immediate, one.currency),
+    },
   ];
   return html`<section class="card"><header><h2>Departures</h2><button type="button" disabled=${!resource.data} onClick=${() => setEditing(true)}>${ahead.length ? t('Edit the departures') : t('Add a departure')}</button></header>
     <${ResourceError} resource=${resource} />
@@ -52,15 +66,20 @@ export function Departures({ vehicle }) {
 /** Six in the morning of the next day. */
 const morning = () => new Date(dayStart(now(), 1) + 6 * HOUR).toISOString();
 
-/** Replaces all departures that are ahead. @param {{ vehicle: string, departures: Departure[], onClose: () => void }} props */
+/**
+ * Replaces all departures that are ahead.
+ * @param {{ vehicle: string, departures: Departure[], onClose: () => void }} props
+ */
 function DeparturesDialog({ vehicle, departures, onClose }) {
   const added = () => ({ at: morning(), amount: '80', unit: /** @type {'percent'} */ ('percent'), minimum: '' });
   const [forms, setForms] = useState(() => (departures.length ? departures.map(formOf) : [added()]));
   const save = useAction((key, body) => request('POST', pathOf(vehicle), body, { idempotencyKey: key }));
-  const change = (/** @type {number} */ index, /** @type {Partial<import('./logic.js').DepartureForm>} */ changes) => setForms(forms.map((one, place) => (place === index ? { ...one, ...changes } : one)));
+  const change = (/** @type {number} */ index, /** @type {Partial<import('./logic.js').DepartureForm>} */ changes) =>
+    setForms(forms.map((one, place) => (place === index ? { ...one, ...changes } : one)));
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (await save.run({ departures: forms.map(departureOf).sort((one, other) => one.at.localeCompare(other.at)) })) onClose();
+    if (await save.run({ departures: forms.map(departureOf).sort((one, other) => one.at.localeCompare(other.at)) }))
+      onClose();
   };
   return html`<${Dialog} wide title="Departures" onClose=${onClose}><form onSubmit=${submit}>
     <p class="hint">Times are in the time zone ${zone.get()}. Saving replaces all departures that are ahead, and the site is planned again.</p>
@@ -72,14 +91,21 @@ function DeparturesDialog({ vehicle, departures, onClose }) {
   </form></${Dialog}>`;
 }
 
-/** @param {{ number: number, form: import('./logic.js').DepartureForm, onChange: (changes: Partial<import('./logic.js').DepartureForm>) => void, onRemove: () => void }} props */
+/**
+ * @param {{ number: number, form: import('./logic.js').DepartureForm, onChange: (changes:
+ *   Partial<import('./logic.js').DepartureForm>) => void, onRemove: () => void }} props
+ */
 function DepartureFields({ number: place, form, onChange, onRemove }) {
   const fault = faultOf(form);
   return html`<fieldset><legend>Departure ${place}</legend><div class="row">
       <${Field} label="Departs">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${form.at ? localInput(form.at) : ''} onInput=${(/** @type {any} */ event) => onChange({ at: fromLocalInput(event.currentTarget.value) ?? '' })} />`}</${Field}>
       <${Field} label="Minimum before others (%, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="1" max="100" step="any" value=${form.minimum} onInput=${(/** @type {any} */ event) => onChange({ minimum: event.currentTarget.value })} />`}</${Field}>
       <${Field} label="Needs">${(/** @type {string} */ id) => html`<input id=${id} type="number" required min="0" step="any" value=${form.amount} onInput=${(/** @type {any} */ event) => onChange({ amount: event.currentTarget.value })} />`}</${Field}>
-      <${Field} label="Unit">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${form.unit} options=${[['percent', t('% of the battery')], ['kwh', 'kWh']]} onChange=${(/** @type {any} */ unit) => onChange({ unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
+      <${Field} label="Unit">${(/** @type {string} */ id) =>
+        html`<${Select} id=${id} value=${form.unit} options=${[
+          ['percent', t('% of the battery')],
+          ['kwh', 'kWh'],
+        ]} onChange=${(/** @type {any} */ unit) => onChange({ unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
     </div>${fault ? html`<p class="field-error" role="status">${fault}</p>` : null}
     <button type="button" class="small" onClick=${onRemove}>Remove</button></fieldset>`;
 }

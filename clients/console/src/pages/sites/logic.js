@@ -16,19 +16,26 @@ const LIMIT = '#d02525';
 const COST_LIMIT = '#c77700';
 
 /** @param {SitePlan} plan */
-export const slotsOf = (plan) => plan.slots.map(({ from, until }) => ({ from: Date.parse(from), until: Date.parse(until) }));
+export const slotsOf = (plan) =>
+  plan.slots.map(({ from, until }) => ({ from: Date.parse(from), until: Date.parse(until) }));
 
 /** kW of W. @param {number} watts */
 const kilo = (watts) => watts / 1000;
 
-/** Sums of a limit and what reservations take of it. @param {SitePlan} plan @param {'limit_w' | 'cost_limit_w'} member */
-const limitOf = (plan, member) => plan.slots.map((slot) => {
-  const left = slot[member];
-  return left === null ? null : kilo(left + slot.reserved_w);
-});
+/**
+ * Sums of a limit and what reservations take of it.
+ * @param {SitePlan} plan
+ * @param {'limit_w' | 'cost_limit_w'} member
+ */
+const limitOf = (plan, member) =>
+  plan.slots.map((slot) => {
+    const left = slot[member];
+    return left === null ? null : kilo(left + slot.reserved_w);
+  });
 
 /**
- * The load of a site in kW: reservations and vehicles as areas, limits as lines. Limits are those of the site, before reservations.
+ * The load of a site in kW: reservations and vehicles as areas, limits as lines. Limits are those of the site, before
+ * reservations.
  * @param {SitePlan} plan
  * @param {(vehicle: string) => string} nameOf
  * @returns {{ areas: Series[], lines: Series[] }}
@@ -37,8 +44,14 @@ export function loadOf(plan, nameOf) {
   const reserved = plan.slots.map((slot) => kilo(slot.reserved_w));
   const charging = plan.vehicles.filter(({ loads_w: loads }) => loads.some((load) => load > 0));
   const vehicles = largest(charging.map((one) => ({ name: nameOf(one.vehicle), values: one.loads_w.map(kilo) })));
-  const areas = [...(reserved.some((value) => value > 0) ? [{ name: t('Reserved'), colour: REST, values: reserved }] : []), ...vehicles];
-  const lines = [{ name: t('Limit'), colour: LIMIT, values: limitOf(plan, 'limit_w') }, { name: t('Cost limit'), colour: COST_LIMIT, values: limitOf(plan, 'cost_limit_w') }];
+  const areas = [
+    ...(reserved.some((value) => value > 0) ? [{ name: t('Reserved'), colour: REST, values: reserved }] : []),
+    ...vehicles,
+  ];
+  const lines = [
+    { name: t('Limit'), colour: LIMIT, values: limitOf(plan, 'limit_w') },
+    { name: t('Cost limit'), colour: COST_LIMIT, values: limitOf(plan, 'cost_limit_w') },
+  ];
   return { areas, lines: lines.filter(({ values }) => values.some((value) => value !== null)) };
 }
 
@@ -58,10 +71,16 @@ export function pricesOf(plan, minor) {
  * @param {SitePlan} plan
  */
 export function sumsOf({ vehicles }) {
-  const sum = (/** @type {'cost' | 'cost_if_immediate'} */ member) => (vehicles.length && vehicles.every((one) => one[member] !== null) ? vehicles.reduce((total, one) => total + (one[member] ?? 0), 0) : null);
+  const sum = (/** @type {'cost' | 'cost_if_immediate'} */ member) =>
+    vehicles.length && vehicles.every((one) => one[member] !== null)
+      ? vehicles.reduce((total, one) => total + (one[member] ?? 0), 0)
+      : null;
   return {
-    energy: vehicles.reduce((total, one) => total + one.energy_wh, 0), cost: sum('cost'), immediate: sum('cost_if_immediate'),
-    short: vehicles.filter(({ status }) => status === 'short').length, missing: vehicles.reduce((total, one) => total + one.short_by_wh, 0),
+    energy: vehicles.reduce((total, one) => total + one.energy_wh, 0),
+    cost: sum('cost'),
+    immediate: sum('cost_if_immediate'),
+    short: vehicles.filter(({ status }) => status === 'short').length,
+    missing: vehicles.reduce((total, one) => total + one.short_by_wh, 0),
   };
 }
 
@@ -71,7 +90,10 @@ export function sumsOf({ vehicles }) {
  * @returns {DepartureForm}
  */
 export const formOf = ({ at, target_level: level, energy_wh: energy, min_level: minimum }) => ({
-  at, amount: String(level ?? (energy ?? 0) / 1000), unit: level === null ? 'kwh' : 'percent', minimum: minimum === null ? '' : String(minimum),
+  at,
+  amount: String(level ?? (energy ?? 0) / 1000),
+  unit: level === null ? 'kwh' : 'percent',
+  minimum: minimum === null ? '' : String(minimum),
 });
 
 /** What is wrong with a departure; null if nothing is. @param {DepartureForm} form */
@@ -79,11 +101,14 @@ export function faultOf({ at, amount, unit, minimum }) {
   const [value, least] = [Number(amount), Number(minimum)];
   if (!at) return t('Say when the vehicle departs.');
   if (!(value > 0) || (unit === 'percent' && value > 100)) return t('A number above 0, and at most 100 %.');
-  if (minimum && (!(least > 0) || least > (unit === 'percent' ? value : 100))) return t('The minimum is above 0, and at most what is needed.');
+  if (minimum && (!(least > 0) || least > (unit === 'percent' ? value : 100)))
+    return t('The minimum is above 0, and at most what is needed.');
   return null;
 }
 
 /** A departure as the API takes it. @param {DepartureForm} form */
 export const departureOf = ({ at, amount, unit, minimum }) => ({
-  at, ...(unit === 'percent' ? { target_level: Number(amount) } : { energy_wh: Math.round(Number(amount) * 1000) }), ...(minimum ? { min_level: Number(minimum) } : {}),
+  at,
+  ...(unit === 'percent' ? { target_level: Number(amount) } : { energy_wh: Math.round(Number(amount) * 1000) }),
+  ...(minimum ? { min_level: Number(minimum) } : {}),
 });

@@ -26,7 +26,11 @@ const EVERY = 10_000;
 const MOST = 500;
 
 /** Why energy will be missing. @type {Record<string, string>} */
-const SHORT = { time: t('the time until the departure is too short'), limit: t('the limit of the site'), power: t('the power of the connectors') };
+const SHORT = {
+  time: t('the time until the departure is too short'),
+  limit: t('the limit of the site'),
+  power: t('the power of the connectors'),
+};
 
 /** Why vehicles do not follow the plan. @type {Record<string, string>} */
 const NOT_ENFORCED = { no_charging_profiles: t('the charging networks take no charging profiles yet') };
@@ -38,7 +42,12 @@ const kilowatts = (value) => `${number(value)} kW`;
 export function SiteOverview({ object: site }) {
   const chosen = useRoute().query.get('vehicle');
   const resource = useResource(`/v1/sites/${site.id}/plan`, { every: EVERY });
-  const vehicles = useRead(async (signal) => (await readPages(address('/v1/vehicles', { site: site.id, limit: 100 }), { signal, most: MOST })).objects, [site.id], { every: 3 * EVERY });
+  const vehicles = useRead(
+    async (signal) =>
+      (await readPages(address('/v1/vehicles', { site: site.id, limit: 100 }), { signal, most: MOST })).objects,
+    [site.id],
+    { every: 3 * EVERY },
+  );
   /** @type {SitePlan | null} */
   const plan = resource.data;
   const names = new Map((vehicles.data ?? []).map((/** @type {Vehicle} */ one) => [one.id, nameOf(one)]));
@@ -46,12 +55,20 @@ export function SiteOverview({ object: site }) {
   const planned = plan?.vehicles.find(({ vehicle }) => vehicle === chosen);
   return html`<${ResourceError} resource=${resource} /><${ResourceError} resource=${vehicles} />
     ${resource.loading || vehicles.loading ? html`<${Loading} what="the plan" />` : null}
-    ${plan && plan.slots.length ? html`<${Sums} plan=${plan} site=${site} />
+    ${
+      plan && plan.slots.length
+        ? html`<${Sums} plan=${plan} site=${site} />
       ${plan.enforced ? null : html`<p class="notice wait">The plan is advice: ${NOT_ENFORCED[plan.not_enforced_because ?? ''] ?? t('the vehicles do not follow it')}.</p>`}
-      <section class="card"><h2>Load and price</h2><${LoadAndPrice} plan=${plan} nameIn=${nameIn} /></section>` : null}
+      <section class="card"><h2>Load and price</h2><${LoadAndPrice} plan=${plan} nameIn=${nameIn} /></section>`
+        : null
+    }
     ${plan && vehicles.data ? html`<section class="card"><h2>Vehicles</h2><${Vehicles} plan=${plan} vehicles=${vehicles.data} site=${site.id} chosen=${chosen} /></section>` : null}
-    ${chosen && vehicles.data ? html`<section aria-label=${t`Plan of ${nameIn(chosen)}`}><h2>${nameIn(chosen)}</h2>
-      ${plan && planned ? html`<div class="card"><${VehiclePlan} plan=${plan} planned=${planned} name=${nameIn(chosen)} /></div>` : null}<${Departures} key=${chosen} vehicle=${chosen} /></section>` : null}`;
+    ${
+      chosen && vehicles.data
+        ? html`<section aria-label=${t`Plan of ${nameIn(chosen)}`}><h2>${nameIn(chosen)}</h2>
+      ${plan && planned ? html`<div class="card"><${VehiclePlan} plan=${plan} planned=${planned} name=${nameIn(chosen)} /></div>` : null}<${Departures} key=${chosen} vehicle=${chosen} /></section>`
+        : null
+    }`;
 }
 
 /** @param {{ plan: SitePlan, site: import('../../../types').Site }} props */
@@ -78,29 +95,46 @@ function LoadAndPrice({ plan, nameIn }) {
     ${plan.prices_assumed_from ? html`<p class="hint">From ${dayMoment(plan.prices_assumed_from)} on, prices are those of the same hours of the day before.</p>` : null}`;
 }
 
-/** Vehicles with a planned departure in its order, and then those without one. @param {{ plan: SitePlan, vehicles: Vehicle[], site: string, chosen: string | null }} props */
+/**
+ * Vehicles with a planned departure in its order, and then those without one.
+ * @param {{ plan: SitePlan, vehicles: Vehicle[], site: string, chosen: string | null }} props
+ */
 function Vehicles({ plan, vehicles, site, chosen }) {
   const planned = new Set(plan.vehicles.map(({ vehicle }) => vehicle));
   const objects = new Map(vehicles.map((one) => [one.id, one]));
   /** @typedef {{ id: string, plan: PlannedVehicle | null }} Row */
-  const rows = [...plan.vehicles.map((one) => ({ id: one.vehicle, plan: one })), ...vehicles.filter(({ id }) => !planned.has(id)).map(({ id }) => ({ id, plan: null }))];
-  const of = (/** @type {(plan: PlannedVehicle) => any} */ show) => (/** @type {Row} */ row) => (row.plan ? show(row.plan) : '–');
+  const rows = [
+    ...plan.vehicles.map((one) => ({ id: one.vehicle, plan: one })),
+    ...vehicles.filter(({ id }) => !planned.has(id)).map(({ id }) => ({ id, plan: null })),
+  ];
+  const of = (/** @type {(plan: PlannedVehicle) => any} */ show) => (/** @type {Row} */ row) =>
+    row.plan ? show(row.plan) : '–';
   const amount = (/** @type {number | null} */ value) => (value === null ? '–' : money(value, plan.currency));
   const columns = [
     { label: t('Vehicle'), cell: (/** @type {Row} */ { id }) => html`<${Ref} to=${objects.get(id) ?? id} />` },
     { label: t('Departs'), cell: of((one) => dayMoment(one.departs_at)) },
-    { label: t('Ready'), cell: of((one) => html`<span>${one.status === 'short' ? html`<${Status} value="short" />` : html`<span class="badge good">Yes</span>`}${one.limited_by ? html` ${energy(one.short_by_wh)} missing: ${SHORT[one.limited_by] ?? words(one.limited_by)}` : ''}</span>`) },
+    {
+      label: t('Ready'),
+      cell: of(
+        (one) =>
+          html`<span>${one.status === 'short' ? html`<${Status} value="short" />` : html`<span class="badge good">Yes</span>`}${one.limited_by ? html` ${energy(one.short_by_wh)} missing: ${SHORT[one.limited_by] ?? words(one.limited_by)}` : ''}</span>`,
+      ),
+    },
     { label: t('Battery'), number: true, cell: of((one) => `${number(one.level)} %`) },
     { label: t('To charge'), number: true, cell: of((one) => energy(one.energy_wh)) },
     { label: t('Done'), cell: of((one) => (one.finish ? dayMoment(one.finish) : t('nothing to charge'))) },
     { label: t('Cost'), number: true, cell: of((one) => amount(one.cost)) },
     { label: t('At once'), number: true, cell: of((one) => amount(one.cost_if_immediate)) },
-    { label: t('Plan'), cell: (/** @type {Row} */ { id, plan: own }) => {
-      const text = id === chosen ? t('Hide') : own ? t('Show') : t('Add a departure');
-      return html`<a class="button small" href=${link(`/sites/${site}`, { vehicle: id === chosen ? null : id })} aria-label=${t`${text}: plan and departures of ${nameOf(objects.get(id) ?? id)}`}>${text}</a>`;
-    } },
+    {
+      label: t('Plan'),
+      cell: (/** @type {Row} */ { id, plan: own }) => {
+        const text = id === chosen ? t('Hide') : own ? t('Show') : t('Add a departure');
+        return html`<a class="button small" href=${link(`/sites/${site}`, { vehicle: id === chosen ? null : id })} aria-label=${t`${text}: plan and departures of ${nameOf(objects.get(id) ?? id)}`}>${text}</a>`;
+      },
+    },
   ];
-  return rows.length ? html`<${Table} caption="Vehicles of the site" columns=${columns} rows=${rows} />`
+  return rows.length
+    ? html`<${Table} caption="Vehicles of the site" columns=${columns} rows=${rows} />`
     : html`<${Empty} title="No vehicle belongs to the site"><p>Choose the site in the form of a <a href="#/vehicles">vehicle</a>, and then say when it departs.</p></${Empty}>`;
 }
 
@@ -111,7 +145,12 @@ function VehiclePlan({ plan, planned, name }) {
   const values = planned.loads_w.slice(0, slots.length).map((watts) => watts / 1000);
   return html`<${Chart} title=${t`Load of ${name} until it departs`} unit="kW" slots=${slots} areas=${[{ name: t('Load'), colour: COLOURS[0], values }]} format=${kilowatts} />
     <${Facts} of=${[
-      [t('Departs'), dayMoment(planned.departs_at)], [t('Charged so far'), energy(planned.delivered_wh)], [t('Still to charge'), energy(planned.energy_wh)],
-      planned.short_by_wh ? [t('Missing'), `${energy(planned.short_by_wh)}: ${SHORT[planned.limited_by ?? ''] ?? ''}`] : null,
-      planned.carbon_g === null ? null : [t('Carbon dioxide'), `${number(planned.carbon_g / 1000)} kg`]]} />`;
+      [t('Departs'), dayMoment(planned.departs_at)],
+      [t('Charged so far'), energy(planned.delivered_wh)],
+      [t('Still to charge'), energy(planned.energy_wh)],
+      planned.short_by_wh
+        ? [t('Missing'), `${energy(planned.short_by_wh)}: ${SHORT[planned.limited_by ?? ''] ?? ''}`]
+        : null,
+      planned.carbon_g === null ? null : [t('Carbon dioxide'), `${number(planned.carbon_g / 1000)} kg`],
+    ]} />`;
 }
