@@ -141,6 +141,33 @@ try {
     );
   });
 
+  await step('a search makes at most three requests, and finds a plate of any age', async () => {
+    const add = (number) =>
+      runner.api('POST', '/v1/vehicles', {
+        fleet: fleet.id,
+        registration_plate: `MANY ${number}`,
+        vin: `M${number}`,
+        battery_capacity: 50_000,
+        charging_standard: 'CCS',
+      });
+    for (let number = 0; number < 120; number += 8) {
+      await Promise.all(Array.from({ length: 8 }, (_, index) => add(number + index)));
+    }
+    await visit('/vehicles');
+    /** @type {string[]} */
+    const requests = [];
+    page.on('request', (request) => request.url().includes('limit=25') || requests.push(request.url()));
+    await page.getByRole('searchbox').fill('LONG 10');
+    await page.getByRole('link', { name: 'LONG 10', exact: true }).waitFor();
+    await page.getByText(/^\d+ found in the newest 100; there may be more\.$/).waitFor();
+    assert.equal(requests.length, 3, requests.join('\n'));
+    await page.getByRole('searchbox').fill('LONG 1 Type2');
+    await page.getByText('0 found in the newest 100; there may be more.').waitFor();
+    await page.getByRole('button', { name: 'Search the whole list' }).click();
+    await page.getByText('30 found in 150.').waitFor();
+    await checkAccessibility(page, 'what a search found');
+  });
+
   await step('no page has a fault', async () => assert.deepEqual(faults, []));
 } finally {
   await browser.close();

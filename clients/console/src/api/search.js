@@ -1,9 +1,11 @@
-// Search in the lists of the API, which have filters but no full text: a list is read page by page until enough is
-// found.
+// Search in the lists of the API, which have filters but no full text: what a filter finds exactly, and the newest
+// pages of the list. The whole list is read when that is asked for, page by page until enough is found.
 
 import { request } from './client.js';
 import { readPages } from './resource.js';
 
+/** How many objects a page has. */
+const PAGE = 100;
 /** How many matches are enough. */
 const ENOUGH = 20;
 /** How many objects are read at most, so that a search in a huge account ends. */
@@ -27,36 +29,57 @@ export function textOf(value) {
   return '';
 }
 
+/** How many requests a search makes by itself. */
+const REQUESTS = 3;
+
+/** The filters that find an object by its exact text, by the list. @type {Record<string, string[]>} */
+const EXACT = { '/v1/vehicles': ['registration_plate', 'vin'], '/v1/drivers': ['email'], '/v1/fleets': ['email'] };
+
 /**
- * Objects of a list that contain every word of the text.
+ * Objects of a list that contain every word of the text, or that a filter finds by it.
  * @param {string} path the list with its filters
  * @param {string} prefix of the ids
  * @param {string} text
- * @param {AbortSignal} signal
- * @param {(matches: any[], read: number) => void} onProgress
+ * @param {{ signal: AbortSignal, whole?: boolean, onProgress: (matches: any[], read: number) => void }} options
+ *   `whole`: the whole list is read, and not the newest pages alone
  * @returns {Promise<{ matches: any[], read: number, more: boolean }>} `more`: whether the list goes on beyond what was
  *   read
  */
-export async function search(path, prefix, text, signal, onProgress) {
+export async function search(path, prefix, text, { signal, whole = false, onProgress }) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const [list] = path.split('?');
   if (words.length === 1 && isId(words[0], prefix)) {
-    const found = await request('GET', `${path.split('?')[0]}/${words[0]}`, undefined, { signal });
+    const found = await request('GET', `${list}/${words[0]}`, undefined, { signal });
     return { matches: [found], read: 1, more: false };
   }
-  /** @type {any[]} */
-  const matches = [];
+  const add = (/** @type {string} */ query) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
+  const filters = words.length ? (EXACT[list] ?? []).filter((name) => name !== 'email' || text.includes('@')) : [];
+  // A text that a filter refuses, because it is too long for a plate, finds nothing.
+  const exact = await Promise.all(
+    filters.map((name) =>
+      request('GET', add(`${name}=${encodeURIComponent(text.trim())}`), undefined, { signal }).then(
+        ({ data }) => data,
+        (error) => {
+          if (error.kind !== 'invalid') throw error;
+          return [];
+        },
+      ),
+    ),
+  );
+  /** @type {Map<string, any>} */
+  const matches = new Map(exact.flat().map((one) => [one.id, one]));
   let seen = 0;
   const look = (/** @type {any[]} */ objects) => {
     for (const object of objects.slice(seen)) {
       const content = textOf(object);
-      if (words.every((word) => content.includes(word))) matches.push(object);
+      if (words.every((word) => content.includes(word))) matches.set(object.id, object);
     }
     seen = objects.length;
-    onProgress([...matches], seen);
-    return matches.length < ENOUGH;
+    onProgress([...matches.values()], seen);
+    return matches.size < ENOUGH;
   };
-  const separator = path.includes('?') ? '&' : '?';
-  const { objects, more } = await readPages(`${path}${separator}limit=100`, { signal, most: MOST, onPage: look });
+  const most = whole ? MOST : PAGE * (REQUESTS - filters.length);
+  const { objects, more } = await readPages(add(`limit=${PAGE}`), { signal, most, onPage: look });
   look(objects);
-  return { matches, read: objects.length, more };
+  return { matches: [...matches.values()], read: objects.length, more };
 }

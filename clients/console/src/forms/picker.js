@@ -6,6 +6,7 @@ import { request } from '../api/client.js';
 import { search } from '../api/search.js';
 import { nameOf } from '../ui/objects.js';
 import { shortId } from '../ui/elements.js';
+import { number } from '../format.js';
 
 /** How long typing has to pause before the search begins, in milliseconds. */
 const PAUSE = 200;
@@ -43,7 +44,10 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
   const [open, setOpen] = useState(false);
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(/** @type {any} */ (null));
-  const [found, setFound] = useState(/** @type {{ matches: any[], note: string }} */ ({ matches: [], note: '' }));
+  const nothing = { matches: /** @type {any[]} */ ([]), note: '', more: false };
+  const [found, setFound] = useState(nothing);
+  // The text for which the whole list is read.
+  const [whole, setWhole] = useState('');
   const [active, setActive] = useState(0);
   const list = useId();
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
@@ -63,12 +67,18 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
     const controller = new AbortController();
     const timer = setTimeout(
       () => {
-        setFound({ matches: [], note: t('Searching…') });
-        const progress = (/** @type {any[]} */ matches, /** @type {number} */ read) =>
-          setFound({ matches, note: t`Searching, ${read} read…` });
-        search(filter ? `${path}?${filter}` : path, prefix, text, controller.signal, progress).then(
-          ({ matches, more }) => setFound({ matches: matches.slice(0, 20), note: noteOf(matches.length, more) }),
-          (error) => controller.signal.aborted || setFound({ matches: [], note: error.message }),
+        setFound({ ...nothing, note: t('Searching…') });
+        const onProgress = (/** @type {any[]} */ matches, /** @type {number} */ read) =>
+          setFound({ ...nothing, matches: matches.slice(0, 20), note: t`Searching, ${read} read…` });
+        const options = { signal: controller.signal, whole: Boolean(text) && whole === text, onProgress };
+        search(filter ? `${path}?${filter}` : path, prefix, text, options).then(
+          ({ matches, read, more }) =>
+            setFound({
+              matches: matches.slice(0, 20),
+              note: noteOf(matches.length, more, read),
+              more: more && Boolean(text) && whole !== text,
+            }),
+          (error) => controller.signal.aborted || setFound({ ...nothing, note: error.message }),
         );
         setActive(0);
       },
@@ -78,7 +88,7 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
       clearTimeout(timer);
       controller.abort();
     };
-  }, [open, text, filter]);
+  }, [open, text, filter, whole === text]);
 
   const choose = (/** @type {any} */ object) => {
     setChosen(object);
@@ -95,6 +105,7 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
     } else if (event.key === 'Enter' && open) {
       event.preventDefault();
       if (found.matches[active]) choose(found.matches[active]);
+      else if (found.more) setWhole(text);
     } else if (event.key === 'Escape' && open) {
       event.preventDefault();
       event.stopPropagation();
@@ -116,6 +127,7 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
         <span>${nameOf(object)}</span> <small>${detail(object)}</small></li>`,
       )}</ul>
       <p class="hint" aria-live="polite">${found.note}</p>
+      ${found.more ? html`<button type="button" class="quiet small" tabindex="-1" onMouseDown=${(/** @type {Event} */ event) => event.preventDefault()} onClick=${() => setWhole(text)}>Search the whole list</button>` : null}
     </div>
   </div>`;
 }
@@ -123,8 +135,10 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
 /**
  * @param {number} count
  * @param {boolean} more
+ * @param {number} read how many were looked at
  */
-function noteOf(count, more) {
-  if (count === 0) return more ? t('Nothing among the newest 20,000.') : t('Nothing found.');
+function noteOf(count, more, read) {
+  if (count === 0)
+    return more ? t`Nothing among the newest ${number(read)}: Enter searches the whole list.` : t('Nothing found.');
   return more ? t('There are more: type to search.') : '';
 }

@@ -461,7 +461,8 @@ export default {
   'Not imported: {0}.': 'Nicht importiert: {0}.',
   'Not reservable': 'Nicht reservierbar',
   'Note for the operator (optional, with a dispute)': 'Hinweis für den Betreiber (freiwillig, beim Bestreiten)',
-  'Nothing among the newest 20,000.': 'Nichts unter den neuesten 20.000.',
+  'Nothing among the newest {0}: Enter searches the whole list.':
+    'Nichts unter den neuesten {0}: Die Eingabetaste durchsucht die ganze Liste.',
   'Nothing found.': 'Nichts gefunden.',
   'Nothing found. Names are not searched: the list of each kind has a search of its own.':
     'Nichts gefunden. Namen werden nicht durchsucht: Die Listen haben eigene Suchen.',
@@ -608,6 +609,7 @@ export default {
   Score: 'Bewertung',
   'Search everything': 'Alles durchsuchen',
   'Search the list': 'Liste durchsuchen',
+  'Search the whole list': 'Die ganze Liste durchsuchen',
   'Search where I am': 'Suchen, wo ich bin',
   'Searching, {0} read…': 'Suche, {0} gelesen …',
   'Searching: {0} found in {1}…': 'Suche: {0} gefunden in {1} …',

@@ -409,31 +409,35 @@ function Filter({ collection, name, value }) {
  * @param {{ collection: Collection, filters: any, text: string, columns: any[], expand: string[] }} props
  */
 function Found({ collection, filters, text, columns, expand }) {
-  const [state, setState] = useState(
-    /** @type {{ rows: any[], note: string, error: ApiError | null }} */ ({
-      rows: [],
-      note: t('Searching…'),
-      error: null,
-    }),
-  );
+  const empty = /** @type {{ rows: any[], note: string, more: boolean, error: ApiError | null }} */ ({
+    rows: [],
+    note: t('Searching…'),
+    more: false,
+    error: null,
+  });
+  const [state, setState] = useState(empty);
+  // The text for which the whole list is read.
+  const [whole, setWhole] = useState('');
   useEffect(() => {
     const controller = new AbortController();
-    setState({ rows: [], note: t('Searching…'), error: null });
+    setState(empty);
     const timer = setTimeout(() => {
       const path = address(collection.path, { ...filters, 'expand[]': expand });
-      search(path, collection.prefix, text.trim(), controller.signal, (rows, read) =>
-        setState({ rows, note: t`Searching: ${rows.length} found in ${number(read)}…`, error: null }),
-      ).then(
+      const onProgress = (/** @type {any[]} */ rows, /** @type {number} */ read) =>
+        setState({ ...empty, rows, note: t`Searching: ${rows.length} found in ${number(read)}…` });
+      const options = { signal: controller.signal, whole: whole === text, onProgress };
+      search(path, collection.prefix, text.trim(), options).then(
         ({ matches, read, more }) =>
           setState({
             rows: matches,
+            more: more && whole !== text,
             note: t`${matches.length} found in ${more ? t('the newest ') : ''}${number(read)}${more ? t('; there may be more') : ''}.`,
             error: null,
           }),
         (error) =>
           controller.signal.aborted ||
           setState({
-            rows: [],
+            ...empty,
             note: '',
             error: error instanceof ApiError ? error : new ApiError('server', String(error)),
           }),
@@ -443,8 +447,8 @@ function Found({ collection, filters, text, columns, expand }) {
       clearTimeout(timer);
       controller.abort();
     };
-  }, [collection, JSON.stringify(filters), text]);
-  return html`<p role="status" class="hint">${state.note}</p>${state.error ? html`<${ErrorNotice} error=${state.error} />` : null}
+  }, [collection, JSON.stringify(filters), text, whole === text]);
+  return html`<p role="status" class="hint">${state.note}</p>${state.more ? html`<p><button type="button" class="small" onClick=${() => setWhole(text)}>Search the whole list</button></p>` : null}${state.error ? html`<${ErrorNotice} error=${state.error} />` : null}
     ${state.rows.length ? html`<${Table} caption="What was found" columns=${columns} rows=${state.rows} />` : null}`;
 }
 
