@@ -39,6 +39,8 @@ async fn the_document_and_its_pages_are_for_everybody() {
     assert!(page.header("content-type").starts_with("text/html"));
     let script = app.anon.get("/docs/redoc.js").await.expect(200);
     assert_eq!(script.header("content-encoding"), "gzip");
+    let samples = app.anon.get("/docs/samples.js").await.expect(200);
+    assert!(samples.text.contains("function withSamples("));
     let errors = app.anon.get("/docs/errors").await.expect(200);
     for code in Code::ALL {
         assert!(errors.text.contains(code.as_str()), "{}", code.as_str());

@@ -2,7 +2,7 @@
 
 /// Flags that every command has, or that have a meaning of their own for requests. A field of the API with such a name gets
 /// the ending `-field`.
-const RESERVED: [&str; 16] = [
+const RESERVED: [&str; 17] = [
     "all",
     "api-key",
     "base-url",
@@ -12,6 +12,7 @@ const RESERVED: [&str; 16] = [
     "json",
     "json-lines",
     "max-retries",
+    "output",
     "profile",
     "quiet",
     "timeout",

@@ -122,6 +122,7 @@ impl Reader<'_> {
             names::group(&tag),
             Operation {
                 command: names::command(&tag, &id, method),
+                alias: text(&operation["x-method"]).replace('_', "-"),
                 id,
                 method: method.to_uppercase(),
                 path: path.to_owned(),

@@ -31,6 +31,8 @@ pub struct Operation {
     pub id: String,
     /// The name of the command in its group, such as `create`.
     pub command: String,
+    /// The name of the method in the clients, which is a second name of the command.
+    pub alias: String,
     /// In capital letters.
     pub method: String,
     /// With its parameters in braces.

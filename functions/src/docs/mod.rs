@@ -62,6 +62,9 @@ const REDOC: &[u8] = include_bytes!("redoc.standalone.js.gz");
 
 const PAGE: &str = include_str!("page.html");
 
+/// The script that adds samples of code to the document for the page.
+const SAMPLES: &str = include_str!("samples.js");
+
 /// A router of the pages.
 pub fn router(app: App) -> Router {
     let mut router = Router::new();
@@ -85,6 +88,7 @@ pub fn router(app: App) -> Router {
         .route("/llms.txt", get(llms))
         .route("/llms-full.txt", get(llms_full))
         .route("/docs/redoc.js", get(redoc))
+        .route("/docs/samples.js", get(samples))
         .with_state(app)
 }
 
@@ -202,6 +206,11 @@ async fn redoc() -> impl IntoResponse {
         (header::CACHE_CONTROL, "public, max-age=86400"),
     ];
     (headers, REDOC)
+}
+
+/// `GET /docs/samples.js`
+async fn samples() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/javascript")], SAMPLES)
 }
 
 /// `GET /docs/errors`

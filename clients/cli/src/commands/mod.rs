@@ -217,6 +217,9 @@ fn group(resource: &'static Resource) -> Command {
     }
     for operation in &resource.operations {
         let mut command = command(resource, operation);
+        if operation.alias != operation.command && !operation.alias.is_empty() {
+            command = command.alias(operation.alias.as_str());
+        }
         let aliases = COMMAND_ALIASES.iter();
         for (_, _, alias) in
             aliases.filter(|(group, name, _)| *group == resource.name && *name == operation.command)
