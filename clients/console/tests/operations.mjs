@@ -325,7 +325,7 @@ try {
   await step('a form asks for pounds and kilometres, and sends minor units and metres', async () => {
     await visit('/drivers?new=1');
     await page.getByLabel('Name', { exact: true }).fill('Mary Shelley');
-    await page.getByLabel('Email').fill('mary@fleet.example');
+    await page.getByRole('textbox', { name: 'Email' }).fill('mary@fleet.example');
     await page.getByLabel(/^Currency/).fill('gbp');
     await page.getByLabel('Max price per kWh (GBP) (optional)').fill('0.29');
     await checkAccessibility(page, 'the form of a driver');
