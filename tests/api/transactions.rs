@@ -264,7 +264,7 @@ async fn a_refund_that_fails_says_why_and_can_be_requested_again() {
     };
     assert_eq!(session().await["amount_refunded"], 0);
     let refused = refund(json!({"amount": 5, "destination": "wallet"})).await;
-    refused.expect_error(409, None, Some("transaction"));
+    refused.expect_error(409, None, Some("destination"));
     let whole = refund(json!({})).await.expect(200).body;
     assert_eq!(whole["amount"], charge["amount"]);
     app.drain().await;
