@@ -28,9 +28,10 @@ async def main(executable: str, plate: str, email: str) -> None:
 
             now = datetime.datetime.fromisoformat((await call("now"))["now"])
             found = (await call("find_vehicle", query=plate.lower().replace(" ", "-")))["found"]
-            vehicle = found[0]
             drivers = (await call("find_driver", query=email))["found"]
-            driver = next(one for one in drivers if vehicle["fleet"] in one["fleets"])
+            pairs = [(car, person) for car in found for person in drivers if car["fleet"] in person["fleets"]]
+            assert pairs, (found, drivers)
+            vehicle, driver = pairs[0]
             reserved = await call(
                 "reserve",
                 driver=driver["id"],
