@@ -1,4 +1,4 @@
-//! What commands print: tables for people, tab-separated text for other programs, JSON, YAML or CSV on request.
+//! The output of commands: tables for people, tab-separated text for other programs, JSON, YAML or CSV on request.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -261,7 +261,7 @@ fn csv(objects: &[Value], paths: &[String]) -> Result<(), Failure> {
         }
         if paths.is_empty() {
             let mut rows = Vec::new();
-            csv_cells("", object, &mut rows);
+            csv_cells(object, &mut rows);
             for (name, cell) in rows {
                 if !headings.contains(&name) {
                     headings.push(name.clone());
@@ -288,7 +288,14 @@ fn csv(objects: &[Value], paths: &[String]) -> Result<(), Failure> {
 }
 
 /// The cells of an object by the paths of its members.
-fn csv_cells(path: &str, value: &Value, cells: &mut Vec<(String, String)>) {
+fn csv_cells(value: &Value, cells: &mut Vec<(String, String)>) {
+    leaves("", value, &mut |path, leaf| {
+        cells.push((path.to_owned(), csv_cell(leaf)))
+    });
+}
+
+/// The members of an object that are no objects themselves, with their paths: `location.radius`.
+fn leaves(path: &str, value: &Value, found: &mut dyn FnMut(&str, &Value)) {
     match value {
         Value::Object(members) if !members.is_empty() => {
             for (name, member) in members {
@@ -296,10 +303,10 @@ fn csv_cells(path: &str, value: &Value, cells: &mut Vec<(String, String)>) {
                     "" => name.clone(),
                     path => format!("{path}.{name}"),
                 };
-                csv_cells(&path, member, cells);
+                leaves(&path, member, found);
             }
         }
-        value => cells.push((path.to_owned(), csv_cell(value))),
+        leaf => found(path, leaf),
     }
 }
 
@@ -330,16 +337,7 @@ fn lines(rows: &[Vec<String>]) -> Result<(), Failure> {
 
 /// The members of an object as rows of path and value, those of objects in it with dots.
 fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            for (name, member) in members {
-                let path = match path {
-                    "" => name.clone(),
-                    path => format!("{path}.{name}"),
-                };
-                flatten(&path, member, rows);
-            }
-        }
+    leaves(path, value, &mut |path, leaf| match leaf {
         Value::Array(elements) if elements.iter().any(Value::is_object) => {
             for (place, element) in elements.iter().enumerate() {
                 flatten(&format!("{path}.{place}"), element, rows);
@@ -349,8 +347,8 @@ fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
             let elements: Vec<String> = elements.iter().map(cell).collect();
             rows.push(vec![path.to_owned(), elements.join(", ")]);
         }
-        value => rows.push(vec![path.to_owned(), cell(value)]),
-    }
+        leaf => rows.push(vec![path.to_owned(), cell(leaf)]),
+    });
 }
 
 /// A value in a table: text as it is, null as nothing.
@@ -433,7 +431,7 @@ mod tests {
     fn cells_of_csv_are_those_that_an_import_reads() {
         let mut cells = Vec::new();
         let object = json!({"id": "x", "metadata": {"depot": "a, b"}, "tags": ["CCS", "Type2"], "lines": [{"amount": 3}], "phone": null});
-        csv_cells("", &object, &mut cells);
+        csv_cells(&object, &mut cells);
         let cells: Vec<_> = cells
             .iter()
             .map(|(name, cell)| (name.as_str(), cell.as_str()))

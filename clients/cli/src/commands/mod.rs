@@ -386,7 +386,7 @@ fn flag(place: &str, field: &'static Field, heading: &'static str) -> Arg {
     }
 }
 
-/// What help says about a field.
+/// The help of a flag.
 fn help(field: &Field) -> String {
     let mut notes = Vec::new();
     match field.presence {

@@ -195,7 +195,7 @@ pub(super) fn listen() -> Command {
                 .long("count")
                 .value_name("N")
                 .value_parser(value_parser!(u64).range(1..))
-                .help("End after so many events [default: go on until Ctrl-C]"),
+                .help("End after this number of events [default: go on until Ctrl-C]"),
         )
         .after_help("Example:\n  fleet listen --forward-to http://127.0.0.1:3000/webhooks --events reservation.confirmed")
 }
@@ -406,7 +406,7 @@ pub(super) fn login() -> Command {
 pub(super) fn profiles() -> Command {
     let name = || Arg::new("name").value_name("NAME").required(true);
     Command::new("profiles")
-        .about("Addresses and keys under names, in a file that nobody else can read")
+        .about("Addresses and keys under names, in a file that only its owner can read")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Form};
 
-/// How often progress is reported where nobody watches a terminal.
+/// How often progress is reported where the output is no terminal.
 const REPORTS: Duration = Duration::from_secs(10);
 
 /// The counts and problems of an import.

@@ -6,7 +6,7 @@ pub struct Event {
     pub name: &'static str,
     /// Whether the clock of the local runner has to be moved.
     pub moves_clock: bool,
-    /// What the command does for it.
+    /// How the command makes it happen.
     pub about: &'static str,
 }
 

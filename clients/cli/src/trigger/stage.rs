@@ -139,8 +139,8 @@ impl<'a> Stage<'a> {
 
     /// Creates an object and returns its id.
     pub async fn create(&mut self, resource: &str, body: Value) -> Result<String, Failure> {
-        let made = self.post(&format!("/v1/{resource}"), body).await?;
-        let id = made["id"].as_str().unwrap_or_default().to_owned();
+        let object = self.post(&format!("/v1/{resource}"), body).await?;
+        let id = object["id"].as_str().unwrap_or_default().to_owned();
         self.created.push(id.clone());
         Ok(id)
     }

@@ -25,7 +25,7 @@ impl Seen {
     }
 }
 
-/// What the server does with a request.
+/// How the server answers a request.
 pub enum Act {
     /// Answers with a status, headers and a body.
     Respond(u16, &'static str, Value),
