@@ -180,7 +180,7 @@ async fn a_range_is_refused_that_is_too_long_or_of_no_fleet() {
 }
 
 /// Relays changes in batches, cut anew for each try, until all are relayed: a batch may end before the end, and come again as a whole.
-async fn relay(stage: &Stage, changes: &[StreamRecord]) {
+pub async fn relay(stage: &Stage, changes: &[StreamRecord]) {
     let until = Instant::now() + Duration::from_secs(600);
     let mut first = 0;
     while first < changes.len() {

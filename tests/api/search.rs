@@ -1,9 +1,15 @@
 //! `GET /v1/search`, and the texts that the relay keeps for it.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use kernel::Mode;
 use serde_json::{Value, json};
+use tests::faulty::KILLS;
+use tests::records::Records;
+use tests::stage::{Outside, Stage};
+use tests::{Client, TestApp, driver, fleet, vehicle, with};
 
-use tests::{Client, TestApp, driver, fleet, vehicle};
+use crate::analytics::relay;
 
 /// The ids that a text finds, with the members that it was found in.
 async fn found(client: &Client, text: &str) -> Vec<(String, String)> {
@@ -20,13 +26,6 @@ async fn found(client: &Client, text: &str) -> Vec<(String, String)> {
 
 fn one(id: &str, matched: &str) -> Vec<(String, String)> {
     vec![(id.to_owned(), matched.to_owned())]
-}
-
-/// A body with other members.
-fn with(mut body: Value, members: Value) -> Value {
-    let members = members.as_object().expect("members").clone();
-    body.as_object_mut().expect("a body").extend(members);
-    body
 }
 
 #[tokio::test]
@@ -94,6 +93,36 @@ async fn what_is_found_follows_changes_and_deletions() {
     app.alice.delete(&path).await.expect(200);
     app.drain().await;
     assert!(!is_found().await);
+}
+
+#[tokio::test]
+async fn only_the_last_names_are_found_whoever_is_killed() {
+    let killed = KILLS.load(Relaxed);
+    let mut seed = 1;
+    while KILLS.load(Relaxed) - killed < 5 {
+        let app = TestApp::start().await;
+        let crew = app.crew(&app.alice).await;
+        app.drain().await;
+        let mut records = Records::of(&app).await;
+        let stage = Stage::new(&app, &app.alice, Outside::of(&app), seed, app.now());
+        let path = format!("/v1/vehicles/{}", crew.vehicle);
+        for number in 0..6 {
+            let plate = json!({"registration_plate": format!("PLATE {number}")});
+            app.alice.post(&path, plate).await.expect(200);
+        }
+        let names = json!({"name": "Grace Hopper", "email": "grace@crew.example"});
+        let person = app.alice.post("/v1/drivers", with(driver(), names)).await;
+        let path = format!("/v1/drivers/{}", person.id());
+        app.alice.delete(&path).await.expect(200);
+        relay(&stage, &records.read().await).await;
+        let want = one(crew.vehicle.as_str(), "registration_plate");
+        assert_eq!(found(&app.alice, "plate").await, want, "seed {seed}");
+        assert_eq!(found(&app.alice, "plate 5").await, want, "seed {seed}");
+        for text in ["plate 0", "plate 4", "grace", "hopper"] {
+            assert_eq!(found(&app.alice, text).await, [], "seed {seed}: {text}");
+        }
+        seed += 1;
+    }
 }
 
 #[tokio::test]
