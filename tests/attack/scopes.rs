@@ -197,8 +197,8 @@ fn shows(answer: &Value, kind: Kind) -> bool {
 /// Where a route shows what is of an object. Sums have no id: their object is the fleet. A search is for any text.
 fn place(route: &Route, id: &str) -> String {
     match route.shows {
-        Shows::Analytics => format!("{}?fleet={id}&metric=energy", route.path),
-        Shows::Search => format!("{}?query=a", route.path),
+        Shows::Computed(Kind::Analytics) => format!("{}?fleet={id}&metric=energy", route.path),
+        Shows::Computed(Kind::Search) => format!("{}?query=a", route.path),
         _ => route.path.replace("{id}", id),
     }
 }

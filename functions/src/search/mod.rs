@@ -2,8 +2,6 @@
 
 pub mod find;
 
-use std::collections::BTreeMap;
-
 use kernel::Id;
 use kernel::error::Result;
 use kernel::origin::Tenant;
@@ -19,37 +17,28 @@ use crate::App;
 pub async fn follow<T: Object>(
     app: &App,
     tenant: &Tenant,
+    id: &Id,
     before: Option<&Stored<T>>,
     after: Option<&Stored<T>>,
 ) -> Result<()> {
-    let names = |stored: Option<&Stored<T>>| -> (String, BTreeMap<String, SearchField>) {
-        let names = stored.map_or_else(Vec::new, |stored| stored.object.names());
-        let title = names.first().map_or("", |(_, text)| text);
-        (title.to_owned(), entries(&names))
-    };
-    let (old, (title, new)) = (names(before), names(after));
-    if old == (title.clone(), new.clone()) {
+    let (old, new) = (names(before), names(after));
+    if old == new {
         return Ok(());
     }
     // A change that is read after its account was erased leaves nothing behind.
-    if !app
-        .edge
-        .keys
-        .has_account(&app.store, tenant, app.now())
-        .await?
-    {
+    let keys = &app.edge.keys;
+    if !keys.has_account(&app.store, tenant, app.now()).await? {
         return Ok(());
     }
-    let (_, mut obsolete) = old;
-    obsolete.retain(|text, _| !new.contains_key(text));
-    let obsolete: Vec<String> = obsolete.into_keys().collect();
-    let id: Option<&Id> = after.or(before).map(|stored| stored.object.id());
-    match id {
-        Some(id) => {
-            app.store
-                .save_entries(tenant, id, &title, &new, &obsolete)
-                .await
-        }
-        None => Ok(()),
-    }
+    let (mut obsolete, texts) = (entries(&old), entries(&new));
+    obsolete.retain(|text, _| !texts.contains_key(text));
+    let title = new.first().map_or("", |(_, text)| *text);
+    app.store
+        .save_entries(tenant, id, title, &texts, obsolete.keys())
+        .await
+}
+
+/// The names of an object; none where there is no object.
+fn names<T: Object>(stored: Option<&Stored<T>>) -> Vec<(SearchField, &str)> {
+    stored.map_or_else(Vec::new, |stored| stored.object.names())
 }

@@ -104,8 +104,8 @@ async fn relay<T: OnChange>(
     let change = Change::<T>::read(tenant, before, after)?;
     schedule(app, &change).await?;
     T::on_change(app, &change).await?;
-    let (before, now) = (change.before.as_ref(), Some(&change.after));
-    search::follow(app, tenant, before, now).await?;
+    let (id, before) = (change.after.object.id(), change.before.as_ref());
+    search::follow(app, tenant, id, before, Some(&change.after)).await?;
     write_events(app, &change, after).await
 }
 
@@ -116,7 +116,7 @@ async fn delete<T: OnChange>(
     id: &Id,
 ) -> Result<()> {
     let before: Option<Stored<T>> = before.cloned().map(decode).transpose()?;
-    search::follow(app, tenant, before.as_ref(), None).await?;
+    search::follow(app, tenant, id, before.as_ref(), None).await?;
     T::on_deletion(app, tenant, id).await
 }
 

@@ -175,8 +175,7 @@ fn summary(route: &Route) -> String {
             | Shows::Lines
             | Shows::Candidates
             | Shows::SitePlan
-            | Shows::Analytics
-            | Shows::Search,
+            | Shows::Computed(_),
             _,
         ) => "",
         _ if route.path == names::CURRENT_ACCOUNT => "the ",
@@ -286,14 +285,15 @@ fn shown(route: &Route, components: &mut Components) -> Value {
         Shows::File(_) => unreachable!("a redirect shows nothing"),
         Shows::SitePlan => ("The plan.".to_owned(), components.site_plan()),
         Shows::Feed => ("The next events.".to_owned(), components.feed()),
-        Shows::Analytics => (
+        Shows::Computed(Kind::Analytics) => (
             "The sums.".to_owned(),
-            components.shown::<models::analytics::Analytics>(Kind::Analytics),
+            components.computed::<models::analytics::Analytics>(Kind::Analytics),
         ),
-        Shows::Search => (
+        Shows::Computed(Kind::Search) => (
             "The objects that were found.".to_owned(),
-            components.shown::<models::search::Search>(Kind::Search),
+            components.computed::<models::search::Search>(Kind::Search),
         ),
+        Shows::Computed(kind) => unreachable!("no response is computed of {kind:?}"),
         Shows::Deleted(_) => (
             "The object was deleted.".to_owned(),
             components.deleted(kind),

@@ -35,7 +35,7 @@ impl Store {
         id: &Id,
         title: &str,
         entries: &Entries,
-        obsolete: &[String],
+        obsolete: impl Iterator<Item = &String>,
     ) -> Result<()> {
         let puts = entries.iter().map(|(text, field)| {
             let mut item = new_item(Key::Found { tenant, text, id });
@@ -46,7 +46,7 @@ impl Store {
             let put = put.map_err(Error::internal)?;
             Ok(WriteRequest::builder().put_request(put).build())
         });
-        let deletions = obsolete.iter().map(|text| {
+        let deletions = obsolete.map(|text| {
             let key = key_item(Key::Found { tenant, text, id });
             let deletion = DeleteRequest::builder().set_key(Some(key)).build();
             let deletion = deletion.map_err(Error::internal)?;

@@ -25,10 +25,8 @@ pub enum Shows {
     SitePlan,
     /// The next events of a polling endpoint.
     Feed,
-    /// Sums by interval.
-    Analytics,
-    /// Objects that a search finds.
-    Search,
+    /// An object that is computed for the response and not stored, such as sums or what a search finds.
+    Computed(Kind),
     Deleted(Kind),
     /// A redirect to a file about an object.
     File(Kind),
@@ -37,13 +35,15 @@ pub enum Shows {
 impl Shows {
     pub fn kind(self) -> Kind {
         match self {
-            Self::Object(kind) | Self::Page(kind) | Self::Deleted(kind) | Self::File(kind) => kind,
+            Self::Object(kind)
+            | Self::Page(kind)
+            | Self::Computed(kind)
+            | Self::Deleted(kind)
+            | Self::File(kind) => kind,
             Self::Lines => Kind::Invoice,
             Self::Candidates => Kind::Reservation,
             Self::SitePlan => Kind::Site,
             Self::Feed => Kind::Event,
-            Self::Analytics => Kind::Analytics,
-            Self::Search => Kind::Search,
         }
     }
 }
@@ -86,11 +86,11 @@ impl Shown for EventFeed {
 }
 
 impl Shown for Analytics {
-    const SHOWS: Shows = Shows::Analytics;
+    const SHOWS: Shows = Shows::Computed(Kind::Analytics);
 }
 
 impl Shown for Search {
-    const SHOWS: Shows = Shows::Search;
+    const SHOWS: Shows = Shows::Computed(Kind::Search);
 }
 
 impl<T: Record> Shown for Deleted<T> {

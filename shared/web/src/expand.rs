@@ -156,8 +156,7 @@ pub fn is_taken(route: &Route) -> bool {
             | Shows::Candidates
             | Shows::SitePlan
             | Shows::Feed
-            | Shows::Analytics
-            | Shows::Search
+            | Shows::Computed(_)
     );
     whole && members(route.shows.kind()).next().is_some()
 }
@@ -187,8 +186,7 @@ impl Wanted {
                 | Shows::Candidates
                 | Shows::SitePlan
                 | Shows::Feed
-                | Shows::Analytics
-                | Shows::Search => Some(path),
+                | Shows::Computed(_) => Some(path),
             };
             let members = members.filter(|members| members.split('.').count() <= MAX_LEVELS);
             let members = members.ok_or_else(|| impossible(path))?;

@@ -304,7 +304,7 @@ impl<'de> Deserializer<'de> for Values<'_> {
     }
 }
 
-/// What is wrong with a query.
+/// The fault of a query.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("{0}")]

@@ -82,7 +82,7 @@ pub fn name(route: &Route) -> String {
         Shows::Candidates => CANDIDATES.to_owned(),
         Shows::SitePlan => PLAN.to_owned(),
         Shows::Feed => "event_feed".to_owned(),
-        Shows::Analytics | Shows::Search => route.shows.kind().name().to_owned(),
+        Shows::Computed(kind) => kind.name().to_owned(),
         Shows::Deleted(kind) => format!("deleted_{}", kind.name()),
         Shows::File(_) => unreachable!("a redirect shows nothing"),
     }
@@ -111,7 +111,7 @@ pub fn response(route: &Route) -> Value {
         Shows::Feed => {
             json!({"data": [object(Kind::Event)], "cursor": "page_…", "has_more": false, "redelivered": []})
         }
-        Shows::Analytics | Shows::Search => example(route.shows.kind().name()),
+        Shows::Computed(kind) => example(kind.name()),
         Shows::Deleted(kind) => {
             json!({"id": object(kind)["id"], "object": kind.name(), "deleted": true})
         }

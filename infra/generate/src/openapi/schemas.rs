@@ -154,8 +154,8 @@ impl Components {
         self.write("EventFeed", feed)
     }
 
-    /// What is computed for a response and not stored.
-    pub fn shown<T: ToSchema>(&mut self, kind: Kind) -> Value {
+    /// A reference to an object that is computed for the response and not stored.
+    pub fn computed<T: ToSchema>(&mut self, kind: Kind) -> Value {
         let (name, schemas) = named::<T>();
         self.add_all(schemas);
         self.responses.insert(name.clone());
