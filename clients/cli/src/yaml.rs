@@ -9,7 +9,7 @@ pub fn written(value: &Value) -> String {
     out
 }
 
-/// Adds a value as lines that are indented so far.
+/// Adds a value as lines, each indented by this number of spaces.
 fn block(value: &Value, indent: usize, out: &mut String) {
     let margin = " ".repeat(indent);
     match value {

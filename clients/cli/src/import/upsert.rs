@@ -137,7 +137,7 @@ impl Upsert {
         )
     }
 
-    /// Attaches a driver to the fleet, unless it is. Returns whether it was not.
+    /// Attaches a driver to the fleet if it is not attached yet. Returns whether this was necessary.
     async fn attached(&self, object: &Value) -> Result<bool, Failure> {
         let fleets = object["fleets"].as_array();
         let is_in = |fleet: &String| fleets.is_some_and(|fleets| fleets.contains(&json!(fleet)));
