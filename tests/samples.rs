@@ -260,6 +260,7 @@ async fn lose(app: &TestApp, client: &Client, session: &str) {
         heard_at: app.now(),
         stop: None,
         stalled_at: Some(app.now()),
+        profile: None,
     };
     change_session(app, client, session, |state| match state {
         SessionState::Active { operated_by, .. } => *operated_by = Operator::Network(lost),

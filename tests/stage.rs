@@ -9,6 +9,7 @@ use axum::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use functions::App;
+use functions::charging_sessions::clear_profile::ClearProfile;
 use functions::documents::make::MakeDocuments;
 use functions::job::Job as _;
 use functions::jobs::work;
@@ -53,6 +54,7 @@ fn is_found_again(message: &Message) -> bool {
         ApplyResult::NAME,
         ApplyTariff::NAME,
         CancelAtNetwork::NAME,
+        ClearProfile::NAME,
         DeliverWebhook::NAME,
         MakeDocuments::NAME,
         PushToken::NAME,

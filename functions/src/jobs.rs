@@ -8,6 +8,7 @@ use models::ports::Message;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
+use crate::charging_sessions::clear_profile::ClearProfile;
 use crate::documents::make::MakeDocuments;
 use crate::function::{Function, Trigger};
 use crate::job::{RegisteredJob, within_hop};
@@ -21,9 +22,10 @@ use crate::stream::actions;
 use crate::stream::sweep::SweepPartition;
 
 /// The jobs that nothing waits for. The others are [`actions::JOBS`].
-const OTHERS: [RegisteredJob; 8] = [
+const OTHERS: [RegisteredJob; 9] = [
     RegisteredJob::of::<MakeDocuments>(),
     RegisteredJob::of::<CancelAtNetwork>(),
+    RegisteredJob::of::<ClearProfile>(),
     RegisteredJob::of::<ReplanNeeds>(),
     RegisteredJob::of::<ApplyReceived>(),
     RegisteredJob::of::<ApplyTariff>(),

@@ -44,6 +44,7 @@ mod reservations;
 mod runner;
 mod samples;
 mod search;
+mod site_profiles;
 mod sites;
 mod stripe;
 mod template;

@@ -14,16 +14,21 @@ const PATH: &str = "/v1/charging_sessions";
 pub struct Scene {
     pub app: TestApp,
     pub cpo: Connected,
-    crew: Crew,
-    station: String,
+    pub crew: Crew,
+    pub station: String,
 }
 
 impl Scene {
     pub async fn new() -> Self {
+        Self::at(fixture("location")).await
+    }
+
+    /// The same with another location.
+    pub async fn at(location: Value) -> Self {
         let app = TestApp::start().await;
         let cpo = Connected::with(&app, |script| {
             script.lists.insert("tariffs", vec![fixture("tariff")]);
-            script.lists.insert("locations", vec![fixture("location")]);
+            script.lists.insert("locations", vec![location]);
         });
         let cpo = cpo.await;
         // Everything is pulled from it.
@@ -67,7 +72,7 @@ impl Scene {
         self.start_with(json!({})).await
     }
 
-    async fn start_with(&self, change: Value) -> Value {
+    pub async fn start_with(&self, change: Value) -> Value {
         let answer = self.app.alice.post(PATH, self.body(change)).await;
         let session = answer.expect(200).body;
         self.app.drain().await;
@@ -154,7 +159,7 @@ impl Scene {
     }
 
     /// A session that has begun.
-    async fn active(&self) -> (Value, Value) {
+    pub async fn active(&self) -> (Value, Value) {
         let session = self.start().await;
         self.result("ACCEPTED").await;
         let theirs = self.session(json!({}));

@@ -151,6 +151,50 @@ async fn a_clock_that_moves_by_days_ends_every_departure_once() {
 }
 
 #[tokio::test]
+async fn a_departure_that_moves_keeps_what_was_charged_for_it() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 22_000});
+    let (site, vans) = depot(&app, 60_000, 1, &departure).await;
+    let path = format!("{}/departures", vans[0]);
+    let before = app.alice.get(&path).await.expect(200).body;
+    app.advance(60 * 60).await;
+    let moved = json!({"at": app.in_minutes(4 * 60), "energy_wh": 22_000});
+    let both = json!({"departures": [{"at": app.in_minutes(30 * 60), "target_level": 90}, moved]});
+    let replaced = app.alice.post(&path, both.clone()).await.expect(200).body;
+    let known = &replaced["departures"];
+    let result = |id: &Value, result: &str| json!({"departure": id, "result": result});
+    let created = result(&known[1]["id"], "created");
+    let results = json!([created, result(&known[0]["id"], "moved")]);
+    assert_eq!(replaced["results"], results, "in the order of the body");
+    let again = app.alice.post(&path, both).await.expect(200).body;
+    let kept = [1, 0].map(|place| result(&known[place]["id"], "kept"));
+    assert_eq!(again["results"], json!(kept));
+    app.drain().await;
+    let after = app.alice.get(&path).await.expect(200).body;
+    assert_eq!(after["departures"][0]["id"], before["departures"][0]["id"]);
+    assert_eq!(after["departures"][0]["at"], moved["at"]);
+    let plan = app
+        .alice
+        .get(&format!("{site}/plan"))
+        .await
+        .expect(200)
+        .body;
+    let van = &plan["vehicles"][0];
+    assert_eq!(
+        (&van["delivered_wh"], &van["energy_wh"]),
+        (&json!(11_000), &json!(11_000)),
+        "{van}"
+    );
+    app.advance(4 * 60 * 60 + 60).await;
+    let over = app.alice.get(&path).await.expect(200).body;
+    assert_eq!(
+        over["departures"][0]["energy_delivered_wh"], 22_000,
+        "{over}"
+    );
+}
+
+#[tokio::test]
 async fn a_site_of_another_account_is_not_there() {
     let app = TestApp::start().await;
     let departure = json!({"at": app.in_minutes(6 * 60), "target_level": 60});
@@ -198,4 +242,106 @@ async fn vans_at_connectors_out_of_order_are_short_by_power() {
     let two = short().await;
     assert_eq!(two.len(), 2);
     assert_eq!(two[0]["limited_by"], "power");
+}
+
+#[tokio::test]
+async fn an_outage_has_the_site_planned_again_at_once() {
+    let app = TestApp::start().await;
+    let station = app.station(json!({})).await;
+    let departure = json!({"at": app.in_minutes(8 * 60), "target_level": 80});
+    let (site, _) = depot(&app, 60_000, 1, &departure).await;
+    let stations = json!({"stations": [station]});
+    app.alice.post(&site, stations).await.expect(200);
+    app.drain().await;
+    let plan = |shown: &Value| shown["plan"].clone();
+    let before = plan(&app.alice.get(&site).await.expect(200).body);
+    assert_eq!(before["short"], json!([]));
+    let connector = |id: &str, status: &str| json!({"id": id, "power": 22.0, "status": status, "type": "Type2"});
+    let connectors = |status| json!([connector("1", status), connector("2", status)]);
+    // One of two that is out of order changes nothing.
+    let one = json!([connector("1", "faulted"), connector("2", "available")]);
+    app.change_station(&station, json!({"connectors": one}))
+        .await;
+    app.drain().await;
+    assert_eq!(plan(&app.alice.get(&site).await.expect(200).body), before);
+    for (status, because, short) in [
+        ("faulted", json!(["stations", "shortage"]), 1),
+        ("available", json!(["stations", "shortage"]), 0),
+    ] {
+        let change = json!({"connectors": connectors(status)});
+        app.change_station(&station, change).await;
+        app.drain().await;
+        let shown = plan(&app.alice.get(&site).await.expect(200).body);
+        let named = shown["short"].as_array().map(Vec::len);
+        assert_eq!(
+            (&shown["changed_because"], named),
+            (&because, Some(short)),
+            "{status}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_site_can_aim_at_carbon_and_series_are_csv() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    // At the full hour, so that slots have hours.
+    let hour = 60 * 60 * 1_000;
+    app.advance((hour - app.now().unix_millis().rem_euclid(hour)) / 1_000 + 1)
+        .await;
+    let now = app.now();
+    let begin =
+        kernel::Timestamp::from_unix_millis(now.unix_millis() - now.unix_millis().rem_euclid(hour));
+    let at = |hours| begin.plus(kernel::time::hours(hours));
+    let departure = json!({"at": at(4), "energy_wh": 11_000});
+    let (site, _) = depot(&app, 60_000, 1, &departure).await;
+    let csv = async |series: &str, text: String| {
+        let path = format!("{site}/{series}");
+        let headers = [("content-type", "text/csv")];
+        app.alice.send("POST", &path, Some(text), &headers).await
+    };
+    // The second hour is the cheapest, the third one the cleanest.
+    let prices = format!(
+        "from,price_per_kwh\n{},30\n{},10\n{},20\n{},40\n",
+        at(0),
+        at(1),
+        at(2),
+        at(3)
+    );
+    csv("prices", prices).await.expect(200);
+    let carbon = format!(
+        "g_per_kwh,from\n300,{}\n200,{}\n100,{}\n400,{}\n",
+        at(0),
+        at(1),
+        at(2),
+        at(3)
+    );
+    csv("carbon", carbon).await.expect(200);
+    app.drain().await;
+    let first = async || {
+        let plan = app
+            .alice
+            .get(&format!("{site}/plan"))
+            .await
+            .expect(200)
+            .body;
+        let loads = plan["vehicles"][0]["loads_w"]
+            .as_array()
+            .expect("loads")
+            .clone();
+        let place = loads.iter().position(|load| *load != 0).expect("a load");
+        (
+            plan["slots"][place]["from"].clone(),
+            plan["vehicles"][0]["cost"].clone(),
+        )
+    };
+    assert_eq!(first().await, (json!(at(1)), json!(110)));
+    let aim = json!({"optimize": "carbon"});
+    let updated = app.alice.post(&site, aim).await.expect(200).body;
+    assert_eq!(updated["optimize"], "carbon");
+    app.drain().await;
+    assert_eq!(first().await, (json!(at(2)), json!(220)));
+    let fault = format!("from,price_per_kwh\n{},thirty\n", at(0));
+    let refused = csv("prices", fault).await.expect(400).body;
+    assert_eq!(refused["param"], "prices[0].price_per_kwh", "{refused}");
 }

@@ -1,5 +1,6 @@
 //! The charging of a vehicle at a connector, from its start to its end.
 
+pub mod clear_profile;
 pub mod create;
 mod end;
 pub mod end_stalled;
@@ -13,7 +14,41 @@ mod start;
 pub mod stop;
 pub mod stop_at_limit;
 
-use crate::stream::change::OnChange;
-use models::charging_session::ChargingSession;
+use crate::App;
+use crate::job::Job as _;
+use crate::sites;
+use crate::stream::change::{Change, OnChange};
+use clear_profile::ClearProfile;
+use kernel::error::Result;
+use models::charging_session::profile::SessionProfile;
+use models::charging_session::{ChargingSession, SessionStatus};
+use models::stored::Stored;
 
-impl OnChange for ChargingSession {}
+impl OnChange for ChargingSession {
+    /// The site of the station is planned again when a session at a network's station is to start, begins or ends, and with the result of a
+    /// charging profile. A profile is cleared when the session ends.
+    async fn on_change(app: &App, change: &Change<Self>) -> Result<()> {
+        let Change { tenant, after, .. } = change;
+        let before = change.before.as_ref();
+        if after.internal.network.is_none() {
+            return Ok(());
+        }
+        let status = |one: &Stored<Self>| Some(one.object.status()).filter(|one| one.is_open());
+        let (was, is) = (before.and_then(status), status(after));
+        let had_profile = before.is_some_and(|one| one.profile().is_some());
+        if was == Some(SessionStatus::Active) && was != is && had_profile {
+            let (tenant, session) = (tenant.clone(), after.object.id.clone());
+            ClearProfile { tenant, session }.send(app).await?;
+        }
+        let known = before.and_then(Stored::profile);
+        let is_known =
+            known.map(SessionProfile::result) == after.profile().map(SessionProfile::result);
+        let is_new = known.is_none() && after.profile().is_some_and(|one| one.accepted.is_none());
+        if was == is && (is_known || is_new) {
+            return Ok(());
+        }
+        let station = &after.object.charging_station;
+        let site = app.store.site_of_station(tenant, station).await?;
+        sites::plan_again(app, tenant, site.iter()).await
+    }
+}

@@ -4,7 +4,10 @@
 //! A session's row says when something has to be done; the relay sends a message for that moment, and the sweeper sends it again if it was
 //! lost. That a command is sent is written down before it is, so that one whose worker dies is not sent twice.
 
+use std::time::Duration;
+
 use crate::App;
+use kernel::backoff::Backoff;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::DAY;
 use kernel::window::Window;
@@ -13,14 +16,16 @@ use models::action::Action;
 use models::adjustment::Adjustment;
 use models::charging::calendar::CalendarOwner;
 use models::charging::session::{CdrOutcome, HOLD};
-use models::charging_session::network::{LONGEST, START_PATIENCE, newest_bill};
+use models::charging_session::network::{LONGEST, newest_bill};
 use models::charging_session::{
     ChargingSession, NetworkSession, SessionFailedReason, SessionStatus, wrong_state,
 };
 use models::driver::Driver;
 use models::network::ObjectId;
 use models::ports::JobSubject;
-use models::ports::network::{CommandStatus, Place, Rejection, StartRequest, StopRequest, Subject};
+use models::ports::network::{
+    CommandStatus, Place, ProfileRequest, Rejection, StartRequest, StopRequest, Subject,
+};
 use models::reservation::Reservation;
 use models::stored::Stored;
 use serde::{Deserialize, Serialize};
@@ -33,9 +38,14 @@ use crate::function::Function;
 use crate::job::{Job, find_due};
 use crate::networks::workers;
 use crate::networks::{operator, tokens};
+use crate::sites::admit::{Admission, admit};
 
 /// How often a session is read again after a concurrent change.
 const TRIES: usize = 5;
+
+/// How often the whole work is done that collides with a plan of the site.
+const COLLIDING_TRIES: u32 = 5;
+const COLLISIONS: Backoff = Backoff::new(Duration::from_millis(20), 2, Duration::from_millis(400));
 
 /// Does what a charging session at a network's station waits for: sends a command, or gives up waiting.
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,10 +67,18 @@ impl Job for OperateSession {
     /// # Errors
     /// `Contended` if the session changes in the meantime, `Unavailable` if DynamoDB cannot be reached: the message comes again.
     async fn run(self, app: &App) -> Result<(), Error> {
+        COLLISIONS
+            .after_collisions(COLLIDING_TRIES, || self.operate(app))
+            .await
+    }
+}
+
+impl OperateSession {
+    async fn operate(&self, app: &App) -> Result<(), Error> {
         let Self {
             tenant,
             session: id,
-        } = &self;
+        } = self;
         let due = find_due::<ChargingSession>(app, tenant, id, Action::OperateSession).await?;
         let Some((mut row, origin)) = due else {
             return Ok(());
@@ -77,6 +95,10 @@ impl Job for OperateSession {
         match row.object.status() {
             SessionStatus::Pending => return start(app, &origin, row, &network).await,
             SessionStatus::Active => {
+                let next_profile = row.profile().and_then(|one| one.next);
+                if next_profile.is_some_and(|next| next <= origin.now) {
+                    return send_profile(app, &origin, row, &network).await;
+                }
                 let lasts = origin.now.since(row.object.session_started);
                 if lasts >= LONGEST && row.ask_stop(origin.now) {
                     return send_stop(app, &origin, row, &network).await;
@@ -134,7 +156,7 @@ pub async fn decided<'a>(
     change_price(app, origin, before, row, outcome, cdr).await
 }
 
-/// Has the network start a session, once; or gives it up at its deadline.
+/// Has the network start a session, once, as soon as its site has room for it; or gives it up at its deadline.
 async fn start(
     app: &App,
     origin: &Origin,
@@ -142,8 +164,8 @@ async fn start(
     network: &NetworkSession,
 ) -> Result<(), Error> {
     let now = origin.now;
-    let is_late = now.since(row.object.created) >= START_PATIENCE;
-    if is_late || !row.object.state.is_start_due() {
+    let state = &row.object.state;
+    if !state.is_start_due() || state.is_start_late(row.object.created, now) {
         let before = row.clone();
         row.give_up_start(now);
         let tx = change(app, origin, &before, &mut row).await?;
@@ -152,8 +174,18 @@ async fn start(
     let tenant = &origin.tenant;
     let driver = app.store.load::<Driver>(tenant, &row.object.driver).await?;
     let token = tokens::of_driver(app, tenant, &driver.object).await?;
-    row.mark_start_sent();
     let mut tx = app.store.begin(origin);
+    match admit(app, origin, &row.object).await? {
+        Admission::Full => {
+            let before = row.clone();
+            row.wait_for_room(now);
+            let tx = change(app, origin, &before, &mut row).await?;
+            return tx.commit_without_response().await;
+        }
+        Admission::Room(mut site) => tx.save(&mut *site)?,
+        Admission::Free => {}
+    }
+    row.mark_start_sent(now);
     tx.save(&mut row)?;
     tx.commit_without_response().await?;
     let request = StartRequest {
@@ -209,16 +241,58 @@ async fn send_stop(
     Ok(())
 }
 
+/// Sends the profile that a session is to get.
+async fn send_profile(
+    app: &App,
+    origin: &Origin,
+    mut row: Stored<ChargingSession>,
+    network: &NetworkSession,
+) -> Result<(), Error> {
+    let tenant = &origin.tenant;
+    row.mark_profile_sent(origin.now);
+    let mut tx = app.store.begin(origin);
+    tx.save(&mut row)?;
+    tx.commit_without_response().await?;
+    let (Some(session), Some(profile)) = (network.session.clone(), row.profile()) else {
+        return Ok(());
+    };
+    let request = ProfileRequest {
+        subject: subject(tenant, &row.object.id),
+        session,
+        profile: Some(profile.wanted.clone()),
+    };
+    let answer = match operator::of_owner(app, tenant.mode, network.owner()).await? {
+        Some(operator) => operator.set_profile(&request).await?,
+        None => CommandStatus::Rejected(Rejection::NotSent),
+    };
+    let is_accepted = match answer {
+        CommandStatus::Pending { .. } => return Ok(()),
+        CommandStatus::Accepted => true,
+        CommandStatus::Rejected(_) => false,
+    };
+    let now = app.now();
+    update(app, tenant, &row.object.id, |row| {
+        row.answer_profile(now, is_accepted, now)
+    })
+    .await
+}
+
 /// Works on the response to a command, or on its result. A session ends when the network reports its end, not by the result of a stop.
 ///
 /// # Errors
 /// DynamoDB or the network cannot be reached, or the session changes in the meantime: the message comes again.
 pub async fn apply_result(app: &App, command: &SentCommand) -> Result<(), Error> {
+    let Subject { tenant, id } = &command.subject;
+    let now = app.now();
+    if let Some(is_accepted) = command.profile_outcome() {
+        return update(app, tenant, id, |row| {
+            row.answer_profile(command.sent, is_accepted, now)
+        })
+        .await;
+    }
     let Some(outcome) = command.start_outcome() else {
         return Ok(());
     };
-    let Subject { tenant, id } = &command.subject;
-    let now = app.now();
     update(app, tenant, id, |row| match outcome {
         Ok(()) => row.accept_start(),
         Err(reason) => row.fail_start(reason, now),

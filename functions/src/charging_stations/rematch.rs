@@ -8,12 +8,15 @@ use kernel::origin::{Mode, Origin, Tenant};
 use models::charging::calendar::CalendarOwner;
 use models::charging_station::{ChargingStation, Connector};
 use models::reservation::Reservation;
+use models::site::charge::strongest;
+use models::site::{Site, SitePlanReason};
 use models::stored::Stored;
 use table::row::decode;
 
 use crate::stream::record::StreamRecord;
 
-/// Requests a rematch of the reservations whose connectors are now out of order or no longer published.
+/// Requests a rematch of the reservations whose connectors are now out of order or no longer published, and has sites planned again whose
+/// vehicles can be charged with more or less power than before.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached.
@@ -25,6 +28,9 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
     let new = decode::<ChargingStation>(new.clone())?;
     let withdrawn = old.internal.published && !new.internal.published;
     let (old, new) = (old.object, new.object);
+    if strongest([&old]) != strongest([&new]) {
+        plan_sites_again(app, mode, id).await?;
+    }
     let is_lost =
         |one: &&Connector| old.is_reservable(&one.id) && (withdrawn || !new.is_reservable(&one.id));
     let lost: Vec<&Connector> = old.connectors.iter().filter(is_lost).collect();
@@ -45,6 +51,21 @@ pub async fn on_change(app: &App, mode: Mode, id: &Id, record: &StreamRecord) ->
             })
             .await?;
         }
+    }
+    Ok(())
+}
+
+/// Has the sites planned again that a station belongs to.
+async fn plan_sites_again(app: &App, mode: Mode, station: &Id) -> Result<()> {
+    for (tenant, site) in app.store.sites_of_station(mode, station).await? {
+        let origin = Origin::background(tenant, app.now());
+        let Some(mut row) = app.store.find::<Site>(&origin.tenant, &site).await? else {
+            continue;
+        };
+        row.plan_again(SitePlanReason::Stations, origin.now);
+        let mut tx = app.store.begin(&origin);
+        tx.save(&mut row)?;
+        tx.commit_without_response().await?;
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use ocpi::command::{Command, CommandResponse, ResponseType};
 use ocpi::network::Network;
 use ocpi::reader::lenient;
 use ocpi::versions::{InterfaceRole, OwnUrls, module};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use table::networks::SentCommand;
 
@@ -63,13 +64,13 @@ pub async fn send(
     let kind = command.kind();
     let endpoint = network
         .object
-        .endpoint(module::COMMANDS, InterfaceRole::Receiver);
+        .endpoint(command.module(), InterfaceRole::Receiver);
     let own_url = network.internal.own_url.as_deref();
     let connected = network.object.is_connected();
     let (Some(endpoint), Some(own_url), Some(version), true) =
         (endpoint, own_url, network.object.version, connected)
     else {
-        let why = "the network is not connected, or does not take commands";
+        let why = "the network is not connected, or does not take such commands";
         return Ok(Sent {
             id,
             response: Response::NotSent(why.into()),
@@ -91,12 +92,28 @@ pub async fn send(
         results: Vec::new(),
     };
     app.store.put_command(mode, &sent, None).await?;
-    let response_url = OwnUrls(own_url).command_result(version, kind.as_str(), id.as_str());
+    let own_urls = OwnUrls(own_url);
+    let response_url = match command.module() {
+        module::CHARGING_PROFILES => own_urls.profile_result(version, id.as_str()),
+        _ => own_urls.command_result(version, kind.as_str(), id.as_str()),
+    };
     let body = command.body(&response_url).map_err(Error::internal)?;
     let platform = platform(app, network, to)?;
-    let answered = platform
-        .post(&below(endpoint, &[kind.as_str()]), &body)
-        .await;
+    let answered = match &command {
+        Command::SetChargingProfile { session_id, .. } => {
+            platform.put(&below(endpoint, &[session_id]), &body).await
+        }
+        Command::ClearChargingProfile { session_id } => {
+            let url = below(endpoint, &[session_id]);
+            let response_url = utf8_percent_encode(&response_url, NON_ALPHANUMERIC);
+            let url = format!("{url}?response_url={response_url}");
+            platform.delete(&url).await
+        }
+        _ => {
+            let url = below(endpoint, &[kind.as_str()]);
+            platform.post(&url, &body).await
+        }
+    };
     let (response, patience) = read(answered);
     sent.response = match &response {
         Response::Accepted => Some(ResponseType::Accepted),

@@ -10,8 +10,8 @@ use models::charging_station::{ChargingStation, Connector};
 use models::network::{EvseId, Owner};
 use models::operation::{Operation, Simulation};
 use models::ports::network::{
-    CancelRequest, CommandStatus, Network, Place, Rejection, ReserveRequest, StartRequest,
-    StopRequest, Subject,
+    CancelRequest, CommandStatus, Network, Place, ProfileRequest, Rejection, ReserveRequest,
+    StartRequest, StopRequest, Subject,
 };
 use models::stored::Stored;
 use ocpi::client::below;
@@ -40,6 +40,13 @@ impl Network for Simulated {
     }
 
     fn cancel<'a>(&'a self, _: &'a CancelRequest) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        ready(Ok(CommandStatus::Accepted)).boxed()
+    }
+
+    fn set_profile<'a>(
+        &'a self,
+        _: &'a ProfileRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
         ready(Ok(CommandStatus::Accepted)).boxed()
     }
 }
@@ -135,6 +142,21 @@ impl Network for Ocpi<'_> {
     ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
         let command = Command::CancelReservation {
             reservation_id: request.reservation_id.clone(),
+        };
+        self.send(command, &request.subject).boxed()
+    }
+
+    fn set_profile<'a>(
+        &'a self,
+        request: &'a ProfileRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus, Error>> {
+        let session_id = request.session.id().to_string();
+        let command = match &request.profile {
+            Some(profile) => Command::SetChargingProfile {
+                session_id,
+                charging_profile: profile.into(),
+            },
+            None => Command::ClearChargingProfile { session_id },
         };
         self.send(command, &request.subject).boxed()
     }

@@ -15,6 +15,7 @@ pub const OPERATE: Function = Function::worker(
             Rows::Of(Kind::ChargingSession),
             Rows::Of(Kind::Reservation),
             Rows::Of(Kind::Fleet),
+            Rows::Of(Kind::Site),
             Rows::Calendars,
             Rows::OcpiObjects,
         ])

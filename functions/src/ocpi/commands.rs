@@ -9,6 +9,7 @@ use kernel::{Error, Id, Kind};
 use ocpi::command::{CommandResult, CommandType};
 use ocpi::envelope::StatusCode;
 use ocpi::reader::lenient;
+use serde_json::Value;
 use table::networks::SentCommand;
 
 use super::edge::{InVersion, Json, Party};
@@ -39,16 +40,30 @@ async fn create(
     Path((_, command, id)): Path<(String, String, String)>,
     Json(body): Json,
 ) -> Result {
+    let kind = CommandType::from_name(&command);
+    store(&app, &party, &id, &body, |sent| Some(sent) == kind).await
+}
+
+/// Stores the result of a command of the kinds that are sent to a module.
+pub(super) async fn store(
+    app: &App,
+    party: &Party,
+    id: &str,
+    body: &Value,
+    is_kind: impl Fn(CommandType) -> bool,
+) -> Result {
     let sent: CommandResult =
-        lenient(&body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
-    let id = Id::from(id);
-    let kind = CommandType::from_name(&command).filter(|_| id.is(Kind::NetworkCommand));
+        lenient(body).map_err(|why| Reply::error(StatusCode::INVALID_PARAMETERS, why))?;
+    let id = Id::from(id.to_owned());
     for _ in 0..TRIES {
-        let stored = app.store.command(party.mode, &id).await?;
+        let stored = match id.is(Kind::NetworkCommand) {
+            true => app.store.command(party.mode, &id).await?,
+            false => None,
+        };
         let is_own = |one: &SentCommand| {
             one.to.network == party.network.id
                 && party.acts_for(&one.to.party)
-                && Some(one.command) == kind
+                && is_kind(one.command)
         };
         let own = stored.filter(is_own);
         let mut command = own.ok_or_else(|| Reply::not_found("There is no such command."))?;

@@ -5,6 +5,7 @@
 //! happens in `crate::networks`.
 
 pub mod cdrs;
+pub mod charging_profiles;
 pub mod commands;
 pub mod credentials;
 pub mod edge;
@@ -53,6 +54,7 @@ pub const FUNCTION: Function = Function {
 pub fn modules() -> Vec<Module> {
     vec![
         cdrs::module(),
+        charging_profiles::module(),
         commands::module(),
         credentials::module(),
         hub_client_info::module(),

@@ -6,10 +6,12 @@ use kernel::{Code, Error, Reply};
 use models::account::Account;
 use models::api_key::Resource;
 use models::site::{NewSite, Site};
+use table::access::Rows;
 use web::{Body, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("create-site", "/v1/sites", Resource::Sites)
-    .refusing(&[Code::ChargingStationNotFound]);
+    .refusing(&[Code::ChargingStationNotFound])
+    .writing(&[Rows::SitesOfStations]);
 
 pub async fn handle(
     context: RequestContext,
@@ -19,9 +21,10 @@ pub async fn handle(
     let tenant = context.tenant();
     let account = app.store.get::<Account>(tenant, &tenant.account).await?;
     let mut site = Site::new(new, account.object.default_currency, context.now())?;
-    super::check_stations(&app, tenant, &site.object.stations, None).await?;
+    super::check_stations(&app, tenant, &site.object.stations).await?;
     let response = context.respond(&site.object)?;
     let mut tx = app.store.begin(&context.origin);
+    super::note_stations(&mut tx, &[], &site.object)?;
     tx.create(&mut site)?;
     tx.commit(response).await
 }

@@ -11,7 +11,7 @@ use table::keys::Partition;
 use web::{PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::delete("delete-site", "/v1/sites/{id}", Resource::Sites)
-    .writing(&[Rows::Of(Kind::Event)]);
+    .writing(&[Rows::Of(Kind::Event), Rows::SitesOfStations]);
 
 pub async fn handle(
     context: RequestContext,
@@ -31,6 +31,9 @@ pub async fn handle(
     }
     let response = context.deleted(&id)?;
     let mut tx = app.store.begin(&context.origin);
+    for station in &site.object.stations {
+        tx.forget_site_of_station(station)?;
+    }
     site.delete();
     tx.delete(&site)?;
     tx.commit(response).await

@@ -1,15 +1,20 @@
 //! `plan-site`: carries out the plan of a site and plans again.
 //!
 //! The job accounts for what has flowed since its last run, ends the departures that are over, and plans again with what is known now. It
-//! runs at the end of each slot, and when limits, prices, departures or telemetry change. In test mode it writes the levels of the vehicles
-//! that have charged, so that their telemetry follows the plan.
+//! runs at the end of each slot, and when limits, prices, departures, sessions or telemetry change. In test mode it writes the levels of the
+//! vehicles that have charged, so that their telemetry follows the plan. Sessions at stations of networks get charging profiles: they are
+//! written to the sessions together with the site, and the job `operate-session` sends them.
 //!
 //! Levels and ended departures are written before the site. They follow from the site as it was read: after a crash the next run writes
 //! them again.
 
+use std::time::Duration;
+
 use crate::App;
+use kernel::backoff::Backoff;
 use kernel::origin::{Origin, Tenant};
 use kernel::{Error, Id, Kind, Timestamp};
+use models::charging_session::{ChargingSession, SessionStatus};
 use models::departure::VehicleDepartures;
 use models::ports::JobSubject;
 use models::site::Site;
@@ -23,10 +28,14 @@ use web::deployment::Deployment;
 
 use super::read::inputs;
 use crate::function::Function;
-use crate::job::{Job, write_progress};
+use crate::job::Job;
 
 /// How many items one transaction writes: DynamoDB accepts a hundred.
 const PART: usize = 90;
+
+/// How often a site is planned that changes meanwhile: several causes have it planned at the same moment.
+const TRIES: u32 = 6;
+const COLLISIONS: Backoff = Backoff::new(Duration::from_millis(20), 2, Duration::from_millis(400));
 
 /// Carries out the plan of a site.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,6 +53,7 @@ impl Job for PlanSite {
             .memory(512)
             .timeout(60)
             .writing(&[
+                Rows::Of(Kind::ChargingSession),
                 Rows::Of(Kind::Site),
                 Rows::Of(Kind::VehicleDepartures),
                 Rows::Of(Kind::VehicleTelemetry),
@@ -54,8 +64,17 @@ impl Job for PlanSite {
         JobSubject::of(&self.tenant, &self.site)
     }
 
+    /// # Errors
+    /// `Contended` if others change the site or its sessions all the time; `Unavailable` if DynamoDB cannot be reached.
     async fn run(self, app: &App) -> Result<(), Error> {
-        let Self { tenant, site: id } = &self;
+        COLLISIONS.after_collisions(TRIES, || self.plan(app)).await
+    }
+}
+
+impl PlanSite {
+    /// Plans the site as it is now.
+    async fn plan(&self, app: &App) -> Result<(), Error> {
+        let Self { tenant, site: id } = self;
         let Some(mut site) = app.store.find::<Site>(tenant, id).await? else {
             return Ok(());
         };
@@ -63,11 +82,9 @@ impl Job for PlanSite {
         let inputs = Box::pin(inputs(app, tenant, &site, now)).await?;
         let planned = plan(&site, &inputs, now);
         let before = site.internal.charges.clone();
-        if !site.put_into_force(&planned, &inputs, now) {
-            return Ok(());
-        }
         let origin = Origin::background(tenant.clone(), now);
-        if inputs.is_enforced() {
+        let is_new = site.put_into_force(&planned, &inputs, now);
+        if is_new && inputs.is_simulated() {
             let charges = planned.ended.iter().map(|(charge, _)| charge);
             let charges = charges.chain(&planned.charges);
             let has_charged = |charge: &&Charge| {
@@ -77,12 +94,58 @@ impl Job for PlanSite {
             let charged: Vec<&Charge> = charges.filter(has_charged).collect();
             write_levels(app, &origin, &inputs, &charged).await?;
         }
-        end_departures(app, &origin, &planned).await?;
-        match write_progress(app, tenant, &mut site).await? {
-            true => Ok(()),
-            false => Err(Error::Contended),
+        if is_new {
+            end_departures(app, &origin, &planned).await?;
         }
+        let sessions = changed_sessions(app, &origin, &site.object, &inputs, &planned).await?;
+        if !is_new && sessions.is_empty() {
+            return Ok(());
+        }
+        let mut tx = app.store.begin(&origin);
+        tx.save(&mut site)?;
+        for mut session in sessions {
+            tx.save(&mut session)?;
+        }
+        tx.commit_without_response().await
     }
+}
+
+/// The sessions that get another profile, or are stopped. They are written with the site: see [`models::site::starts`].
+async fn changed_sessions(
+    app: &App,
+    origin: &Origin,
+    site: &Site,
+    inputs: &PlanInputs,
+    planned: &Planned,
+) -> Result<Vec<Stored<ChargingSession>>, Error> {
+    let (excess, mut profiles) = (
+        inputs.excess(site, origin.now),
+        planned.profiles(site, inputs),
+    );
+    profiles.truncate(PART - excess.len().min(PART));
+    let ids = profiles
+        .iter()
+        .map(|(id, _)| id)
+        .chain(excess.iter().take(PART));
+    let ids: Vec<Id> = ids.cloned().collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sessions = app
+        .store
+        .get_all::<ChargingSession>(&origin.tenant, &ids)
+        .await?;
+    sessions.retain_mut(|session| {
+        let id = &session.object.id;
+        let is_active = session.object.status() == SessionStatus::Active;
+        if excess.contains(id) {
+            return is_active && session.ask_stop(origin.now);
+        }
+        let place = profiles.iter().position(|(one, _)| one == id);
+        let profile = place.map(|place| profiles.swap_remove(place).1);
+        profile.is_some_and(|profile| session.set_profile(profile, origin.now))
+    });
+    Ok(sessions)
 }
 
 /// Writes the levels that vehicles have reached.

@@ -1,6 +1,7 @@
 //! Depots: stations and vehicles behind common limits, the prices of their electricity, and the plan that has every vehicle ready for its
 //! departure.
 
+pub mod admit;
 pub mod create;
 pub mod delete;
 pub mod execute;
@@ -21,12 +22,11 @@ use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use kernel::{Reply, Timestamp};
-use models::condition::Condition;
 use models::departure::VehicleDepartures;
-use models::site::{SeriesChange, Site, SiteDay, SitePlanReason, SiteSeries};
+use models::site::{SeriesChange, Site, SiteDay, SiteOptimize, SitePlanReason, SiteSeries};
 use models::stored::Stored;
 use models::vehicle_telemetry::VehicleTelemetry;
-use table::keys::Partition;
+use table::UnitOfWork;
 use web::RequestContext;
 
 impl OnChange for Site {}
@@ -74,29 +74,23 @@ pub(crate) async fn plan_again<'a>(
     Ok(())
 }
 
-/// 404 for a station that is not there, 409 for one of another site.
-async fn check_stations(
-    app: &App,
-    tenant: &Tenant,
-    stations: &[Id],
-    own: Option<&Id>,
-) -> Result<()> {
+/// 404 for a station that is not there.
+async fn check_stations(app: &App, tenant: &Tenant, stations: &[Id]) -> Result<()> {
     let kind = Kind::ChargingStation;
-    if app.store.missing(tenant, kind, stations).await?.is_some() {
-        return Err(Error::not_found(kind).at("stations"));
+    match app.store.missing(tenant, kind, stations).await? {
+        Some(_) => Err(Error::not_found(kind).at("stations")),
+        None => Ok(()),
     }
-    for station in stations {
-        let names = Condition::Contains {
-            member: "stations",
-            value: station.to_string(),
-        };
-        let kind = Kind::Site;
-        let sites = Partition::Kind { tenant, kind };
-        let named = app.store.newest_id(sites, kind, vec![names]).await?;
-        if let Some(site) = named.filter(|site| Some(site) != own) {
-            let message = format!("The station {station} belongs to {site}.");
-            return Err(Error::conflict(message, Some("stations")));
-        }
+}
+
+/// Notes the stations of a site in place of those that it had. The commit fails with 409 for a station of another site.
+fn note_stations(tx: &mut UnitOfWork<'_>, before: &[Id], site: &Site) -> Result<()> {
+    let after = &site.stations;
+    for station in before.iter().filter(|one| !after.contains(one)) {
+        tx.forget_site_of_station(station)?;
+    }
+    for station in after.iter().filter(|one| !before.contains(one)) {
+        tx.note_site_of_station(&site.id, station)?;
     }
     Ok(())
 }
@@ -128,7 +122,8 @@ async fn set_series(
             _ => tx.save(&mut row)?,
         }
     }
-    if has_changed && change.series == SiteSeries::Prices {
+    let aims_at_carbon = site.object.optimize == SiteOptimize::Carbon;
+    if has_changed && (change.series == SiteSeries::Prices || aims_at_carbon) {
         site.plan_again(SitePlanReason::Prices, context.now());
     }
     let response = context.respond(&site.object)?;

@@ -1,23 +1,28 @@
 //! What the plan of a site depends on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::App;
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
-use kernel::time::{DAY, Timestamp};
+use kernel::time::{DAY, HOUR, SignedDuration, Timestamp};
 use kernel::window::Window;
-use models::charging::calendar::CalendarOwner;
+use models::charging::calendar::{CalendarOwner, Entry};
 use models::charging::simulation::offered;
+use models::charging_session::{ChargingSession, SessionStatus};
 use models::charging_station::ChargingStation;
 use models::departure::VehicleDepartures;
-use models::site::charge::{PlanInputs, SiteVehicle, tariff};
+use models::site::charge::{
+    Charge, Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle, strongest, tariff,
+};
 use models::site::plan::{HORIZON, MOST_VEHICLES};
 use models::site::{Site, SiteDay, days_of};
 use models::stored::Stored;
-use models::vehicle::{ConnectorType, Vehicle};
+use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
+use ocpi::versions::{InterfaceRole, module};
+use table::calendars::Calendars;
 use table::keys::Partition;
 use table::list::PageRequest;
 
@@ -47,15 +52,135 @@ pub(super) async fn inputs(
         app.store
             .get_all::<ChargingStation>(tenant, &site.object.stations),
     )?;
-    let stations: Vec<ChargingStation> = stations.into_iter().map(|row| row.object).collect();
-    Ok(PlanInputs {
-        mode: tenant.mode,
+    let from = from.min(now.plus(-LAPSED));
+    let (owners, calendars) = calendars(app, tenant, &stations, Window { from, ..reach }).await?;
+    let takers = profile_takers(app, tenant, &stations).await?;
+    let is_simulated =
+        !tenant.mode.is_live() && stations.iter().all(|one| one.internal.location.is_none());
+    let mut inputs = PlanInputs {
+        execution: match is_simulated {
+            true => Execution::Simulation,
+            false if takers.is_empty() => Execution::None,
+            false => Execution::Profiles,
+        },
         vehicles,
+        starts: Vec::new(),
         days: days.into_iter().map(|row| row.object).collect(),
-        tariff: tariff(&stations, site.object.currency),
-        offered: strongest(&stations),
-        reserved: reserved(app, tenant, &stations, Window { from, ..reach }).await?,
-    })
+        tariff: None,
+        offered: HashMap::new(),
+        reserved: Vec::new(),
+    };
+    let taken = entries(&owners, &calendars, &Window { from, ..reach });
+    let holders = taken.iter().map(|(entry, _)| entry.holder.clone());
+    let last = site.internal.charges.iter().filter_map(Charge::session);
+    let rows = sessions(app, tenant, holders.chain(last.cloned())).await?;
+    let mut own: HashSet<Id> = HashSet::new();
+    inputs.starts = starts(&rows);
+    for row in rows {
+        let reservation = row.object.reservation.clone();
+        if row.object.status() == SessionStatus::Pending {
+            own.extend(reservation.into_iter().chain([row.object.id]));
+            continue;
+        }
+        let session = site_session(&row, &takers);
+        let mut all = inputs.vehicles.iter_mut();
+        if let Some(vehicle) = all.find(|one| one.vehicle.id == session.vehicle) {
+            own.extend(reservation.into_iter().chain([session.id.clone()]));
+            vehicle.sessions.push(session);
+        }
+    }
+    let others = taken
+        .into_iter()
+        .filter(|(entry, _)| !own.contains(&entry.holder));
+    inputs.reserved = others.map(|(entry, power)| (entry.window, power)).collect();
+    let stations: Vec<ChargingStation> = stations.into_iter().map(|row| row.object).collect();
+    inputs.tariff = tariff(&stations, site.object.currency);
+    inputs.offered = strongest(&stations);
+    Ok(inputs)
+}
+
+/// How long after the end of its last hold an active session is still found: holds are extended by a job.
+const LAPSED: SignedDuration = HOUR;
+
+/// The EVSEs of the stations that take charging profiles by way of a network that passes them on.
+async fn profile_takers(
+    app: &App,
+    tenant: &Tenant,
+    stations: &[Stored<ChargingStation>],
+) -> Result<HashSet<(Id, String)>> {
+    let mut takers = HashSet::new();
+    for station in stations {
+        let internal = &station.internal;
+        let capable = internal
+            .location
+            .as_ref()
+            .filter(|_| !internal.takes_profiles.is_empty());
+        let Some(location) = capable else {
+            continue;
+        };
+        let network = app.store.network_of(tenant.mode, location.owner()).await?;
+        let endpoint = network.as_ref().and_then(|network| {
+            let network = &network.object;
+            network.endpoint(module::CHARGING_PROFILES, InterfaceRole::Receiver)
+        });
+        if endpoint.is_some() {
+            let id = &station.object.id;
+            takers.extend(
+                internal
+                    .takes_profiles
+                    .iter()
+                    .map(|evse| (id.clone(), evse.clone())),
+            );
+        }
+    }
+    Ok(takers)
+}
+
+/// The sessions at stations of networks among the holders of calendars, read consistently.
+async fn sessions(
+    app: &App,
+    tenant: &Tenant,
+    holders: impl Iterator<Item = Id>,
+) -> Result<Vec<Stored<ChargingSession>>> {
+    let mut ids: Vec<Id> = holders.filter(|id| id.is(Kind::ChargingSession)).collect();
+    ids.sort();
+    ids.dedup();
+    let named = ids.iter().map(|id| (Kind::ChargingSession, id));
+    let mut found = app.store.find_together(tenant, named).await?;
+    let rows = ids.iter().map(|id| found.take::<ChargingSession>(id));
+    let rows: Vec<_> = rows.collect::<Result<_>>()?;
+    let rows = rows.into_iter().flatten();
+    Ok(rows.filter(|row| row.internal.network.is_some()).collect())
+}
+
+/// The sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
+fn starts(rows: &[Stored<ChargingSession>]) -> Vec<PendingStart> {
+    let pending = rows.iter().map(|row| &row.object);
+    let pending = pending.filter(|session| session.status() == SessionStatus::Pending);
+    let mut pending: Vec<&ChargingSession> = pending.collect();
+    pending.sort_by_key(|one| (one.state.is_start_due(), one.created, &one.id));
+    let starts = pending.into_iter().map(|session| PendingStart {
+        session: session.id.clone(),
+        power: session.watts(),
+        is_sent: !session.state.is_start_due(),
+    });
+    starts.collect()
+}
+
+fn site_session(row: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>) -> SiteSession {
+    let session = &row.object;
+    let charged = session.state.charged();
+    let evse = (session.charging_station.clone(), row.internal.evse.clone());
+    SiteSession {
+        id: session.id.clone(),
+        vehicle: session.vehicle.clone(),
+        is_active: session.status() == SessionStatus::Active,
+        is_parked: charged.ended.is_some(),
+        power: session.watts(),
+        energy: u32::try_from(charged.energy).unwrap_or_default(),
+        takes_profiles: takers.contains(&evse),
+        profile: row.profile().cloned(),
+    }
 }
 
 async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehicle>> {
@@ -92,6 +217,7 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
         SiteVehicle {
             next: next.filter(|next| next.site == *site),
             has_reported: telemetry.as_ref().is_some_and(|one| one.internal.is_some()),
+            sessions: Vec::new(),
             telemetry: telemetry.map(|row| row.object),
             vehicle,
         }
@@ -99,32 +225,16 @@ async fn vehicles(app: &App, tenant: &Tenant, site: &Id) -> Result<Vec<SiteVehic
     Ok(vehicles.collect())
 }
 
-/// The W of the strongest connector of each type that is in order: 0 if none is.
-fn strongest(stations: &[ChargingStation]) -> HashMap<ConnectorType, u32> {
-    let mut strongest = HashMap::new();
-    for station in stations {
-        for connector in &station.connectors {
-            let Some(plug) = connector.connector_type() else {
-                continue;
-            };
-            let most: &mut u32 = strongest.entry(plug).or_default();
-            if station.is_reservable(&connector.id) {
-                *most = offered(connector).max(*most);
-            }
-        }
-    }
-    strongest
-}
-
-/// The times in which connectors of the stations are taken by reservations and sessions, with the power of each.
-async fn reserved(
+/// The calendars of the EVSEs of the stations, and the W of the strongest connector of each.
+async fn calendars(
     app: &App,
     tenant: &Tenant,
-    stations: &[ChargingStation],
+    stations: &[Stored<ChargingStation>],
     reach: Window,
-) -> Result<Vec<(Window, u32)>> {
+) -> Result<(HashMap<CalendarOwner, u32>, Calendars)> {
     let mut owners: HashMap<CalendarOwner, u32> = HashMap::new();
     for station in stations {
+        let station = &station.object;
         for connector in &station.connectors {
             let owner = CalendarOwner::evse_of(&station.id, connector);
             let most = owners.entry(owner).or_default();
@@ -134,12 +244,29 @@ async fn reserved(
     let pages = owners
         .keys()
         .flat_map(|owner| reach.utc_days().map(move |day| (owner.clone(), day)));
-    let calendars = app.store.calendars(tenant.mode, pages.collect()).await?;
+    // Which sessions are to start has to be known exactly: see [`models::site::starts`].
+    let is_of_network = |one: &Stored<ChargingStation>| one.internal.location.is_some();
+    let calendars = match stations.iter().any(is_of_network) {
+        true => {
+            let pages = pages.collect();
+            app.store.calendars_consistently(tenant.mode, pages).await?
+        }
+        false => app.store.calendars(tenant.mode, pages.collect()).await?,
+    };
+    Ok((owners, calendars))
+}
+
+/// The times in which connectors are taken by reservations and sessions, with the power of each.
+fn entries(
+    owners: &HashMap<CalendarOwner, u32>,
+    calendars: &Calendars,
+    reach: &Window,
+) -> Vec<(Entry, u32)> {
     let taken = owners.iter().flat_map(|(owner, power)| {
-        let mut taken = calendars.busy(owner, &reach);
-        taken.sort_by_key(|window| (window.from, window.until));
-        taken.dedup();
-        taken.into_iter().map(|window| (window, *power))
+        let mut taken = calendars.entries(owner);
+        taken.retain(|entry| entry.window.overlaps(reach));
+        taken.dedup_by(|one, other| one.window == other.window && one.holder == other.holder);
+        taken.into_iter().map(|entry| (entry, *power))
     });
-    Ok(taken.collect())
+    taken.collect()
 }

@@ -6,7 +6,8 @@ use axum::extract::State;
 use kernel::{Error, Reply};
 use models::api_key::{Resource, Scope};
 use models::site::Site;
-use models::site::plan::{SitePlan, plan};
+use models::site::plan::plan;
+use models::site::view::SitePlan;
 use web::{PathId, RequestContext, Route};
 
 use super::read::inputs;

@@ -5,10 +5,12 @@ use axum::extract::State;
 use kernel::{Code, Error, Reply};
 use models::api_key::Resource;
 use models::site::{Site, SiteUpdate};
+use table::access::Rows;
 use web::{Body, PathId, RequestContext, Route};
 
 pub const ROUTE: Route = Route::post("update-site", "/v1/sites/{id}", Resource::Sites)
-    .refusing(&[Code::ChargingStationNotFound]);
+    .refusing(&[Code::ChargingStationNotFound])
+    .writing(&[Rows::SitesOfStations]);
 
 pub async fn handle(
     context: RequestContext,
@@ -21,10 +23,11 @@ pub async fn handle(
     let before = site.object.stations.clone();
     site.update(update, context.now())?;
     if site.object.stations != before {
-        super::check_stations(&app, tenant, &site.object.stations, Some(&id)).await?;
+        super::check_stations(&app, tenant, &site.object.stations).await?;
     }
     let response = context.changed(&site)?;
     let mut tx = app.store.begin(&context.origin);
+    super::note_stations(&mut tx, &before, &site.object)?;
     tx.save(&mut site)?;
     tx.commit(response).await
 }

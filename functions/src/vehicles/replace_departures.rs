@@ -5,7 +5,7 @@ use crate::App;
 use axum::extract::State;
 use kernel::{Error, Kind, Reply};
 use models::api_key::Resource;
-use models::departure::{NewDepartures, VehicleDepartures};
+use models::departure::{NewDepartures, ReplacedDepartures, VehicleDepartures};
 use models::stored::Stored;
 use models::vehicle::Vehicle;
 use table::access::Rows;
@@ -23,7 +23,7 @@ pub async fn handle(
     State(app): State<App>,
     PathId(id): PathId,
     Body(new): Body<NewDepartures>,
-) -> Result<Reply<VehicleDepartures>, Error> {
+) -> Result<Reply<ReplacedDepartures>, Error> {
     let tenant = context.tenant();
     let departures = VehicleDepartures::id_of(&id);
     let ids = [(Kind::Vehicle, &id), (Kind::VehicleDepartures, &departures)];
@@ -31,8 +31,11 @@ pub async fn handle(
     let vehicle = found.require::<Vehicle>(&id)?.object;
     let known = found.take::<VehicleDepartures>(&departures)?;
     let mut row = known.unwrap_or_else(|| Stored::new(VehicleDepartures::of(&id)));
-    row.replace(new, &vehicle, context.now())?;
-    let response = context.respond(&row.object)?;
+    let results = row.replace(new, &vehicle, context.now())?;
+    let response = context.respond(&ReplacedDepartures {
+        departures: row.object.clone(),
+        results,
+    })?;
     let mut tx = app.store.begin(&context.origin);
     match row.version {
         0 => tx.create(&mut row)?,

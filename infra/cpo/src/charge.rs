@@ -1,6 +1,6 @@
 //! A charging session at one of the operator's EVSEs.
 //!
-//! A vehicle takes energy at constant power until it has what it needs; then it stays plugged in and is parked until somebody stops
+//! A vehicle takes energy at constant power, or what a charging profile allows, until it has what it needs; then it stays plugged in and is parked until somebody stops
 //! the session or unplugs it. A session is reported in charging periods: [`Charge::report`] closes the period that has run since the
 //! last report, so each report has only new periods, which the receiver appends (PATCH of a Session, OCPI 2.2.1, 9.2.2.3).
 
@@ -14,6 +14,9 @@ use crate::tariff::{self, Costs, Period, number};
 use crate::time::{plus_millis, text};
 
 const MILLIS_PER_HOUR: i64 = 3_600_000;
+
+/// A year: how far away the end of a charge is that a profile keeps from its energy, in milliseconds.
+const FAR: u128 = 365 * 24 * 3_600_000;
 
 /// How often a session is reported while energy flows, and while the vehicle is parked, in milliseconds.
 const REPORT_CHARGING: i64 = 5 * 60_000;
@@ -61,6 +64,9 @@ pub struct Charge {
     pub power: u64,
     /// What the vehicle takes until it is full, in Wh.
     pub needs: u64,
+    /// The charging profile: moments, and the most W from each on.
+    #[serde(default)]
+    pub limits: Vec<(Timestamp, u64)>,
     pub periods: Vec<Period>,
     /// Whether the eMSP has acknowledged the session, so that a PATCH with what is new is enough.
     pub acknowledged: bool,
@@ -69,18 +75,63 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// The moment at which the vehicle has the energy that it needs.
+    /// The moments from which on another power flows, the first one at the beginning, with W.
+    fn powers(&self) -> Vec<(Timestamp, u64)> {
+        let mut powers = vec![(self.began, self.power)];
+        for (at, limit) in &self.limits {
+            powers.push(((*at).max(self.began), self.power.min(*limit)));
+        }
+        powers
+    }
+
+    /// Has a charging profile followed from now on. What it says about the time before has no effect.
+    pub fn limit(&mut self, now: Timestamp, profile: &[(Timestamp, u64)]) {
+        self.unlimit(now);
+        let in_force = profile.iter().rposition(|(at, _)| *at <= now);
+        let coming = in_force.map_or(profile, |place| &profile[place..]);
+        let coming = coming.iter().map(|(at, limit)| ((*at).max(now), *limit));
+        self.limits.extend(coming);
+    }
+
+    /// Has no charging profile followed from now on.
+    pub fn unlimit(&mut self, now: Timestamp) {
+        self.limits.retain(|(at, _)| *at < now);
+        if !self.limits.is_empty() {
+            self.limits.push((now, u64::MAX));
+        }
+    }
+
+    /// The moment at which the vehicle has the energy that it needs; far away for one that a profile keeps from it.
     pub fn full_at(&self) -> Timestamp {
-        let millis = u128::from(self.needs) * u128::from(MILLIS_PER_HOUR.unsigned_abs());
-        let millis = millis.div_ceil(u128::from(self.power.max(1)));
-        plus_millis(self.began, i64::try_from(millis).unwrap_or(i64::MAX))
+        let hour = u128::from(MILLIS_PER_HOUR.unsigned_abs());
+        let mut left = u128::from(self.needs) * hour;
+        let powers = self.powers();
+        for (place, (from, power)) in powers.iter().enumerate() {
+            let power = u128::from(*power);
+            let until = powers.get(place + 1).map(|(at, _)| *at);
+            let lasts = until.map(|until| until.as_millisecond() - from.as_millisecond());
+            let lasts = lasts.map(|lasts| u128::from(lasts.max(0).unsigned_abs()));
+            if lasts.is_none_or(|lasts| power * lasts >= left) {
+                let millis = left.checked_div(power).unwrap_or(FAR)
+                    + u128::from(power > 0 && left % power > 0);
+                return plus_millis(*from, i64::try_from(millis.min(FAR)).unwrap_or(i64::MAX));
+            }
+            left -= power * lasts.unwrap_or_default();
+        }
+        self.began
     }
 
     /// Wh until a moment.
     fn energy_at(&self, moment: Timestamp) -> u64 {
-        let millis = moment.as_millisecond() - self.began.as_millisecond();
-        let energy = u128::from(self.power) * u128::from(millis.max(0).unsigned_abs());
-        let energy = energy / u128::from(MILLIS_PER_HOUR.unsigned_abs());
+        let powers = self.powers();
+        let parts = powers.iter().enumerate().map(|(place, (from, power))| {
+            let until = powers
+                .get(place + 1)
+                .map_or(moment, |(at, _)| (*at).min(moment));
+            let millis = until.as_millisecond() - from.as_millisecond();
+            u128::from(*power) * u128::from(millis.max(0).unsigned_abs())
+        });
+        let energy = parts.sum::<u128>() / u128::from(MILLIS_PER_HOUR.unsigned_abs());
         u64::try_from(energy).unwrap_or(u64::MAX).min(self.needs)
     }
 
@@ -282,6 +333,7 @@ mod tests {
             began,
             power: 10_000,
             needs: 5_000,
+            limits: Vec::new(),
             periods: Vec::new(),
             acknowledged: false,
             ended: None,
@@ -308,6 +360,20 @@ mod tests {
         );
         assert_eq!(charge.energy(), 5_000);
         assert_eq!(charge.report(after(&charge, 40)), []);
+    }
+
+    #[test]
+    fn a_profile_limits_the_power_until_it_is_cleared() {
+        let mut charge = charge();
+        let steps = [(after(&charge, 0), 4_000), (after(&charge, 30), 0)];
+        charge.limit(after(&charge, 15), &steps);
+        assert_eq!(charge.energy_at(after(&charge, 15)), 2_500);
+        assert_eq!(charge.energy_at(after(&charge, 30)), 3_500);
+        assert_eq!(charge.energy_at(after(&charge, 300)), 3_500);
+        assert!(charge.full_at() > after(&charge, 10_000));
+        charge.unlimit(after(&charge, 60));
+        assert_eq!(charge.full_at(), after(&charge, 69));
+        assert_eq!(charge.energy_at(after(&charge, 63)), 4_000);
     }
 
     #[test]

@@ -17,7 +17,8 @@ use crate::charge::{Authorization, Vehicle};
 use crate::network::Network;
 use crate::party::{COUNTRY_CODE, NAME, PARTY_ID};
 use crate::script::Behaviour;
-use crate::state::{State, Tap, cdr_token};
+use crate::state::evse::Tap;
+use crate::state::{State, cdr_token};
 use crate::time::text;
 
 /// The hosts under which the operations may be called: a web page with a host name of its own cannot use them.

@@ -48,6 +48,7 @@ struct Model {
 
 const EVERYTHING: &[&str] = &[
     "REMOTE_START_STOP_CAPABLE",
+    "CHARGING_PROFILE_CAPABLE",
     "RESERVABLE",
     "RFID_READER",
     "UNLOCK_CAPABLE",

@@ -237,9 +237,15 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     }
     operation["responses"] = Value::Object(responses);
     if let Some(body) = spec.body {
+        let csv = body.csv;
         let (schema, required) = components.body(route, body);
         operation["requestBody"] = json!({"required": required, "content":
             {"application/json": {"schema": schema, "example": examples::body(route)}}});
+        if let Some(example) = csv {
+            let schema = json!({"type": "string", "maxLength": web::body::MAX_BODY});
+            operation["requestBody"]["content"]["text/csv"] =
+                json!({"schema": schema, "example": example});
+        }
     }
     operation
 }
@@ -284,6 +290,10 @@ fn shown(route: &Route, components: &mut Components) -> Value {
         ),
         Shows::File(_) => unreachable!("a redirect shows nothing"),
         Shows::SitePlan => ("The plan.".to_owned(), components.site_plan()),
+        Shows::Departures => (
+            "The departures, with one result for each that was given.".to_owned(),
+            components.departures(),
+        ),
         Shows::Feed => ("The next events.".to_owned(), components.feed()),
         Shows::Computed(Kind::Analytics) => (
             "The sums.".to_owned(),

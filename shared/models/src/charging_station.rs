@@ -347,6 +347,9 @@ pub struct StationInternal {
     /// The location that the station is at its network; none for a station that was loaded from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<ObjectId>,
+    /// The EVSEs that take charging profiles (OCPI `CHARGING_PROFILE_CAPABLE`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes_profiles: Vec<String>,
 }
 
 impl Default for StationInternal {
@@ -355,6 +358,7 @@ impl Default for StationInternal {
             published: true,
             imported_status: BTreeMap::new(),
             location: None,
+            takes_profiles: Vec::new(),
         }
     }
 }

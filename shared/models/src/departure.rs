@@ -95,6 +95,33 @@ pub enum DepartureStatus {
     Missed,
 }
 
+/// The response of `POST /v1/vehicles/{id}/departures`: the departures, and what has become of each that was given.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ReplacedDepartures {
+    #[serde(flatten)]
+    pub departures: VehicleDepartures,
+    /// One for each departure of the body, in its order.
+    pub results: Vec<DepartureResult>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DepartureResult {
+    /// Id of the departure.
+    pub departure: Id,
+    pub result: ReplacementResult,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplacementResult {
+    /// There was no departure with this need.
+    Created,
+    /// The departure was known, at the same time and with the same need.
+    Kept,
+    /// The departure was known at another time. What was charged for it counts.
+    Moved,
+}
+
 /// The body of `POST /v1/vehicles/{id}/departures`: all departures from now on.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -187,10 +214,16 @@ impl VehicleDepartures {
 
 impl Stored<VehicleDepartures> {
     /// Replaces all scheduled departures. One that is as it was keeps its id, and so does one that has moved: what was charged for it counts.
+    /// Returns what has become of each, in the order in which they were given.
     ///
     /// # Errors
     /// 409 for a vehicle without a site; 400 that names the departure.
-    pub fn replace(&mut self, new: NewDepartures, vehicle: &Vehicle, now: Timestamp) -> Result<()> {
+    pub fn replace(
+        &mut self,
+        new: NewDepartures,
+        vehicle: &Vehicle,
+        now: Timestamp,
+    ) -> Result<Vec<DepartureResult>> {
         let Some(site) = &vehicle.site else {
             let message = "The vehicle has no site: update it with the site at which it charges.";
             return Err(Error::conflict(message, Some("site")));
@@ -215,19 +248,26 @@ impl Stored<VehicleDepartures> {
             let need = (old.energy_wh, old.target_level, old.min_level);
             need == (new.energy_wh, new.target_level, new.min_level) && old.site == *site
         };
+        let given: Vec<Timestamp> = new.departures.iter().map(|one| one.at).collect();
         let mut new = new.departures;
         new.sort_by_key(|departure| departure.at);
         let (kept, mut moved): (Vec<_>, Vec<_>) = scheduled
             .into_iter()
             .partition(|old| new.iter().any(|new| old.at == new.at && needs(old, new)));
+        let mut results = Vec::new();
         over.extend(new.into_iter().map(|new| {
             if let Some(as_it_was) = kept.iter().find(|old| old.at == new.at) {
+                results.push((new.at, as_it_was.id.clone(), ReplacementResult::Kept));
                 return as_it_was.clone();
             }
             let place = moved.iter().position(|old| needs(old, &new));
             let old = place.map(|place| moved.remove(place));
+            let result = match old {
+                Some(_) => ReplacementResult::Moved,
+                None => ReplacementResult::Created,
+            };
             let moved = old.map(|old| Departure { at: new.at, ..old });
-            moved.unwrap_or_else(|| Departure {
+            let departure = moved.unwrap_or_else(|| Departure {
                 id: Id::new(Kind::Departure, now),
                 object: Kind::Departure,
                 at: new.at,
@@ -243,11 +283,16 @@ impl Stored<VehicleDepartures> {
                 status: DepartureStatus::Scheduled,
                 target_level: new.target_level,
                 vehicle: vehicle.id.clone(),
-            })
+            });
+            results.push((departure.at, departure.id.clone(), result));
+            departure
         }));
         over.sort_by_key(|departure| departure.at);
         self.object.departures = over;
-        Ok(())
+        results.sort_by_key(|(at, ..)| given.iter().position(|one| one == at));
+        let results = results.into_iter();
+        let results = results.map(|(_, departure, result)| DepartureResult { departure, result });
+        Ok(results.collect())
     }
 
     /// Ends a departure. False if it is not scheduled any more.

@@ -16,8 +16,9 @@ use kernel::time::{SignedDuration, Timestamp, hours, minutes};
 use kernel::{Id, Kind};
 use models::charging::battery::Battery;
 use models::departure::{Departure, VehicleDepartures};
-use models::site::charge::{PlanInputs, SiteVehicle};
-use models::site::plan::{SitePlan, plan};
+use models::site::charge::{Execution, PlanInputs, SiteVehicle};
+use models::site::plan::plan;
+use models::site::view::SitePlan;
 use models::site::{LimitType, NewPrices, Site, SiteDay, SiteLimit};
 use models::stored::Stored;
 use models::vehicle::{ConnectorType, Vehicle};
@@ -241,10 +242,12 @@ impl Simulation {
             next: None,
             telemetry: None,
             has_reported: false,
+            sessions: Vec::new(),
         });
         let inputs = PlanInputs {
-            mode: kernel::Mode::Test,
+            execution: Execution::Simulation,
             vehicles: vehicles.collect(),
+            starts: Vec::new(),
             days: Vec::new(),
             tariff: None,
             offered: HashMap::new(),

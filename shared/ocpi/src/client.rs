@@ -110,12 +110,12 @@ impl Platform<'_> {
         self.send(Method::PUT, url, Some(body)).await
     }
 
-    /// Sends a `DELETE`.
+    /// Sends a `DELETE`, and returns the data of the response.
     ///
     /// # Errors
     /// Why the platform did not take it.
-    pub async fn delete(&self, url: &str) -> Result<(), Failure> {
-        self.send(Method::DELETE, url, None).await.map(drop)
+    pub async fn delete(&self, url: &str) -> Result<Value, Failure> {
+        self.send(Method::DELETE, url, None).await
     }
 
     /// Sends a request. Returns the data of the response.

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use kernel::time::Timestamp;
+use models::charging_session::profile::PowerProfile;
 use models::token::Token;
+
+use crate::versions::module;
 
 #[derive(
     Debug,
@@ -28,12 +31,18 @@ pub enum CommandType {
     ReserveNow,
     StartSession,
     StopSession,
+    /// PUT of the module `chargingprofiles`.
+    SetChargingProfile,
+    /// DELETE of the module `chargingprofiles`.
+    ClearChargingProfile,
 }
 
 impl CommandType {
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::CancelReservation,
+        Self::ClearChargingProfile,
         Self::ReserveNow,
+        Self::SetChargingProfile,
         Self::StartSession,
         Self::StopSession,
     ];
@@ -75,6 +84,47 @@ pub enum Command {
     CancelReservation {
         reservation_id: String,
     },
+    /// `SetChargingProfile` of OCPI 2.2.1, mod_charging_profiles.
+    SetChargingProfile {
+        #[serde(skip)]
+        session_id: String,
+        charging_profile: ChargingProfile,
+    },
+    ClearChargingProfile {
+        #[serde(skip)]
+        session_id: String,
+    },
+}
+
+/// `ChargingProfile` of OCPI: the most power of a session from moments on. It holds until the session ends or another one is set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChargingProfile {
+    start_date_time: Timestamp,
+    charging_rate_unit: &'static str,
+    charging_profile_period: Vec<ProfilePeriod>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct ProfilePeriod {
+    /// Seconds after the start of the profile.
+    start_period: u32,
+    /// W
+    limit: u32,
+}
+
+impl From<&PowerProfile> for ChargingProfile {
+    fn from(profile: &PowerProfile) -> Self {
+        let periods = profile.steps().iter();
+        let periods = periods.map(|(start_period, limit)| ProfilePeriod {
+            start_period: *start_period,
+            limit: *limit,
+        });
+        Self {
+            start_date_time: profile.from,
+            charging_rate_unit: "W",
+            charging_profile_period: periods.collect(),
+        }
+    }
 }
 
 impl Command {
@@ -84,6 +134,18 @@ impl Command {
             Self::StopSession { .. } => CommandType::StopSession,
             Self::ReserveNow { .. } => CommandType::ReserveNow,
             Self::CancelReservation { .. } => CommandType::CancelReservation,
+            Self::SetChargingProfile { .. } => CommandType::SetChargingProfile,
+            Self::ClearChargingProfile { .. } => CommandType::ClearChargingProfile,
+        }
+    }
+
+    /// The module whose receiver takes the command.
+    pub fn module(&self) -> &'static str {
+        match self {
+            Self::SetChargingProfile { .. } | Self::ClearChargingProfile { .. } => {
+                module::CHARGING_PROFILES
+            }
+            _ => module::COMMANDS,
         }
     }
 
@@ -173,6 +235,21 @@ mod tests {
         let want = json!({"session_id": "101", "response_url": "https://emsp.example/ocpi/2.2.1/commands/STOP_SESSION/1"});
         assert_eq!(body, want);
         assert_eq!(stop.kind().as_str(), "STOP_SESSION");
+    }
+
+    #[test]
+    fn a_profile_is_that_of_the_standard() {
+        let from = Timestamp::parse("2027-01-15T18:00:00Z").unwrap();
+        let steps = [(from, 7_400), (from.plus(kernel::time::HOUR), 0)];
+        let set = Command::SetChargingProfile {
+            session_id: "101".into(),
+            charging_profile: ChargingProfile::from(&PowerProfile::new(steps)),
+        };
+        let url = "https://emsp.example/ocpi/2.2.1/chargingprofiles/1";
+        let want = json!({"charging_profile": {"start_date_time": from, "charging_rate_unit": "W",
+            "charging_profile_period": [{"start_period": 0, "limit": 7_400}, {"start_period": 3_600, "limit": 0}]},
+            "response_url": url});
+        assert_eq!(set.body(url).unwrap(), want);
     }
 
     #[test]

@@ -184,6 +184,8 @@ pub struct ImportedStation {
     party_id: String,
     /// The location at a network; none for a station of a file.
     pub(super) location: Option<ObjectId>,
+    /// The uids of the EVSEs that take charging profiles.
+    pub(super) takes_profiles: Vec<String>,
     pub last_updated: Option<Timestamp>,
 }
 
@@ -255,6 +257,8 @@ impl Location {
         let can = |capability: &str| evses().any(|evse| evse.can(capability));
         let card = can("CREDIT_CARD_PAYABLE") || can("DEBIT_CARD_PAYABLE");
         let methods: &[&str] = if card { &["app", "card"] } else { &["app"] };
+        let takes_profiles = evses().filter(|evse| evse.can(TAKES_PROFILES));
+        let takes_profiles = takes_profiles.map(|evse| evse.uid.clone()).collect();
         let mut connectors = Vec::new();
         let mut tariffs = Vec::new();
         for evse in evses() {
@@ -324,6 +328,7 @@ impl Location {
             country_code: self.country_code,
             party_id: self.party_id,
             location: None,
+            takes_profiles,
             last_updated: self.last_updated,
         })
     }
@@ -383,6 +388,7 @@ impl ImportedStation {
 }
 
 const RESERVABLE: &str = "RESERVABLE";
+const TAKES_PROFILES: &str = "CHARGING_PROFILE_CAPABLE";
 
 impl EvseStatus {
     /// The status of the EVSE's connectors.

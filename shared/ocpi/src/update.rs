@@ -21,14 +21,16 @@ pub fn merged(
         published: imported.published,
         imported_status: imported.statuses(),
         location: None,
+        takes_profiles: Vec::new(),
     };
     let ImportedStation {
         mut station,
         priced,
         location,
+        takes_profiles,
         ..
     } = imported;
-    internal.location = location;
+    (internal.location, internal.takes_profiles) = (location, takes_profiles);
     (station.created, station.updated) = (now, now);
     let Some((before, before_private)) = stored else {
         station.show_cheapest_pricing();

@@ -95,6 +95,7 @@ pub enum InterfaceRole {
 /// The modules with an interface that this service implements or calls.
 pub mod module {
     pub const CDRS: &str = "cdrs";
+    pub const CHARGING_PROFILES: &str = "chargingprofiles";
     pub const COMMANDS: &str = "commands";
     pub const CREDENTIALS: &str = "credentials";
     pub const HUB_CLIENT_INFO: &str = "hubclientinfo";
@@ -105,9 +106,10 @@ pub mod module {
 }
 
 /// The interfaces that this service implements, as an eMSP. `credentials` has no role; the standard advises `SENDER`.
-const INTERFACES: [(&str, InterfaceRole); 8] = [
+const INTERFACES: [(&str, InterfaceRole); 9] = [
     (module::CREDENTIALS, InterfaceRole::Sender),
     (module::CDRS, InterfaceRole::Receiver),
+    (module::CHARGING_PROFILES, InterfaceRole::Sender),
     (module::COMMANDS, InterfaceRole::Sender),
     (module::HUB_CLIENT_INFO, InterfaceRole::Receiver),
     (module::LOCATIONS, InterfaceRole::Receiver),
@@ -151,6 +153,11 @@ impl OwnUrls<'_> {
     /// The address of a module.
     pub fn module(self, version: OcpiVersion, identifier: &str) -> String {
         format!("{}/ocpi/{version}/{identifier}", self.0)
+    }
+
+    /// Where the result of setting or clearing a charging profile is to be sent.
+    pub fn profile_result(self, version: OcpiVersion, id: &str) -> String {
+        format!("{}/{id}", self.module(version, module::CHARGING_PROFILES))
     }
 
     /// Where the result of a command is to be sent.

@@ -17,6 +17,8 @@ pub enum Rows {
     /// Which account a payment method or customer of the payment provider belongs to.
     ProviderIds,
     Calendars,
+    /// Which sites stations belong to.
+    SitesOfStations,
     /// Which charge cards drivers and vehicles have.
     CardHolders,
     /// The uids of charge cards, and their tokens.
@@ -44,6 +46,7 @@ impl Rows {
             Self::Rates => vec!["acct_*#RATE".into(), "net_*#RATE".into()],
             Self::ProviderIds => vec!["live#PROVIDER#*".into(), "test#PROVIDER#*".into()],
             Self::Calendars => vec!["live#CAL#*".into(), "test#CAL#*".into()],
+            Self::SitesOfStations => vec!["live#SITES#*".into(), "test#SITES#*".into()],
             Self::CardHolders => vec!["acct_*#CARDS#*".into()],
             Self::CardTokens => of_ocpi(&["CARD"]),
             Self::OcpiObjects => of_ocpi(&["OBJECT", "COMMAND"]),

@@ -173,6 +173,14 @@ impl Store {
         self.read_calendars(mode, pages, false).await
     }
 
+    /// The same, read consistently.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn calendars_consistently(&self, mode: Mode, pages: Vec<Page>) -> Result<Calendars> {
+        self.read_calendars(mode, pages, true).await
+    }
+
     async fn read_calendars(
         &self,
         mode: Mode,

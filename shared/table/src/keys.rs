@@ -35,6 +35,7 @@
 //! | deleted payment method | `<acct>#<mode>#<pm>` | `DELETED` | `ttl` 90 days |
 //! | account that uses a customer or token of the payment provider | `<mode>#PROVIDER#<id>` | `#` | |
 //! | station | `<mode>#<chst>` | `#` | `ids`: `<mode>#charging_station` by id; `cell`: `<mode>#<H3 cell of resolution 1>` by `<H3 cell of resolution 8>` |
+//! | site of a station | `<mode>#SITES#<chst>` | `<acct>` | |
 //! | network | `<mode>#<net>` | `#` | `list`: `<mode>#network` by id; `next_action` |
 //! | state of a pull from a network | `<mode>#<net>` | `PULL` | |
 //! | ids on a page of a full pull | `<mode>#<net>` | `PULLED#<page>` | `ttl` 7 days |
@@ -189,6 +190,11 @@ pub enum Key<'a> {
     Station {
         mode: Mode,
         id: &'a Id,
+    },
+    /// The site of an account that a station belongs to.
+    SiteOfStation {
+        tenant: &'a Tenant,
+        station: &'a Id,
     },
     Calendar {
         mode: Mode,
@@ -370,6 +376,10 @@ impl Key<'_> {
             }
             Self::ProviderId { mode, id } => (format!("{mode}#PROVIDER#{id}"), ALONE.into()),
             Self::Station { mode, id } => (format!("{mode}#{id}"), ALONE.into()),
+            Self::SiteOfStation { tenant, station } => (
+                sites_partition(tenant.mode, station),
+                tenant.account.to_string(),
+            ),
             Self::Calendar { mode, owner, day } => {
                 let owner = match owner {
                     CalendarOwner::Evse { station, evse } => format!("{station}#{evse}"),
@@ -884,8 +894,8 @@ pub fn of_account(tenant: &Tenant) -> [String; 3] {
     ]
 }
 
-/// Whether a row that belongs to no account may be about some: a calendar, an id of the payment provider, an object that a
-/// party has sent, a command to a network, or the token of a charge card.
+/// Whether a row that belongs to no account may be about some: a calendar, an id of the payment provider, the site of a
+/// station, an object that a party has sent, a command to a network, or the token of a charge card.
 pub fn is_about_accounts(pk: &str) -> bool {
     let Some((_, rest)) = pk.split_once('#') else {
         return false;
@@ -894,6 +904,7 @@ pub fn is_about_accounts(pk: &str) -> bool {
     let of_network = of_network.split('#').next().unwrap_or_default();
     rest.starts_with("CAL#")
         || rest.starts_with("PROVIDER#")
+        || rest.starts_with("SITES#")
         || [OBJECT, "COMMAND", CARD].contains(&of_network)
 }
 
@@ -961,6 +972,11 @@ pub const OPEN: &str = "open";
 /// The attribute that orders the stations of a region: the name of the H3 cell of resolution 8. Stations of one cell have the
 /// same, because entries of an index need not differ in their keys, and the id is in `pk` already.
 pub const CELL: &str = "cell_sk";
+
+/// The partition key of the sites that a station belongs to.
+pub fn sites_partition(mode: Mode, station: &Id) -> String {
+    format!("{mode}#SITES#{station}")
+}
 
 /// The mode and id of a station's `pk`.
 pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {

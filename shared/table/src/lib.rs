@@ -31,6 +31,7 @@ pub mod search;
 pub mod secrets;
 pub mod sessions;
 pub mod shown;
+pub mod sites;
 pub mod stations;
 pub mod sums;
 pub mod sweep;

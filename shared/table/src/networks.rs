@@ -808,6 +808,15 @@ impl SentCommand {
         }
     }
 
+    /// Whether the charging point has accepted a profile; none while that is open, and for any other command.
+    pub fn profile_outcome(&self) -> Option<bool> {
+        if self.command != CommandType::SetChargingProfile {
+            return None;
+        }
+        let refused = self.is_refused().then_some(false);
+        refused.or_else(|| Some(self.result()? == ResultType::Accepted))
+    }
+
     fn is_refused(&self) -> bool {
         self.response
             .is_some_and(|response| response != ResponseType::Accepted)

@@ -7,9 +7,10 @@ use kernel::response::{Deleted, FileOf};
 use models::analytics::Analytics;
 use models::charging::candidates::ReservationCandidates;
 use models::charging::policies::Allowed;
+use models::departure::ReplacedDepartures;
 use models::invoice::LineItem;
 use models::search::Search;
-use models::site::plan::SitePlan;
+use models::site::view::SitePlan;
 use models::webhooks::feed::EventFeed;
 
 /// What a route's response shows.
@@ -23,6 +24,8 @@ pub enum Shows {
     Candidates,
     /// The plan of a site.
     SitePlan,
+    /// The departures of a vehicle, and what has become of those that were given.
+    Departures,
     /// The next events of a polling endpoint.
     Feed,
     /// An object that is computed for the response and not stored, such as sums or what a search finds.
@@ -43,6 +46,7 @@ impl Shows {
             Self::Lines => Kind::Invoice,
             Self::Candidates => Kind::Reservation,
             Self::SitePlan => Kind::Site,
+            Self::Departures => Kind::VehicleDepartures,
             Self::Feed => Kind::Event,
         }
     }
@@ -79,6 +83,10 @@ impl<T: Record> Shown for FileOf<T> {
 
 impl Shown for SitePlan {
     const SHOWS: Shows = Shows::SitePlan;
+}
+
+impl Shown for ReplacedDepartures {
+    const SHOWS: Shows = Shows::Departures;
 }
 
 impl Shown for EventFeed {

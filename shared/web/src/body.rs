@@ -33,7 +33,13 @@ impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Rejection> {
         let json = is_json(request.headers());
+        let csv = T::CSV.filter(|_| has_type(request.headers(), "text/csv"));
         let bytes = collect(request.into_body()).await?;
+        if let Some(csv) = csv {
+            let text = std::str::from_utf8(&bytes);
+            let text = text.map_err(|_| Error::malformed("The body is not UTF-8."))?;
+            return Ok(Self((csv.read)(text)?));
+        }
         if !json && !bytes.is_empty() {
             let message = "The body must have the content type application/json.";
             return Err(Error::malformed(message).into());
@@ -64,6 +70,10 @@ pub async fn collect(body: axum::body::Body) -> Result<Bytes> {
 
 /// Whether the content type is `application/json`, with or without parameters.
 pub fn is_json(headers: &HeaderMap) -> bool {
+    has_type(headers, "application/json")
+}
+
+fn has_type(headers: &HeaderMap, wanted: &str) -> bool {
     let value = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -71,7 +81,7 @@ pub fn is_json(headers: &HeaderMap) -> bool {
     value
         .split(';')
         .next()
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted))
 }
 
 /// Reads a body.

@@ -155,6 +155,7 @@ pub fn is_taken(route: &Route) -> bool {
             | Shows::Lines
             | Shows::Candidates
             | Shows::SitePlan
+            | Shows::Departures
             | Shows::Feed
             | Shows::Computed(_)
     );
@@ -185,6 +186,7 @@ impl Wanted {
                 | Shows::Lines
                 | Shows::Candidates
                 | Shows::SitePlan
+                | Shows::Departures
                 | Shows::Feed
                 | Shows::Computed(_) => Some(path),
             };

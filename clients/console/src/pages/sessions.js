@@ -25,6 +25,7 @@ const FAILURES = {
   network_timeout: t('The charging network did not answer in time.'),
   not_plugged_in: t('The vehicle was not plugged in.'),
   out_of_order: t('The charging station is out of order.'),
+  site_limit: t('The site had no room for its full power.'),
   other: t('The charging network gave no reason.'),
 };
 

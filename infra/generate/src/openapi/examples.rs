@@ -81,6 +81,7 @@ pub fn name(route: &Route) -> String {
         Shows::Lines => "page_of_line_items".to_owned(),
         Shows::Candidates => CANDIDATES.to_owned(),
         Shows::SitePlan => PLAN.to_owned(),
+        Shows::Departures => "replaced_departures".to_owned(),
         Shows::Feed => "event_feed".to_owned(),
         Shows::Computed(kind) => kind.name().to_owned(),
         Shows::Deleted(kind) => format!("deleted_{}", kind.name()),
@@ -108,6 +109,12 @@ pub fn response(route: &Route) -> Value {
         Shows::Candidates => example(CANDIDATES),
         Shows::File(_) => unreachable!("a redirect shows nothing"),
         Shows::SitePlan => example(PLAN),
+        Shows::Departures => {
+            let mut departures = object(Kind::VehicleDepartures);
+            let id = departures["departures"][0]["id"].clone();
+            departures["results"] = json!([{"departure": id, "result": "created"}]);
+            departures
+        }
         Shows::Feed => {
             json!({"data": [object(Kind::Event)], "cursor": "page_…", "has_more": false, "redelivered": []})
         }

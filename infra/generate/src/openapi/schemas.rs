@@ -135,7 +135,15 @@ impl Components {
 
     /// The plan of a site.
     pub fn site_plan(&mut self) -> Value {
-        let (name, schemas) = named::<models::site::plan::SitePlan>();
+        let (name, schemas) = named::<models::site::view::SitePlan>();
+        self.add_all(schemas);
+        self.responses.insert(name.clone());
+        reference(&name)
+    }
+
+    /// The departures of a vehicle, and what has become of those that were given.
+    pub fn departures(&mut self) -> Value {
+        let (name, schemas) = named::<models::departure::ReplacedDepartures>();
         self.add_all(schemas);
         self.responses.insert(name.clone());
         reference(&name)

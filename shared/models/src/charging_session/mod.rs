@@ -49,6 +49,7 @@ use kernel::window::Window;
 mod cost;
 pub mod network;
 mod network_transitions;
+pub mod profile;
 pub mod review;
 mod state;
 mod view;

@@ -5,8 +5,8 @@
 //! - A *CDR* (charge detail record) is what a network bills. It never changes; a wrong one is credited by another.
 //! - The price is *final* when it may be invoiced. What a network bills after that becomes adjustments.
 //!
-//! Life cycle. A session that is started through the API is `pending`: START_SESSION is sent once, and the session waits for a report until
-//! its deadline. The report makes it active, whenever it comes: also after the session has failed or was cancelled, because energy that
+//! Life cycle. A session that is started through the API is `pending`: START_SESSION is sent once, as soon as the site of the
+//! station has room for its power ([`crate::site::starts`]), and the session waits for a report until its deadline. The report makes it active, whenever it comes: also after the session has failed or was cancelled, because energy that
 //! flowed is billed. A session that is started with a card begins with its first report. An active session ends when the network reports
 //! that, or bills it. The service asks for the end with STOP_SESSION, when a driver does, when `session_limit` is reached and after 24
 //! hours; it repeats that four times, and never ends a session by itself. A session on which the network has not reported for 24 hours
@@ -21,6 +21,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::profile::SessionProfile;
 use crate::charging_station::Price;
 use crate::network::{EvseId, ObjectId, Owner};
 use kernel::money::Currency;
@@ -29,6 +30,10 @@ use kernel::window::Window;
 
 /// How long a session waits for the network's report that it has begun.
 pub const START_PATIENCE: SignedDuration = minutes(5);
+
+/// How long a session waits until its site has room for its power, and how often that is looked for.
+pub const ROOM_PATIENCE: SignedDuration = minutes(15);
+pub const ROOM_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 
 /// How long after STOP_SESSION it is sent again, and how often it is sent.
 pub const STOP_PATIENCE: SignedDuration = minutes(5);
@@ -82,6 +87,9 @@ pub struct AtNetwork {
     /// Since when the session is stalled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalled_at: Option<Timestamp>,
+    /// The charging profile that the plan of a site gives the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Box<SessionProfile>>,
 }
 
 impl AtNetwork {

@@ -1,6 +1,7 @@
 //! The transitions of a session at the station of a charging network, whose data is in [`super::network`].
 
-use super::network::{MAX_STOPS, STOP_PATIENCE, Stop};
+use super::network::{MAX_STOPS, ROOM_PAUSE, STOP_PATIENCE, Stop};
+use super::profile::{PowerProfile, SessionProfile};
 use super::{ChargingSession, SessionFailedReason, SessionState, Settlement, Start, wrong_state};
 use crate::event_type::EventType;
 use crate::network::Owner;
@@ -35,9 +36,18 @@ impl Stored<ChargingSession> {
     }
 
     /// Records that START_SESSION is about to be sent: it is sent once.
-    pub fn mark_start_sent(&mut self) {
-        if let SessionState::Pending { start, .. } = &mut self.object.state {
+    pub fn mark_start_sent(&mut self, now: Timestamp) {
+        if let SessionState::Pending { start, sent, .. } = &mut self.object.state {
+            *sent = matches!(start, Start::Waiting { .. }).then_some(now);
             *start = Start::Sent;
+        }
+    }
+
+    /// Has a session wait for room at its site.
+    pub fn wait_for_room(&mut self, now: Timestamp) {
+        if let SessionState::Pending { start, .. } = &mut self.object.state {
+            let next = now.plus(ROOM_PAUSE);
+            *start = Start::Waiting { next };
         }
     }
 
@@ -61,19 +71,18 @@ impl Stored<ChargingSession> {
         is_pending
     }
 
-    /// Ends a pending session of which the network has reported nothing until its deadline.
+    /// Ends a pending session of which the network has reported nothing until its deadline, or that its site has no room for.
     pub fn give_up_start(&mut self, now: Timestamp) -> bool {
-        let is_accepted = matches!(
-            self.object.state,
+        let reason = match self.object.state {
             SessionState::Pending {
                 start: Start::Accepted,
                 ..
-            }
-        );
-        let reason = if is_accepted {
-            SessionFailedReason::NotPluggedIn
-        } else {
-            SessionFailedReason::NetworkTimeout
+            } => SessionFailedReason::NotPluggedIn,
+            SessionState::Pending {
+                start: Start::Waiting { .. },
+                ..
+            } => SessionFailedReason::SiteLimit,
+            _ => SessionFailedReason::NetworkTimeout,
         };
         self.fail_start(reason, now)
     }
@@ -145,5 +154,40 @@ impl Stored<ChargingSession> {
             stop.sent += 1;
             stop.next = (stop.sent < MAX_STOPS).then(|| now.plus(STOP_PATIENCE));
         }
+    }
+
+    /// The charging profile of an active session.
+    pub fn profile(&self) -> Option<&SessionProfile> {
+        self.object.state.at_network()?.profile.as_deref()
+    }
+
+    fn profile_mut(&mut self) -> Option<&mut SessionProfile> {
+        self.object.state.at_network_mut()?.profile.as_deref_mut()
+    }
+
+    /// Has a charging profile be sent, unless another one is awaited or has failed: that is sent again. Returns whether it is.
+    pub fn set_profile(&mut self, wanted: PowerProfile, now: Timestamp) -> bool {
+        let Some(network) = self.object.state.at_network_mut() else {
+            return false;
+        };
+        let next = SessionProfile::after(network.profile.as_deref(), wanted, now);
+        let is_new = next.is_some();
+        if let Some(next) = next {
+            network.profile = Some(Box::new(next));
+        }
+        is_new
+    }
+
+    /// Records that the charging profile is about to be sent.
+    pub fn mark_profile_sent(&mut self, now: Timestamp) {
+        if let Some(profile) = self.profile_mut() {
+            profile.mark_sent(now);
+        }
+    }
+
+    /// Records the result of a charging profile that was sent at a moment. Returns whether that is new.
+    pub fn answer_profile(&mut self, sent: Timestamp, is_accepted: bool, now: Timestamp) -> bool {
+        let profile = self.profile_mut();
+        profile.is_some_and(|profile| profile.answer(sent, is_accepted, now))
     }
 }

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::cost::{PriceCheck, SessionCost};
-use super::network::{AtNetwork, CDR_PATIENCE, LONGEST, START_PATIENCE, Stop, Total};
+use super::network::{
+    AtNetwork, CDR_PATIENCE, LONGEST, ROOM_PATIENCE, START_PATIENCE, Stop, Total,
+};
 use super::review::{PendingReview, Prices};
 use crate::action::Action;
 use crate::charging::battery::Taper;
@@ -20,6 +22,9 @@ pub enum SessionState {
         /// The time that the calendars keep for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hold: Option<Window>,
+        /// When START_SESSION was sent, if it had to wait for room at the site.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sent: Option<Timestamp>,
         start: Start,
     },
     Active {
@@ -68,6 +73,8 @@ pub enum SessionState {
 pub enum Start {
     /// START_SESSION is to be sent.
     Due,
+    /// START_SESSION waits until the site has room for its power, which is looked for again at this moment.
+    Waiting { next: Timestamp },
     /// START_SESSION was sent, or the session is being started with a card.
     Sent,
     /// The charging point has accepted the start.
@@ -191,6 +198,8 @@ pub enum SessionFailedReason {
     NotPluggedIn,
     /// The charging point is out of order.
     OutOfOrder,
+    /// The site had no room for its power within 15 minutes.
+    SiteLimit,
     Other,
 }
 
@@ -306,10 +315,22 @@ impl SessionState {
         matches!(
             self,
             Self::Pending {
-                start: Start::Due,
+                start: Start::Due | Start::Waiting { .. },
                 ..
             }
         )
+    }
+
+    /// Whether a start that is to be sent comes too late for a session that was created at a moment.
+    pub fn is_start_late(&self, created: Timestamp, now: Timestamp) -> bool {
+        let patience = match self {
+            Self::Pending {
+                start: Start::Waiting { .. },
+                ..
+            } => ROOM_PATIENCE,
+            _ => START_PATIENCE,
+        };
+        now.since(created) >= patience
     }
 
     /// The time that the calendars keep for a session at a network's station.
@@ -431,7 +452,11 @@ impl SessionState {
             Self::Pending {
                 start: Start::Due, ..
             } => Some(created),
-            Self::Pending { .. } => Some(created.plus(START_PATIENCE)),
+            Self::Pending {
+                start: Start::Waiting { next },
+                ..
+            } => Some(*next),
+            Self::Pending { sent, .. } => Some(sent.unwrap_or(created).plus(START_PATIENCE)),
             Self::Active {
                 operated_by: Operator::Simulation(simulated),
                 ..
@@ -443,7 +468,8 @@ impl SessionState {
                 let longest = started.plus(LONGEST);
                 let longest = network.stop.is_none().then_some(longest);
                 let held = network.hold.map(|hold| hold.until);
-                let moments = [next_stop, longest, held, network.stalls_at()];
+                let profile = network.profile.as_ref().and_then(|profile| profile.next);
+                let moments = [next_stop, longest, held, network.stalls_at(), profile];
                 moments.into_iter().flatten().min()
             }
             Self::Completed {

@@ -10,6 +10,7 @@
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use crate::charging_session::profile::PowerProfile;
 use crate::network::{EvseId, ObjectId};
 use crate::token::Token;
 use kernel::error::Result;
@@ -42,6 +43,15 @@ pub trait Network: Send + Sync {
     /// # Errors
     /// As [`Network::start`].
     fn cancel<'a>(&'a self, request: &'a CancelRequest) -> BoxFuture<'a, Result<CommandStatus>>;
+
+    /// Sets the most power of a charging session that the network has reported, or clears what was set.
+    ///
+    /// # Errors
+    /// As [`Network::start`].
+    fn set_profile<'a>(
+        &'a self,
+        request: &'a ProfileRequest,
+    ) -> BoxFuture<'a, Result<CommandStatus>>;
 }
 
 /// What became of a command so far.
@@ -112,6 +122,16 @@ pub struct StopRequest {
     pub subject: Subject,
     /// The session of the network.
     pub session: ObjectId,
+}
+
+#[derive(Debug, Clone)]
+pub struct ProfileRequest {
+    /// The charging session.
+    pub subject: Subject,
+    /// The session of the network.
+    pub session: ObjectId,
+    /// None clears the profile.
+    pub profile: Option<PowerProfile>,
 }
 
 #[derive(Debug, Clone)]

@@ -9,19 +9,23 @@ use utoipa::ToSchema;
 
 use super::series::{SLOT, SiteDay, SiteSeries, value_at};
 use crate::charging::battery::{Battery, MILLIS_PER_HOUR};
+use crate::charging::simulation::offered;
+use crate::charging_session::profile::SessionProfile;
 use crate::charging_station::{ChargingStation, PriceType};
 use crate::departure::{Departure, DepartureOutcome};
 use crate::vehicle::{ConnectorType, Vehicle};
 use crate::vehicle_telemetry::VehicleTelemetry;
 use kernel::id::Id;
 use kernel::money::Currency;
-use kernel::origin::Mode;
-use kernel::time::{Timestamp, whole_millis};
+use kernel::time::{SignedDuration, Timestamp, minutes, whole_millis};
 use kernel::window::Window;
 
 /// A level that differs by less points from the plan is noise, and so are so many Wh.
 const NOISE: f64 = 3.0;
 pub(super) const TOLERANCE: u32 = 20;
+
+/// How long it takes until the first profile of a session is in force.
+const STARTING: SignedDuration = minutes(5);
 
 /// The level that is assumed of a vehicle without telemetry, in percent.
 const UNKNOWN_LEVEL: f64 = 20.0;
@@ -47,6 +51,90 @@ pub struct Charge {
     based: Timestamp,
     /// Metered Wh in the rest of the slot.
     pub(super) flow: u32,
+    /// The session at a network's station in which the vehicle charges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) metered: Option<Metered>,
+}
+
+/// The session at a network's station in which a vehicle charges.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Metered {
+    session: Id,
+    /// The Wh of the session that are accounted for.
+    energy: u32,
+    /// Whether the charging point follows no profile.
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    is_unlimited: bool,
+}
+
+/// A session of a vehicle of the site at a network's station of the site.
+#[derive(Debug, Clone)]
+pub struct SiteSession {
+    pub id: Id,
+    pub vehicle: Id,
+    /// False once it has ended.
+    pub is_active: bool,
+    /// Whether the vehicle has stopped drawing energy.
+    pub is_parked: bool,
+    /// The most W that the vehicle takes at the connector.
+    pub power: u32,
+    /// Wh that the network has reported.
+    pub energy: u32,
+    /// Whether its charging point and its network take charging profiles.
+    pub takes_profiles: bool,
+    pub profile: Option<SessionProfile>,
+}
+
+impl SiteSession {
+    /// Whether the session follows a profile, or will once its first one is accepted.
+    pub(super) fn is_limited(&self) -> bool {
+        self.takes_profiles && self.profile.as_ref().is_none_or(|one| !one.has_failed())
+    }
+
+    /// Whether a profile is in force, so that another one can reduce the power.
+    pub(super) fn is_reducible(&self) -> bool {
+        self.is_limited() && self.has_accepted()
+    }
+
+    /// The most W in a window if the charging point keeps the profile that it has accepted, whatever it makes of later ones.
+    pub(super) fn most_possible(&self, window: &Window) -> u32 {
+        let profile = self.profile.as_ref();
+        let limit = profile.and_then(|one| one.most_possible(window));
+        limit.unwrap_or(self.power).min(self.power)
+    }
+
+    /// Whether a profile is in force.
+    pub(super) fn has_accepted(&self) -> bool {
+        let profile = self.profile.as_ref();
+        profile.is_some_and(|one| one.accepted.is_some())
+    }
+
+    /// The most W in a window, whatever the network makes of profiles that are on their way.
+    pub(super) fn most(&self, window: &Window) -> u32 {
+        let limit = self.profile.as_ref().and_then(|one| one.most(window));
+        limit.unwrap_or(self.power).min(self.power)
+    }
+}
+
+/// A session at a network's station of the site that has not begun.
+#[derive(Debug, Clone)]
+pub struct PendingStart {
+    pub session: Id,
+    /// The most W that the vehicle takes at the connector.
+    pub power: u32,
+    /// Whether START_SESSION was sent.
+    pub is_sent: bool,
+}
+
+/// What makes the vehicles follow the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Execution {
+    /// The simulation, in test mode at a site without stations of networks: every vehicle takes what is planned.
+    Simulation,
+    /// Charging profiles of sessions at stations of networks.
+    Profiles,
+    /// Nothing: no station takes charging profiles.
+    None,
 }
 
 /// A vehicle of the site.
@@ -57,13 +145,17 @@ pub struct SiteVehicle {
     pub telemetry: Option<VehicleTelemetry>,
     /// Whether the vehicle has reported its last level, and no simulation.
     pub has_reported: bool,
+    /// The session in which it charges, and the last one of the plan in force.
+    pub sessions: Vec<SiteSession>,
 }
 
 /// What a plan depends on besides the site.
 #[derive(Debug, Clone)]
 pub struct PlanInputs {
-    pub mode: Mode,
+    pub execution: Execution,
     pub vehicles: Vec<SiteVehicle>,
+    /// Sessions that have not begun: first those whose START_SESSION was sent, then the others in order of creation.
+    pub starts: Vec<PendingStart>,
     pub days: Vec<SiteDay>,
     /// The price of the stations where the site has no prices, in thousandths of a minor unit per kWh.
     pub tariff: Option<i64>,
@@ -116,7 +208,54 @@ impl SiteVehicle {
             level,
             based: self.reported().unwrap_or(now),
             flow: 0,
+            metered: None,
         }
+    }
+
+    /// The session in which the vehicle charges.
+    pub(super) fn session(&self) -> Option<&SiteSession> {
+        self.sessions.iter().find(|one| one.is_active)
+    }
+
+    /// The Wh that the vehicle takes in each window whatever is planned: in a session without a profile in force until the battery is full,
+    /// in one that is not planned what its profile allows. None for a vehicle that takes what is planned.
+    pub(super) fn forced(&self, charge: Option<&Charge>, windows: &[Window]) -> Option<Vec<u32>> {
+        let session = self.session()?;
+        if charge.is_some() && session.is_limited() {
+            return None;
+        }
+        let level = charge.map_or_else(|| self.level(), |charge| charge.level);
+        let battery = Battery::of(&self.vehicle);
+        let has_limit = session.is_limited() && session.profile.is_some();
+        let mut left = match has_limit {
+            true => u32::MAX,
+            false => battery.energy_between(Some(level), 100.0),
+        };
+        let flows = windows.iter().enumerate().map(|(place, window)| {
+            // Rounded up: it is taken off the limits.
+            let most = match session.most(window) {
+                0 => 0,
+                power => energy(power.into(), window) + 1,
+            };
+            let most = u32::try_from(most).unwrap_or(u32::MAX);
+            // A vehicle that charges is not full, whatever the last level says.
+            let flow = match place {
+                _ if session.is_parked => 0,
+                0 => most,
+                _ => most.min(left),
+            };
+            left = left.saturating_sub(flow);
+            flow
+        });
+        Some(flows.collect())
+    }
+
+    /// The W that a session may take in a window on top of the plan, because its first profile is not in force.
+    pub(super) fn starting(&self, now: Timestamp, window: &Window) -> u64 {
+        let session = self.session().filter(|one| one.is_limited());
+        let starts = session.filter(|one| !one.has_accepted());
+        let is_soon = window.from < now.plus(STARTING);
+        starts.filter(|_| is_soon).map_or(0, |one| one.power.into())
     }
 
     /// The constant power in W with which the vehicle counts at a connector that offers so many W.
@@ -139,10 +278,35 @@ pub fn tariff(stations: &[ChargingStation], currency: Currency) -> Option<i64> {
     (price.gross() * Decimal::ONE_THOUSAND).round().to_i64()
 }
 
+/// The W of the strongest connector of each type that is in order: 0 if none is.
+pub fn strongest<'a>(
+    stations: impl IntoIterator<Item = &'a ChargingStation>,
+) -> HashMap<ConnectorType, u32> {
+    let mut strongest = HashMap::new();
+    for station in stations {
+        for connector in &station.connectors {
+            let Some(plug) = connector.connector_type() else {
+                continue;
+            };
+            let most: &mut u32 = strongest.entry(plug).or_default();
+            if station.is_reservable(&connector.id) {
+                *most = offered(connector).max(*most);
+            }
+        }
+    }
+    strongest
+}
+
 /// The Wh of a power in W in a window, rounded down.
 pub(super) fn energy(power: u64, window: &Window) -> u64 {
     let millis = whole_millis(window.until.since(window.from)).max(0);
     power.saturating_mul(millis.unsigned_abs()) / MILLIS_PER_HOUR
+}
+
+/// The power in whole W that takes at most so many Wh in a window.
+pub(super) fn whole_power(energy: u32, window: &Window) -> u64 {
+    let millis = whole_millis(window.until.since(window.from)).max(1);
+    u64::from(energy) * MILLIS_PER_HOUR / millis.unsigned_abs()
 }
 
 /// The average power in W of so many Wh in a window, rounded up.
@@ -152,9 +316,9 @@ pub(super) fn power(energy: u64, window: &Window) -> u64 {
 }
 
 impl PlanInputs {
-    /// Whether the vehicles follow the plan.
-    pub fn is_enforced(&self) -> bool {
-        self.mode == Mode::Test
+    /// Whether every vehicle takes what is planned, because it is simulated.
+    pub fn is_simulated(&self) -> bool {
+        self.execution == Execution::Simulation
     }
 
     pub(super) fn vehicle(&self, charge: &Charge) -> Option<&SiteVehicle> {
@@ -177,12 +341,20 @@ impl PlanInputs {
     }
 
     pub(super) fn offered(&self, vehicle: &SiteVehicle) -> u32 {
+        if let Some(session) = vehicle.session() {
+            return session.power;
+        }
         let plug = vehicle.vehicle.charging_standard;
         self.offered.get(&plug).copied().unwrap_or(u32::MAX)
     }
 }
 
 impl Charge {
+    /// The session at a network's station in which the vehicle charges.
+    pub fn session(&self) -> Option<&Id> {
+        self.metered.as_ref().map(|metered| &metered.session)
+    }
+
     /// Accounts for metered Wh at a moment.
     fn take(&mut self, energy: u32, inputs: &PlanInputs, at: Timestamp) {
         let energy = energy.min(self.need);
@@ -208,13 +380,48 @@ impl Charge {
         self.take(energy, inputs, window.from);
     }
 
+    /// Accounts for what the network has reported of the vehicle's sessions since a moment. For a new charge that is what flows from now on.
+    /// Returns whether a session has begun or ended, or follows its profile and did not before, or the reverse.
+    pub(super) fn meter(
+        &mut self,
+        vehicle: &SiteVehicle,
+        inputs: &PlanInputs,
+        since: Option<Timestamp>,
+    ) -> bool {
+        let before = self.metered.take();
+        let mut counted = before.clone();
+        let ended = vehicle.sessions.iter().filter(|one| !one.is_active);
+        for session in ended.chain(vehicle.session()) {
+            let same = counted.as_ref().filter(|one| one.session == session.id);
+            let start = if since.is_some() { 0 } else { session.energy };
+            let last = same.map_or(start, |one| one.energy);
+            let counts = same.is_some() || session.is_active;
+            if let Some(since) = since.filter(|_| counts) {
+                let risen = session.energy.saturating_sub(last);
+                self.take(risen, inputs, since);
+            }
+            counted = session.is_active.then(|| Metered {
+                session: session.id.clone(),
+                energy: session.energy.max(last),
+                is_unlimited: !session.is_limited(),
+            });
+        }
+        self.metered = counted.filter(|_| vehicle.session().is_some());
+        let control = |one: &Option<Metered>| {
+            let one = one.as_ref();
+            one.map(|one| (one.session.clone(), one.is_unlimited))
+        };
+        control(&before) != control(&self.metered)
+    }
+
     /// Takes in what the vehicle has reported since. Returns whether that differs from the plan.
     pub(super) fn rebase(
         &mut self,
         vehicle: &SiteVehicle,
         departure: &Departure,
-        is_enforced: bool,
+        is_simulated: bool,
     ) -> bool {
+        let is_metered = is_simulated || self.metered.is_some();
         let Some(reported) = vehicle.reported().filter(|at| *at > self.based) else {
             return false;
         };
@@ -228,7 +435,7 @@ impl Charge {
         self.level = level;
         match departure.target_level {
             Some(target) => self.need = battery.energy_between(Some(level), target),
-            None if !is_enforced => self.need = self.need.saturating_sub(risen),
+            None if !is_metered => self.need = self.need.saturating_sub(risen),
             None => {}
         }
         let minimum = departure.min_level.unwrap_or_default();
@@ -238,16 +445,17 @@ impl Charge {
 
     pub(super) fn outcome(&self, inputs: &PlanInputs, currency: Currency) -> DepartureOutcome {
         let capacity = inputs.vehicle(self).map(|one| one.vehicle.battery_capacity);
-        // Where the vehicles do not follow the plan, the last level that counts is at most 3 points old.
-        let tolerance = match inputs.is_enforced() {
+        // Where nothing measures the energy, the last level that counts is at most 3 points old.
+        let is_metered = inputs.is_simulated() || self.metered.is_some() || self.delivered > 0;
+        let tolerance = match is_metered {
             true => TOLERANCE,
             false => capacity.unwrap_or_default() / 25,
         };
         let is_short = self.need > tolerance;
-        let priced = inputs.is_enforced() && inputs.price(self.at.plus(-SLOT)).is_some();
+        let priced = is_metered && inputs.price(self.at.plus(-SLOT)).is_some();
         DepartureOutcome {
             short_by_wh: if is_short { self.need } else { 0 },
-            energy_wh: inputs.is_enforced().then_some(self.delivered),
+            energy_wh: is_metered.then_some(self.delivered),
             cost: priced.then(|| minor_units(self.cost)),
             cost_if_immediate: priced.then(|| minor_units(self.immediate)),
             currency,

@@ -2,11 +2,17 @@
 //!
 //! A site has a plan ([`plan`]): when each vehicle charges until its next departure. The item of the site holds the plan in force: of each
 //! vehicle what it still needs and the energy of the current slot. At the end of a slot, and when limits, prices, departures or telemetry
-//! change, the job `plan-site` accounts for the time since the last run and plans again. In test mode the vehicles follow the plan.
+//! change, the job `plan-site` accounts for the time since the last run and plans again. In test mode the vehicles follow the plan. At
+//! stations of charging networks their sessions get charging profiles ([`profiles`]), and start when there is room for them ([`starts`]).
 
 pub mod charge;
+mod csv;
+mod limits;
 pub mod plan;
+mod profiles;
 mod series;
+pub mod starts;
+pub mod view;
 
 pub use series::{NewCarbon, NewPrices, SeriesChange, SiteDay, SiteSeries, days_of};
 
@@ -45,6 +51,9 @@ pub struct Site {
     pub metadata: Metadata,
     /// Name shown in lists, at most 100 characters.
     pub name: Name,
+    /// What the plan has least of, once every need is met.
+    #[serde(default)]
+    pub optimize: SiteOptimize,
     /// The plan in force; null before the first departure.
     #[serde(default)]
     #[schema(required)]
@@ -114,6 +123,16 @@ pub enum LimitType {
     Cost,
 }
 
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SiteOptimize {
+    /// The price of the energy.
+    #[default]
+    Cost,
+    /// The carbon dioxide of the energy. Where its intensity is unknown, the highest known one counts; where none is known at all, the price.
+    Carbon,
+}
+
 /// The plan in force, in short. `GET /v1/sites/{id}/plan` shows it in full.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PlanSummary {
@@ -133,11 +152,16 @@ pub enum SitePlanReason {
     /// Departures were added, changed or removed, or the next ones came within 48 hours.
     Departures,
     Limits,
+    /// Prices were set, or another aim, or carbon intensities of a site with the aim `carbon`.
     Prices,
     /// A vehicle reported a level that differs from the plan by more than 3 points.
     Telemetry,
     /// Other departures are short than before.
     Shortage,
+    /// A session of a vehicle at a station of a network began or ended, or its charging profile was refused, or accepted after that.
+    Sessions,
+    /// Connectors of the stations went out of order, or are in order again.
+    Stations,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -171,6 +195,9 @@ pub struct NewSite {
     pub limits: Option<Vec<SiteLimit>>,
     #[serde(default)]
     pub metadata: MetadataChange,
+    /// What the plan has least of, once every need is met. Default: `cost`.
+    #[serde(default)]
+    pub optimize: SiteOptimize,
     /// The ids of its charging stations, at most 20. A station belongs to at most one site of the account.
     #[serde(default)]
     pub stations: Option<Distinct<Id>>,
@@ -191,6 +218,9 @@ pub struct SiteUpdate {
     /// Name shown in lists, at most 100 characters.
     #[serde(default)]
     pub name: Change<Name>,
+    /// What the plan has least of, once every need is met.
+    #[serde(default)]
+    pub optimize: Change<SiteOptimize>,
     /// Replaces all stations.
     #[serde(default)]
     pub stations: Change<Distinct<Id>>,
@@ -215,6 +245,7 @@ impl Site {
             limits: new.limits.unwrap_or_default(),
             metadata: Metadata::new(new.metadata)?,
             name: new.name,
+            optimize: new.optimize,
             plan: None,
             stations: new.stations.unwrap_or_default().into(),
             time_zone: new.time_zone,
@@ -249,6 +280,7 @@ impl Stored<Site> {
             limits,
             metadata,
             name,
+            optimize,
             stations,
             time_zone,
         } = update;
@@ -261,6 +293,9 @@ impl Stored<Site> {
         limits.apply(&mut site.limits);
         site.metadata.merge(metadata)?;
         name.apply(&mut site.name);
+        let optimized = site.optimize;
+        optimize.apply(&mut site.optimize);
+        let is_reordered = site.optimize != optimized;
         if let Change::Set(stations) = stations {
             site.stations = stations.into();
         }
@@ -275,6 +310,9 @@ impl Stored<Site> {
         );
         if before != after {
             self.plan_again(SitePlanReason::Limits, now);
+        }
+        if is_reordered {
+            self.plan_again(SitePlanReason::Prices, now);
         }
         self.record(EventType::SiteUpdated);
         Ok(())

@@ -10,19 +10,15 @@
 use std::collections::BTreeSet;
 
 use planner::{Demand, Depot, Plan, Slot};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::charge::{Charge, PlanInputs, ShortageReason, TOLERANCE, energy, minor_units, power};
+use super::charge::{Charge, PlanInputs, ShortageReason, SiteVehicle, TOLERANCE, energy, power};
+use super::limits::Limits;
 use super::series::SLOT;
-use super::{LimitType, PlanSummary, ShortDeparture, Site, SitePlanReason};
-use crate::charging::battery::Battery;
-use crate::charging::policies::spans;
+use super::{LimitType, PlanSummary, ShortDeparture, Site, SiteOptimize, SitePlanReason};
 use crate::departure::DepartureOutcome;
 use crate::event_type::EventType;
 use crate::stored::Stored;
 use kernel::id::Id;
-use kernel::money::Currency;
 use kernel::time::{SignedDuration, Timestamp, hours, whole_millis};
 use kernel::window::Window;
 
@@ -42,112 +38,12 @@ pub struct Planned {
     /// The departures that are over.
     pub ended: Vec<(Charge, DepartureOutcome)>,
     pub changes: Vec<SitePlanReason>,
-    windows: Vec<Window>,
-    depot: Depot,
-    plan: Plan,
-    prices: Vec<Option<(i64, bool)>>,
-}
-
-/// `GET /v1/sites/{id}/plan`
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct SitePlan {
-    /// Currency of prices and costs.
-    pub currency: Currency,
-    /// Whether the vehicles follow the plan.
-    pub enforced: bool,
-    /// Why they do not.
-    #[schema(required)]
-    pub not_enforced_because: Option<NotEnforced>,
-    /// When the plan was made.
-    pub planned_at: Timestamp,
-    /// From this moment on the prices are those of the same hours of a day before; null if all are known.
-    #[schema(required)]
-    pub prices_assumed_from: Option<Timestamp>,
-    /// The revision of the plan in force; 0 before the first.
-    pub revision: u32,
-    /// Id of the site.
-    pub site: Id,
-    /// In the order of time: quarter-hours, divided where a vehicle departs.
-    pub slots: Vec<PlanSlot>,
-    /// In the order of their departures.
-    pub vehicles: Vec<PlannedVehicle>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum NotEnforced {
-    /// The stations of the site take no charging profiles.
-    NoChargingProfiles,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct PlanSlot {
-    /// g of CO2 per kWh; null if it is unknown.
-    #[schema(required)]
-    pub carbon_g_per_kwh: Option<f64>,
-    /// W that are exceeded only to meet a need: the lowest cost limit, less the reserved power; null without one.
-    #[schema(required)]
-    pub cost_limit_w: Option<u64>,
-    /// Begin of the slot.
-    pub from: Timestamp,
-    /// W that are never exceeded: the lowest capacity limit, less the reserved power; null without one.
-    #[schema(required)]
-    pub limit_w: Option<u64>,
-    /// W of all vehicles of the plan together, on average.
-    pub load_w: u64,
-    /// Minor units; null if it is unknown.
-    #[schema(required)]
-    pub price_per_kwh: Option<f64>,
-    /// W of the reserved connectors of the site's stations.
-    pub reserved_w: u64,
-    /// End of the slot.
-    pub until: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct PlannedVehicle {
-    /// g of CO2 of all energy; null if it is unknown.
-    #[schema(required)]
-    pub carbon_g: Option<i64>,
-    /// What all energy costs, in minor units; null without prices.
-    #[schema(required)]
-    pub cost: Option<i64>,
-    /// What charging at once at full power would cost, in minor units; null without prices.
-    #[schema(required)]
-    pub cost_if_immediate: Option<i64>,
-    /// When the vehicle departs.
-    pub departs_at: Timestamp,
-    /// Id of the departure.
-    pub departure: Id,
-    /// Metered Wh that were delivered so far.
-    pub delivered_wh: u32,
-    /// Metered Wh that are still to be delivered.
-    pub energy_wh: u32,
-    /// When the last energy flows; null if none does.
-    #[schema(required)]
-    pub finish: Option<Timestamp>,
-    /// How many Wh less may flow than the battery would take, because its power counts as constant: at most this.
-    pub gap_wh: u32,
-    /// Percent.
-    pub level: f64,
-    /// Why energy will be missing; null if none will.
-    #[schema(required)]
-    pub limited_by: Option<ShortageReason>,
-    /// W in each slot.
-    pub loads_w: Vec<u32>,
-    /// Metered Wh that will be missing.
-    pub short_by_wh: u32,
-    /// Whether the vehicle will have what it needs.
-    pub status: VehiclePlanStatus,
-    /// Id of the vehicle.
-    pub vehicle: Id,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum VehiclePlanStatus {
-    Feasible,
-    Short,
+    pub(super) windows: Vec<Window>,
+    pub(super) depot: Depot,
+    pub(super) plan: Plan,
+    /// W in each window that are not planned.
+    pub(super) fixed: Vec<u64>,
+    pub(super) prices: Vec<Option<(i64, bool)>>,
 }
 
 /// The windows between a moment and the last departure: quarter-hours, divided at departures.
@@ -172,61 +68,43 @@ fn windows(charges: &[Charge], from: Timestamp) -> Vec<Window> {
     bounds.into_iter().map(window).collect()
 }
 
-/// The lowest limits of each window in W, before what is reserved.
-struct Limits {
-    spans: Vec<(LimitType, u32, Option<Vec<Window>>)>,
+/// What is planned: the windows, the depot, the plan, and the W in each window that are not planned.
+struct Optimum {
+    windows: Vec<Window>,
+    depot: Depot,
+    plan: Plan,
+    fixed: Vec<u64>,
 }
 
-impl Limits {
-    fn of(site: &Site, reach: &Window) -> Self {
-        let zone = site.time_zone.rules();
-        let limits = site.limits.iter().map(|limit| {
-            let always = limit.time_windows.is_empty();
-            let spans = (!always).then(|| spans(&limit.time_windows, reach, &zone));
-            (limit.kind, limit.power_w, spans)
-        });
-        Self {
-            spans: limits.collect(),
-        }
-    }
-
-    fn lowest(&self, kind: LimitType, window: &Window, reserved: u64) -> Option<u64> {
-        let holds = |spans: &Option<Vec<Window>>| match spans {
-            None => true,
-            Some(spans) => spans.iter().any(|span| span.overlaps(window)),
-        };
-        let all = self.spans.iter();
-        let lowest = all
-            .filter(|(one, _, spans)| *one == kind && holds(spans))
-            .map(|(_, power, _)| *power)
-            .min()?;
-        Some(u64::from(lowest).saturating_sub(reserved))
-    }
-}
-
-/// What is planned: the windows, the depot and the plan.
-fn optimum(
-    site: &Site,
-    inputs: &PlanInputs,
-    charges: &[Charge],
-    from: Timestamp,
-) -> (Vec<Window>, Depot, Plan) {
+fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp) -> Optimum {
     let windows = windows(charges, from);
     let until = windows.last().map_or(from, |last| last.until);
     let limits = Limits::of(site, &Window { from, until });
-    let slots = windows.iter().map(|window| {
-        let reserved = inputs.reserved(window);
+    let forced = charges.iter().map(|charge| {
+        let vehicle = inputs.vehicle(charge)?;
+        vehicle.forced(Some(charge), &windows)
+    });
+    let forced: Vec<Option<Vec<u32>>> = forced.collect();
+    let fixed = fixed(site, inputs, charges, &windows);
+    let weights = weights(site, inputs, &windows);
+    let slots = windows.iter().enumerate().map(|(place, window)| {
         let limit = |kind| {
-            let lowest = limits.lowest(kind, window, reserved);
-            lowest.map(|power| energy(power, window))
+            let lowest = limits.lowest(kind, window, fixed[place]);
+            let taken: u64 = forced
+                .iter()
+                .flatten()
+                .map(|one| u64::from(one[place]))
+                .sum();
+            lowest.map(|power| energy(power, window).saturating_sub(taken))
         };
         let capacity = limit(LimitType::Capacity).unwrap_or(u64::from(u32::MAX));
         Slot {
             capacity,
             threshold: limit(LimitType::Cost).unwrap_or(capacity).min(capacity),
-            price: inputs.price(window.from).map_or(0, |(price, _)| price),
+            price: weights[place],
         }
     });
+    let slots = slots.collect();
     let demands = charges.iter().map(|charge| {
         let vehicle = inputs.vehicle(charge);
         let power = vehicle.map_or(0, |one| one.power(inputs.offered(one), charge));
@@ -238,12 +116,74 @@ fn optimum(
             prices: None,
         }
     });
-    let depot = Depot {
-        slots: slots.collect(),
-        demands: demands.collect(),
+    let demands: Vec<Demand> = demands.collect();
+    let planned = demands.iter().zip(&forced);
+    let planned = planned.filter(|(_, forced)| forced.is_none());
+    let mut depot = Depot {
+        slots,
+        demands: planned.map(|(demand, _)| demand.clone()).collect(),
     };
-    let plan = depot.plan();
-    (windows, depot, plan)
+    let mut flows = depot.plan().flows.into_iter();
+    let flows = demands.iter().zip(forced).map(|(demand, forced)| {
+        let planned = forced.map(|forced| served(demand, &forced));
+        planned.or_else(|| flows.next()).unwrap_or_default()
+    });
+    let plan = Plan {
+        flows: flows.collect(),
+    };
+    depot.demands = demands;
+    Optimum {
+        windows,
+        depot,
+        plan,
+        fixed,
+    }
+}
+
+/// What a Wh of each window weighs in the aim of the site: its price, or its carbon dioxide.
+fn weights(site: &Site, inputs: &PlanInputs, windows: &[Window]) -> Vec<i64> {
+    let carbon = |window: &Window| inputs.carbon(window.from);
+    let most = windows.iter().filter_map(carbon).max();
+    let weight = |window: &Window| match (site.optimize, most) {
+        (SiteOptimize::Carbon, Some(most)) => carbon(window).unwrap_or(most),
+        _ => inputs.price(window.from).map_or(0, |(price, _)| price),
+    };
+    windows.iter().map(weight).collect()
+}
+
+/// The part of the Wh that a vehicle takes anyway that serves its need.
+fn served(demand: &Demand, forced: &[u32]) -> Vec<u32> {
+    let mut left = demand.need;
+    let flows = forced.iter().zip(&demand.power).map(|(flow, power)| {
+        let flow = left.min(*flow).min(*power);
+        left -= flow;
+        flow
+    });
+    flows.collect()
+}
+
+/// The W in each window that are not planned: reserved connectors, sessions that are not planned or are to start, and those whose first
+/// profile is not in force.
+fn fixed(site: &Site, inputs: &PlanInputs, charges: &[Charge], windows: &[Window]) -> Vec<u64> {
+    let Some(now) = windows.first().map(|first| first.from) else {
+        return Vec::new();
+    };
+    let is_planned = |one: &&SiteVehicle| {
+        let mut charges = charges.iter();
+        charges.any(|charge| charge.vehicle == one.vehicle.id)
+    };
+    let others = inputs.vehicles.iter().filter(|one| !is_planned(one));
+    let others: Vec<Vec<u32>> = others.filter_map(|one| one.forced(None, windows)).collect();
+    let starting = |window: &Window| {
+        let planned = inputs.vehicles.iter().filter(is_planned);
+        planned.map(|one| one.starting(now, window)).sum::<u64>()
+    };
+    let of_window = |(place, window): (usize, &Window)| {
+        let others = others.iter().map(|flows| u64::from(flows[place])).sum();
+        let starting = starting(window) + inputs.kept(site, now, window);
+        inputs.reserved(window) + power(others, window) + starting
+    };
+    windows.iter().enumerate().map(of_window).collect()
 }
 
 /// The Wh that a vehicle can take in each window until it departs.
@@ -266,7 +206,7 @@ fn settle(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Vec<Charg
     let Some(settled) = site.internal.settled_at.filter(|at| *at < now) else {
         return charges;
     };
-    if !inputs.is_enforced() {
+    if !inputs.is_simulated() {
         return charges;
     }
     let Some(current) = windows(&charges, settled).first().copied() else {
@@ -279,7 +219,7 @@ fn settle(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Vec<Charg
         return charges;
     }
     // The runs at the ends of the slots since then are missing: what they would have planned has flowed.
-    let (windows, _, plan) = optimum(&site.object, inputs, &charges, current.until);
+    let Optimum { windows, plan, .. } = optimum(&site.object, inputs, &charges, current.until);
     for (place, window) in windows.iter().enumerate() {
         for (charge, flows) in charges.iter_mut().zip(&plan.flows) {
             charge.flow = flows[place];
@@ -317,14 +257,20 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
         let known = kept.iter().position(|one| one.departure == departure.id);
         match known.map(|place| kept.swap_remove(place)) {
             Some(mut charge) => {
-                if charge.rebase(vehicle, departure, inputs.is_enforced()) {
+                let since = site.internal.settled_at.unwrap_or(now);
+                if charge.meter(vehicle, inputs, Some(since)) {
+                    changes.push(SitePlanReason::Sessions);
+                }
+                if charge.rebase(vehicle, departure, inputs.is_simulated()) {
                     changes.push(SitePlanReason::Telemetry);
                 }
                 charges.push(charge);
             }
             None => {
                 changes.push(SitePlanReason::Departures);
-                charges.push(vehicle.charge(departure, now));
+                let mut charge = vehicle.charge(departure, now);
+                charge.meter(vehicle, inputs, None);
+                charges.push(charge);
             }
         }
     }
@@ -334,11 +280,16 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
     changes.sort_by_key(|change| *change as u8);
     changes.dedup();
     charges.sort_by(|a, b| (a.at, &a.departure).cmp(&(b.at, &b.departure)));
-    let (windows, depot, plan) = optimum(&site.object, inputs, &charges, now);
+    let Optimum {
+        windows,
+        depot,
+        plan,
+        fixed,
+    } = optimum(&site.object, inputs, &charges, now);
     for ((charge, flows), demand) in charges.iter_mut().zip(&plan.flows).zip(&depot.demands) {
         charge.flow = flows.first().copied().unwrap_or_default();
         if charge.delivered == 0 {
-            charge.immediate = immediate(demand, &depot);
+            charge.immediate = immediate(demand, &windows, inputs);
         }
     }
     Planned {
@@ -349,29 +300,32 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
         windows,
         depot,
         plan,
+        fixed,
     }
 }
 
 /// What charging at once at full power costs.
-fn immediate(demand: &Demand, depot: &Depot) -> i64 {
+fn immediate(demand: &Demand, windows: &[Window], inputs: &PlanInputs) -> i64 {
     let mut left = demand.need;
-    let slots = demand.power.iter().zip(&depot.slots);
-    let costs = slots.map(|(power, slot)| {
+    let flows = demand.power.iter().map(|power| {
         let flow = left.min(*power);
         left -= flow;
-        i64::from(flow) * slot.price
+        flow
     });
+    let price = |window: &Window| inputs.price(window.from).map_or(0, |(price, _)| price);
+    let costs = flows.zip(windows);
+    let costs = costs.map(|(flow, window)| i64::from(flow) * price(window));
     costs.sum()
 }
 
 impl Planned {
     /// The Wh that a vehicle will miss.
-    fn short_by(&self, place: usize) -> u32 {
+    pub(super) fn short_by(&self, place: usize) -> u32 {
         let unserved = self.depot.demands[place].unserved(&self.plan.flows[place]);
         if unserved > TOLERANCE { unserved } else { 0 }
     }
 
-    fn limited_by(&self, place: usize, inputs: &PlanInputs) -> Option<ShortageReason> {
+    pub(super) fn limited_by(&self, place: usize, inputs: &PlanInputs) -> Option<ShortageReason> {
         let (demand, charge) = (&self.depot.demands[place], &self.charges[place]);
         let most = |powers: &[u32]| powers.iter().copied().map(u64::from).sum::<u64>();
         if self.short_by(place) == 0 {
@@ -414,101 +368,6 @@ impl Planned {
             let departures = inputs.vehicles.iter().filter_map(|one| one.next.as_ref());
             departures.map(|one| one.at.plus(-HORIZON)).min()
         })
-    }
-
-    /// The plan as it is shown.
-    pub fn view(&self, site: &Site, inputs: &PlanInputs, now: Timestamp) -> SitePlan {
-        let reach = |end: &Window| Window {
-            from: now,
-            until: end.until,
-        };
-        let limits = self
-            .windows
-            .last()
-            .map(reach)
-            .map(|reach| Limits::of(site, &reach));
-        let slots = self.windows.iter().enumerate().map(|(place, window)| {
-            let reserved = inputs.reserved(window);
-            let limit = |kind| limits.as_ref()?.lowest(kind, window, reserved);
-            let flows = self.plan.flows.iter().map(|flows| u64::from(flows[place]));
-            let price = self.prices[place];
-            PlanSlot {
-                carbon_g_per_kwh: inputs
-                    .carbon(window.from)
-                    .map(|value| value as f64 / 1000.0),
-                cost_limit_w: limit(LimitType::Cost),
-                from: window.from,
-                limit_w: limit(LimitType::Capacity),
-                load_w: power(flows.sum(), window),
-                price_per_kwh: price.map(|(price, _)| price as f64 / 1000.0),
-                reserved_w: reserved,
-                until: window.until,
-            }
-        });
-        let is_assumed = |place: &usize| self.prices[*place].is_some_and(|(_, assumed)| assumed);
-        let assumed = (0..self.windows.len()).find(is_assumed);
-        let vehicles = (0..self.charges.len()).map(|place| self.vehicle(place, inputs));
-        SitePlan {
-            currency: site.currency,
-            enforced: inputs.is_enforced(),
-            not_enforced_because: (!inputs.is_enforced())
-                .then_some(NotEnforced::NoChargingProfiles),
-            planned_at: now,
-            prices_assumed_from: assumed.map(|place| self.windows[place].from),
-            revision: site.plan.as_ref().map_or(0, |plan| plan.revision),
-            site: site.id.clone(),
-            slots: slots.collect(),
-            vehicles: vehicles.collect(),
-        }
-    }
-
-    fn vehicle(&self, place: usize, inputs: &PlanInputs) -> PlannedVehicle {
-        let (charge, flows) = (&self.charges[place], &self.plan.flows[place]);
-        let demand = &self.depot.demands[place];
-        let is_priced = self.prices.iter().all(Option::is_some);
-        let planned = i64::try_from(self.depot.cost_of(demand, flows)).unwrap_or(i64::MAX);
-        let carbons = flows.iter().zip(&self.windows).map(|(flow, window)| {
-            let carbon = inputs.carbon(window.from)?;
-            Some(i64::from(*flow) * carbon)
-        });
-        let carbon: Option<i64> = carbons.sum();
-        let last = flows.iter().rposition(|flow| *flow > 0);
-        let short_by_wh = self.short_by(place);
-        let gap = inputs.vehicle(charge).map_or(0, |one| {
-            let offered = inputs.offered(one);
-            let curve = Battery::of(&one.vehicle).charge(offered, Some(charge.level));
-            let energy = curve.energy_within(charge.at.since(self.windows[0].from));
-            let average: u64 = demand.power.iter().copied().map(u64::from).sum();
-            energy
-                .min(demand.need)
-                .saturating_sub(u32::try_from(average).unwrap_or(u32::MAX))
-        });
-        PlannedVehicle {
-            carbon_g: carbon.map(|carbon| minor_units(charge.carbon + carbon)),
-            cost: is_priced.then(|| minor_units(charge.cost + planned)),
-            cost_if_immediate: is_priced.then(|| minor_units(charge.immediate)),
-            departs_at: charge.at,
-            departure: charge.departure.clone(),
-            delivered_wh: charge.delivered,
-            energy_wh: flows.iter().sum(),
-            finish: last.map(|place| self.windows[place].until),
-            gap_wh: gap,
-            level: charge.level,
-            limited_by: self.limited_by(place, inputs),
-            loads_w: flows
-                .iter()
-                .zip(&self.windows)
-                .map(|(flow, window)| {
-                    u32::try_from(power(u64::from(*flow), window)).unwrap_or(u32::MAX)
-                })
-                .collect(),
-            short_by_wh,
-            status: match short_by_wh {
-                0 => VehiclePlanStatus::Feasible,
-                _ => VehiclePlanStatus::Short,
-            },
-            vehicle: charge.vehicle.clone(),
-        }
     }
 }
 

@@ -4,7 +4,8 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::body::RequestBody;
+use super::csv;
+use crate::body::{Csv, RequestBody};
 use crate::stored::Object;
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -69,7 +70,24 @@ pub struct NewPrices {
     pub prices: Vec<NewPrice>,
 }
 
-impl RequestBody for NewPrices {}
+impl RequestBody for NewPrices {
+    const CSV: Option<Csv<Self>> = Some(Csv {
+        read: |text| {
+            let prices = csv::entries(text, "prices", "price_per_kwh")?;
+            let prices = prices
+                .into_iter()
+                .map(|(from, until, price_per_kwh)| NewPrice {
+                    from,
+                    price_per_kwh,
+                    until,
+                });
+            Ok(Self {
+                prices: prices.collect(),
+            })
+        },
+        example: "from,price_per_kwh\n2026-01-15T18:00:00Z,32.5\n2026-01-15T19:00:00Z,11\n",
+    });
+}
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -93,7 +111,24 @@ pub struct NewCarbon {
     pub carbon: Vec<NewCarbonValue>,
 }
 
-impl RequestBody for NewCarbon {}
+impl RequestBody for NewCarbon {
+    const CSV: Option<Csv<Self>> = Some(Csv {
+        read: |text| {
+            let carbon = csv::entries(text, "carbon", "g_per_kwh")?;
+            let carbon = carbon
+                .into_iter()
+                .map(|(from, until, g_per_kwh)| NewCarbonValue {
+                    from,
+                    g_per_kwh,
+                    until,
+                });
+            Ok(Self {
+                carbon: carbon.collect(),
+            })
+        },
+        example: "from,g_per_kwh\n2026-01-15T18:00:00Z,240\n2026-01-15T19:00:00Z,95.5\n",
+    });
+}
 
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -148,13 +183,11 @@ fn is_quarter(at: Timestamp) -> bool {
     at.unix_millis().rem_euclid(whole_millis(SLOT)) == 0
 }
 
-type Entry = (Timestamp, Option<Timestamp>, f64);
-
 fn change(
     site: &Id,
     series: SiteSeries,
     member: &str,
-    entries: Vec<Entry>,
+    entries: Vec<csv::Entry>,
 ) -> Result<SeriesChange> {
     let name = match series {
         SiteSeries::Prices => "prices",

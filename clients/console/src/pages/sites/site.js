@@ -33,7 +33,7 @@ const SHORT = {
 };
 
 /** Why vehicles do not follow the plan. @type {Record<string, string>} */
-const NOT_ENFORCED = { no_charging_profiles: t('the charging networks take no charging profiles yet') };
+const NOT_ENFORCED = { no_charging_profiles: t('the stations take no charging profiles'), profile_not_accepted: t('a charging profile was not accepted') };
 
 /** @param {number} value */
 const kilowatts = (value) => `${number(value)} kW`;

@@ -301,6 +301,7 @@ impl ChargingSession {
                     from: now,
                     until: held_until,
                 }),
+                sent: None,
                 start: Start::Due,
             }
         } else {

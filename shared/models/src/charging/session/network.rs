@@ -98,6 +98,7 @@ impl ChargingSession {
             started_by: StartedBy::Card,
             state: SessionState::Pending {
                 hold: None,
+                sent: None,
                 start: Start::Sent,
             },
             updated: now,
@@ -216,6 +217,7 @@ impl Stored<ChargingSession> {
                 heard_at: now,
                 stop: None,
                 stalled_at: None,
+                profile: None,
             }),
         };
         self.record(EventType::ChargingSessionStarted);

@@ -5,7 +5,10 @@
 //! | versions, credentials | both directions of the handshake; token A opens only these |
 //! | locations, tariffs, sessions, cdrs | sender: lists in pages |
 //! | tokens | receiver: GET, PUT and PATCH of the eMSP's tokens |
+//! | chargingprofiles | receiver: PUT and DELETE of a session's profile |
 //! | commands | receiver: START_SESSION, STOP_SESSION, RESERVE_NOW, CANCEL_RESERVATION and UNLOCK_CONNECTOR |
+
+mod commands;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,16 +27,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::charge::Authorization;
 use crate::network::{Net, Network};
 use crate::partner;
 use crate::party::{VERSION, random};
-use crate::script::{self, Behaviour, Generated};
-use crate::state::{Command, Received, State, cdr_token, is_ours, same};
+use crate::script::Generated;
+use crate::state::{State, is_ours, same};
 use crate::time::text;
-
-/// How long the eMSP may wait for the result of a command, in seconds.
-const COMMAND_TIMEOUT: u32 = 30;
 
 /// The versions under whose paths the modules are. [`Script::versions`](crate::script::Script) has those that are listed.
 const VERSIONS: [&str; 2] = [VERSION, "2.3.0"];
@@ -67,7 +66,11 @@ fn modules() -> Router<Arc<Network>> {
             "/tokens/{country}/{party}/{uid}",
             get(token).put(put_token).patch(patch_token),
         )
-        .route("/commands/{command}", post(command))
+        .route("/commands/{command}", post(commands::command))
+        .route(
+            "/chargingprofiles/{session}",
+            put(commands::set_profile).delete(commands::clear_profile),
+        )
 }
 
 /// A response in OCPI's envelope.
@@ -219,6 +222,7 @@ async fn details(Shared(network): Net, uri: OriginalUri) -> Response {
     let others = script.lists.keys().filter(|one| !senders.contains(one));
     let senders = senders.iter().chain(others).map(|one| (*one, "SENDER"));
     let all = senders.chain([("tokens", "RECEIVER"), ("commands", "RECEIVER")]);
+    let all = all.chain([("chargingprofiles", "RECEIVER")]);
     let all = all.filter(|(module, _)| !script.missing.contains(module));
     let endpoints: Vec<Value> = all.map(endpoint).collect();
     drop(script);
@@ -517,101 +521,4 @@ async fn patch_token(
             .ok_or_else(|| Reply::not_found("The token"))
     })();
     reply(&network, stored.unwrap_or_else(|refused| refused))
-}
-
-async fn command(Shared(network): Net, Path(name): Path<String>, body: Bytes) -> Response {
-    let read = reads(&body).and_then(|body| {
-        let url = required(&body, "response_url")?.to_owned();
-        read_command(&name, &body).map(|command| (command, url))
-    });
-    let (command, url) = match read {
-        Ok(read) => read,
-        Err(refused) => return reply(&network, refused),
-    };
-    let behaviour = network.script().next_command();
-    match &behaviour {
-        Some(Behaviour::Respond { data }) => return reply(&network, Reply::data(data.clone())),
-        Some(Behaviour::Status { http }) => return script::status(*http),
-        Some(Behaviour::Say { text }) => return text.clone().into_response(),
-        // The task of the connection ends without a message, and the connection with it.
-        Some(Behaviour::Close) => std::panic::resume_unwind(Box::new("closed")),
-        Some(Behaviour::Hang) => return std::future::pending().await,
-        _ => {}
-    }
-    let behaviour = behaviour.as_ref();
-    let received = network.change(|state, now| state.command(command, url, behaviour, now));
-    let data = |result: &str| json!({"result": result, "timeout": COMMAND_TIMEOUT});
-    let answer = match received {
-        Received::Accepted => Reply::data(data("ACCEPTED")),
-        Received::Rejected => Reply::data(data("REJECTED")),
-        Received::UnknownSession => Reply::data(data("UNKNOWN_SESSION")),
-        Received::NotSupported => Reply::data(data("NOT_SUPPORTED")),
-        Received::UnknownLocation => Reply {
-            data: Some(data("REJECTED")),
-            ..Reply::error(StatusCode::OK, 2003, "The location or EVSE is unknown.")
-        },
-        Received::Failed => Reply::error(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            3000,
-            "This failure was asked for.",
-        ),
-    };
-    network.change(|state, now| {
-        state.note(now, format!("answered {name} with {}", outcome(received)))
-    });
-    reply(&network, answer)
-}
-
-fn outcome(received: Received) -> &'static str {
-    match received {
-        Received::Accepted => "ACCEPTED",
-        Received::Rejected => "REJECTED",
-        Received::UnknownSession => "UNKNOWN_SESSION",
-        Received::NotSupported => "NOT_SUPPORTED",
-        Received::UnknownLocation => "2003 Unknown Location",
-        Received::Failed => "HTTP status 500",
-    }
-}
-
-fn read_command(name: &str, body: &Value) -> Result<Command, Reply> {
-    let text = |name: &str| required(body, name).map(str::to_owned);
-    let optional = |name: &str| body[name].as_str().map(str::to_owned);
-    let token = || {
-        required(&body["token"], "uid")?;
-        match body["token"]["valid"] == true {
-            true => Ok(cdr_token(&body["token"])),
-            false => Err(Reply::invalid("the token is not valid")),
-        }
-    };
-    Ok(match name {
-        "START_SESSION" => Command::Start {
-            location: text("location_id")?,
-            evse: optional("evse_uid"),
-            authorization: Authorization {
-                token: token()?,
-                method: "COMMAND".into(),
-                reference: optional("authorization_reference"),
-            },
-        },
-        "STOP_SESSION" => Command::Stop {
-            session: text("session_id")?,
-        },
-        "RESERVE_NOW" => Command::Reserve {
-            id: text("reservation_id")?,
-            location: text("location_id")?,
-            evse: optional("evse_uid"),
-            token: token()?,
-            expires: text("expiry_date")?.parse().map_err(|_| {
-                Reply::invalid("expiry_date is not a time such as 2026-03-01T10:00:00Z")
-            })?,
-        },
-        "CANCEL_RESERVATION" => Command::Cancel {
-            id: text("reservation_id")?,
-        },
-        "UNLOCK_CONNECTOR" => Command::Unlock {
-            location: text("location_id")?,
-            evse: text("evse_uid")?,
-        },
-        _ => return Err(Reply::not_found("The command")),
-    })
 }

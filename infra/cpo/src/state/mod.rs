@@ -9,6 +9,9 @@
 //! An EVSE is AVAILABLE, RESERVED, CHARGING or OUTOFORDER. A vehicle that is plugged in without a session leaves it AVAILABLE:
 //! OCPI has no status for that.
 
+pub mod command;
+pub mod evse;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
@@ -18,7 +21,6 @@ use serde_json::{Value, json};
 use crate::charge::{Authorization, Charge, Vehicle};
 use crate::demo;
 use crate::party::{COUNTRY_CODE, PARTY_ID};
-use crate::script::Behaviour;
 use crate::time::{plus_millis, text};
 
 /// How long a charge point takes to respond to a command, and a session to begin after that, in milliseconds.
@@ -101,59 +103,6 @@ pub struct Reservation {
 pub struct Line {
     pub at: String,
     pub text: String,
-}
-
-/// How a command was received: the `result` of OCPI's `CommandResponse`, or a failure of the operator's own system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Received {
-    Accepted,
-    Rejected,
-    UnknownSession,
-    NotSupported,
-    /// OCPI status code 2003.
-    UnknownLocation,
-    /// HTTP status 500.
-    Failed,
-}
-
-/// A command of the eMSP.
-#[derive(Debug, Clone)]
-pub enum Command {
-    Start {
-        location: String,
-        evse: Option<String>,
-        authorization: Authorization,
-    },
-    Stop {
-        session: String,
-    },
-    Reserve {
-        id: String,
-        location: String,
-        evse: Option<String>,
-        token: Value,
-        expires: Timestamp,
-    },
-    Cancel {
-        id: String,
-    },
-    Unlock {
-        location: String,
-        evse: String,
-    },
-}
-
-/// What a card that is held to a reader leads to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Tap {
-    /// The card may charge: its token is on the whitelist.
-    Begins(Authorization),
-    /// The session of the same card at this EVSE ends.
-    Ends(String),
-    /// The eMSP has to be asked.
-    Ask,
-    /// The card may not charge, for this reason.
-    Refused(String),
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -456,6 +405,7 @@ impl State {
             began: now,
             power,
             needs: vehicle.needs,
+            limits: Vec::new(),
             periods: Vec::new(),
             acknowledged: false,
             ended: None,
@@ -524,281 +474,6 @@ impl State {
             self.set_status(evse, if reserved { "RESERVED" } else { "AVAILABLE" }, now);
         }
     }
-
-    /// Receives a command, which may meet something else than an obedient charge point. What the charge point does, and its result,
-    /// come later.
-    pub fn command(
-        &mut self,
-        command: Command,
-        response_url: String,
-        behaviour: Option<&Behaviour>,
-        now: Timestamp,
-    ) -> Received {
-        match behaviour {
-            Some(Behaviour::Error) => return Received::Failed,
-            Some(Behaviour::Reject) => return Received::Rejected,
-            _ => {}
-        }
-        let (result, done) = match self.carry_out(command, now, behaviour) {
-            Ok(done) => done,
-            Err(received) => return received,
-        };
-        let result = match behaviour {
-            Some(Behaviour::Ignore) => return Received::Accepted,
-            Some(Behaviour::Fail) => "FAILED",
-            Some(Behaviour::Timeout | Behaviour::TimeoutThenDone) => "TIMEOUT",
-            _ => result,
-        };
-        let late = match behaviour {
-            Some(Behaviour::Late { seconds }) => i64::from(*seconds) * 1000,
-            _ => 0,
-        };
-        let at = plus_millis(now, RESPONSE + late);
-        let times = if behaviour == Some(&Behaviour::Twice) {
-            2
-        } else {
-            1
-        };
-        for _ in 0..times {
-            let (url, result) = (response_url.clone(), result.to_owned());
-            self.events.push((at, Event::Result { url, result }));
-        }
-        if let Some(event) = done {
-            self.events.push((plus_millis(at, BEGINNING), event));
-        }
-        self.events.sort_by_key(|(at, _)| *at);
-        Received::Accepted
-    }
-
-    /// What the charge point answers to a command, and what it does a moment later. A charge point whose behaviour is a refusal
-    /// or silence does nothing.
-    fn carry_out(
-        &mut self,
-        command: Command,
-        now: Timestamp,
-        behaviour: Option<&Behaviour>,
-    ) -> Result<(&'static str, Option<Event>), Received> {
-        let obeys = matches!(
-            behaviour,
-            None | Some(Behaviour::TimeoutThenDone | Behaviour::Late { .. } | Behaviour::Twice)
-        );
-        match command {
-            Command::Start {
-                location,
-                evse,
-                authorization,
-            } => {
-                let uid = self.choose(&location, evse.as_deref(), &authorization.token)?;
-                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownLocation)?;
-                if !can(evse, "REMOTE_START_STOP_CAPABLE") {
-                    return Err(Received::NotSupported);
-                }
-                self.note(now, format!("START_SESSION at {uid}"));
-                Ok(match self.unusable(&uid, &authorization.token) {
-                    Some(result) => (result, None),
-                    None => {
-                        let event = Event::Begin {
-                            evse: uid,
-                            authorization,
-                        };
-                        ("ACCEPTED", obeys.then_some(event))
-                    }
-                })
-            }
-            Command::Stop { session } => {
-                let running = self
-                    .charge(&session)
-                    .filter(|charge| charge.ended.is_none());
-                let session = running.ok_or(Received::UnknownSession)?.id.clone();
-                self.note(now, format!("STOP_SESSION of {session}"));
-                Ok(("ACCEPTED", obeys.then_some(Event::Stop { session })))
-            }
-            Command::Reserve {
-                id,
-                location,
-                evse,
-                token,
-                expires,
-            } => {
-                // A reservation with a known id is replaced.
-                let known = self.reservations.iter().position(|one| one.id == id);
-                let known = known
-                    .filter(|_| obeys)
-                    .map(|place| self.reservations.remove(place));
-                if let Some(known) = &known {
-                    self.set_free(&known.evse, now);
-                }
-                let uid = self.choose(&location, evse.as_deref(), &token)?;
-                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownLocation)?;
-                if !can(evse, "RESERVABLE") {
-                    return Err(Received::NotSupported);
-                }
-                self.note(
-                    now,
-                    format!("RESERVE_NOW {id} at {uid} until {}", text(expires)),
-                );
-                if let Some(result) = self.unusable(&uid, &token) {
-                    return Ok((result, None));
-                }
-                if obeys {
-                    self.set_status(&uid, "RESERVED", now);
-                    self.reservations.push(Reservation {
-                        id,
-                        evse: uid,
-                        token,
-                        expires,
-                    });
-                }
-                Ok(("ACCEPTED", None))
-            }
-            Command::Cancel { id } => {
-                self.note(now, format!("CANCEL_RESERVATION {id}"));
-                let Some(place) = self.reservations.iter().position(|one| one.id == id) else {
-                    return Ok(("UNKNOWN_RESERVATION", None));
-                };
-                if obeys {
-                    let cancelled = self.reservations.remove(place);
-                    self.set_free(&cancelled.evse, now);
-                }
-                Ok(("CANCELED_RESERVATION", None))
-            }
-            Command::Unlock { location, evse } => {
-                let (at, known) = self.evse(&evse).ok_or(Received::UnknownLocation)?;
-                if !same(&at["id"], &location) {
-                    return Err(Received::UnknownLocation);
-                }
-                if !can(known, "UNLOCK_CAPABLE") {
-                    return Err(Received::NotSupported);
-                }
-                self.note(now, format!("UNLOCK_CONNECTOR at {evse}"));
-                if obeys {
-                    self.unplug(&evse, now);
-                }
-                Ok(("ACCEPTED", None))
-            }
-        }
-    }
-
-    /// The EVSE that a command means: the one it names, or one at the location that the card could use.
-    fn choose(
-        &self,
-        location: &str,
-        evse: Option<&str>,
-        token: &Value,
-    ) -> Result<String, Received> {
-        let known = self.location(location).ok_or(Received::UnknownLocation)?;
-        let evses = known["evses"].as_array().map_or(&[][..], Vec::as_slice);
-        let uids = evses.iter().filter_map(|evse| evse["uid"].as_str());
-        let uids: Vec<&str> = uids
-            .filter(|uid| evse.is_none_or(|wanted| uid.eq_ignore_ascii_case(wanted)))
-            .collect();
-        let usable = uids.iter().find(|uid| self.unusable(uid, token).is_none());
-        let chosen = usable.or(uids.first()).ok_or(Received::UnknownLocation)?;
-        Ok((*chosen).to_owned())
-    }
-
-    /// The result of a command at an EVSE that this card cannot use now.
-    fn unusable(&self, uid: &str, token: &Value) -> Option<&'static str> {
-        let reserved = self.reservations.iter().find(|one| one.evse == uid);
-        match self.status(uid) {
-            "AVAILABLE" => None,
-            "RESERVED" if reserved.is_some_and(|one| self.same_card(&one.token, token)) => None,
-            "OUTOFORDER" => Some("EVSE_INOPERATIVE"),
-            _ => Some("EVSE_OCCUPIED"),
-        }
-    }
-
-    /// What a card does at an EVSE. A card of a token that is not on the whitelist is for the eMSP to decide.
-    ///
-    /// # Errors
-    /// There is no such EVSE.
-    pub fn tap(&self, evse: &str, uid: &str, kind: &str) -> Result<Tap, String> {
-        let Some((_, known)) = self.evse(evse) else {
-            return Err(format!("EVSE {evse} is unknown"));
-        };
-        if let Some(running) = self.running_at(evse) {
-            let own = same(&running.authorization.token["uid"], uid);
-            let other = Tap::Refused("another card is charging here".into());
-            return Ok(if own {
-                Tap::Ends(running.id.clone())
-            } else {
-                other
-            });
-        }
-        if !can(known, "RFID_READER") {
-            return Ok(Tap::Refused("this EVSE has no card reader".into()));
-        }
-        let Some(token) = self.token(uid, kind) else {
-            return Ok(Tap::Ask);
-        };
-        let whitelist = token["whitelist"].as_str().unwrap_or("NEVER");
-        let valid = token["valid"] == true;
-        Ok(match (whitelist, valid) {
-            ("ALWAYS" | "ALLOWED" | "ALLOWED_OFFLINE", false) => {
-                Tap::Refused("the token is not valid".into())
-            }
-            ("ALWAYS" | "ALLOWED", true) => Tap::Begins(Authorization {
-                token: cdr_token(token),
-                method: "WHITELIST".into(),
-                reference: None,
-            }),
-            _ => Tap::Ask,
-        })
-    }
-
-    /// Plugs a vehicle in. One that is plugged in already is replaced.
-    ///
-    /// # Errors
-    /// The EVSE is unknown, or its session runs.
-    pub fn plug_in(&mut self, evse: &str, vehicle: Vehicle, now: Timestamp) -> Result<(), String> {
-        if self.evse(evse).is_none() {
-            return Err(format!("EVSE {evse} is unknown"));
-        }
-        if self.running_at(evse).is_some() {
-            return Err(format!("EVSE {evse} is in use"));
-        }
-        self.vehicles.insert(evse.to_owned(), vehicle);
-        self.note(now, format!("a vehicle is plugged in at {evse}"));
-        Ok(())
-    }
-
-    /// Unplugs the vehicle, which ends its session.
-    pub fn unplug(&mut self, evse: &str, now: Timestamp) {
-        let running = self.running_at(evse).map(|charge| charge.id.clone());
-        if let Some(id) = running {
-            self.end(&id, now);
-        }
-        self.vehicles.remove(evse);
-    }
-
-    /// Breaks an EVSE, which ends its session, or repairs it.
-    ///
-    /// # Errors
-    /// There is no such EVSE.
-    pub fn set_broken(&mut self, evse: &str, broken: bool, now: Timestamp) -> Result<(), String> {
-        if self.evse(evse).is_none() {
-            return Err(format!("EVSE {evse} is unknown"));
-        }
-        self.note(
-            now,
-            format!(
-                "EVSE {evse} {}",
-                if broken {
-                    "is out of order"
-                } else {
-                    "works again"
-                }
-            ),
-        );
-        if broken {
-            self.set_status(evse, "OUTOFORDER", now);
-            self.unplug(evse, now);
-            self.reservations.retain(|one| one.evse != evse);
-        } else if self.status(evse) == "OUTOFORDER" {
-            self.set_status(evse, "AVAILABLE", now);
-        }
-        Ok(())
-    }
 }
 
 /// Whether an id is this one; ids of OCPI are compared without regard to case.
@@ -814,11 +489,6 @@ fn upper(value: &Value) -> String {
 
 fn id_of(object: &Value) -> String {
     object["id"].as_str().unwrap_or_default().to_owned()
-}
-
-fn can(evse: &Value, capability: &str) -> bool {
-    let capabilities = evse["capabilities"].as_array();
-    capabilities.is_some_and(|all| all.iter().any(|one| one == capability))
 }
 
 /// The `CdrToken` of an OCPI Token.

@@ -1,0 +1,61 @@
+//! `clear-profile`: clears the charging profile of a session that has ended ([`models::charging_session::profile`]).
+
+use crate::App;
+use kernel::error::{Error, Result};
+use kernel::id::Id;
+use kernel::origin::Tenant;
+use models::charging_session::ChargingSession;
+use models::ports::JobSubject;
+use models::ports::network::{CommandStatus, ProfileRequest, Rejection, Subject};
+use serde::{Deserialize, Serialize};
+
+use crate::function::Function;
+use crate::job::Job;
+use crate::networks::{operator, workers};
+
+/// Clears the profile of a session that has ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ClearProfile {
+    pub tenant: Tenant,
+    pub session: Id,
+}
+
+impl Job for ClearProfile {
+    const NAME: &'static str = "clear-profile";
+    const FUNCTION: Function = workers::OPERATE;
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.session)
+    }
+
+    /// Sends the DELETE. A network that does not know the session any more has nothing to clear.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB or the network cannot be reached: the message comes again.
+    async fn run(self, app: &App) -> Result<()> {
+        let Self { tenant, session } = &self;
+        let row = app.store.find::<ChargingSession>(tenant, session).await?;
+        let network = row.and_then(|row| row.internal.network);
+        let Some((network, session)) = network.and_then(|one| Some((one.evse, one.session?)))
+        else {
+            return Ok(());
+        };
+        let request = ProfileRequest {
+            subject: Subject {
+                tenant: tenant.clone(),
+                id: self.session.clone(),
+            },
+            session,
+            profile: None,
+        };
+        let Some(operator) = operator::of_owner(app, tenant.mode, network.owner()).await? else {
+            return Ok(());
+        };
+        match operator.set_profile(&request).await? {
+            CommandStatus::Rejected(Rejection::Failed) => {
+                Err(Error::unavailable("the network could not clear a profile"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! `POST /ocpi/{version}/chargingprofiles/{id}`: the result of a charging profile that this service has set or cleared, as the charging point
+//! gave it. It is stored as the result of a command is.
+
+use crate::App;
+use axum::extract::{Path, State};
+use ocpi::command::CommandType;
+
+use super::commands::store;
+use super::edge::{InVersion, Json, Party};
+use super::module::{Module, operation};
+use super::reply::Result;
+
+const PATH: &str = "/ocpi/{version}/chargingprofiles/{id}";
+
+pub fn module() -> Module {
+    Module {
+        operations: vec![operation(
+            "ocpi-create-profile-result",
+            "POST",
+            PATH,
+            create,
+        )],
+    }
+}
+
+async fn create(
+    State(app): State<App>,
+    party: Party,
+    InVersion(_): InVersion,
+    Path((_, id)): Path<(String, String)>,
+    Json(body): Json,
+) -> Result {
+    use CommandType::{ClearChargingProfile, SetChargingProfile};
+    let is_kind = |kind| matches!(kind, ClearChargingProfile | SetChargingProfile);
+    store(&app, &party, &id, &body, is_kind).await
+}

@@ -1,0 +1,262 @@
+//! The commands of the eMSP, and how the EVSEs carry them out.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::evse::can;
+use super::{BEGINNING, Event, RESPONSE, Reservation, State, same};
+use crate::charge::Authorization;
+use crate::script::Behaviour;
+use crate::time::{plus_millis, text};
+
+/// How a command was received: the `result` of OCPI's `CommandResponse`, or a failure of the operator's own system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    Accepted,
+    Rejected,
+    UnknownSession,
+    NotSupported,
+    /// OCPI status code 2003.
+    UnknownLocation,
+    /// HTTP status 500.
+    Failed,
+}
+
+/// A command of the eMSP.
+#[derive(Debug, Clone)]
+pub enum Command {
+    Start {
+        location: String,
+        evse: Option<String>,
+        authorization: Authorization,
+    },
+    Stop {
+        session: String,
+    },
+    Reserve {
+        id: String,
+        location: String,
+        evse: Option<String>,
+        token: Value,
+        expires: Timestamp,
+    },
+    Cancel {
+        id: String,
+    },
+    Unlock {
+        location: String,
+        evse: String,
+    },
+    /// A charging profile: moments, and the most W from each on. None clears it.
+    Limit {
+        session: String,
+        profile: Option<Vec<(Timestamp, u64)>>,
+    },
+}
+
+impl State {
+    /// Receives a command, which may meet something else than an obedient charge point. What the charge point does, and its result,
+    /// come later.
+    pub fn command(
+        &mut self,
+        command: Command,
+        response_url: String,
+        behaviour: Option<&Behaviour>,
+        now: Timestamp,
+    ) -> Received {
+        match behaviour {
+            Some(Behaviour::Error) => return Received::Failed,
+            Some(Behaviour::Reject) => return Received::Rejected,
+            _ => {}
+        }
+        let is_profile = matches!(command, Command::Limit { .. });
+        let (result, done) = match self.carry_out(command, now, behaviour) {
+            Ok(done) => done,
+            Err(received) => return received,
+        };
+        let result = match behaviour {
+            Some(Behaviour::Ignore) => return Received::Accepted,
+            Some(Behaviour::Fail) if is_profile => "REJECTED",
+            Some(Behaviour::Fail) => "FAILED",
+            Some(Behaviour::Timeout | Behaviour::TimeoutThenDone) => "TIMEOUT",
+            _ => result,
+        };
+        let late = match behaviour {
+            Some(Behaviour::Late { seconds }) => i64::from(*seconds) * 1000,
+            _ => 0,
+        };
+        let at = plus_millis(now, RESPONSE + late);
+        let times = if behaviour == Some(&Behaviour::Twice) {
+            2
+        } else {
+            1
+        };
+        for _ in 0..times {
+            let (url, result) = (response_url.clone(), result.to_owned());
+            self.events.push((at, Event::Result { url, result }));
+        }
+        if let Some(event) = done {
+            self.events.push((plus_millis(at, BEGINNING), event));
+        }
+        self.events.sort_by_key(|(at, _)| *at);
+        Received::Accepted
+    }
+
+    /// What the charge point answers to a command, and what it does a moment later. A charge point whose behaviour is a refusal
+    /// or silence does nothing.
+    fn carry_out(
+        &mut self,
+        command: Command,
+        now: Timestamp,
+        behaviour: Option<&Behaviour>,
+    ) -> Result<(&'static str, Option<Event>), Received> {
+        let obeys = matches!(
+            behaviour,
+            None | Some(Behaviour::TimeoutThenDone | Behaviour::Late { .. } | Behaviour::Twice)
+        );
+        match command {
+            Command::Start {
+                location,
+                evse,
+                authorization,
+            } => {
+                let uid = self.choose(&location, evse.as_deref(), &authorization.token)?;
+                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownLocation)?;
+                if !can(evse, "REMOTE_START_STOP_CAPABLE") {
+                    return Err(Received::NotSupported);
+                }
+                self.note(now, format!("START_SESSION at {uid}"));
+                Ok(match self.unusable(&uid, &authorization.token) {
+                    Some(result) => (result, None),
+                    None => {
+                        let event = Event::Begin {
+                            evse: uid,
+                            authorization,
+                        };
+                        ("ACCEPTED", obeys.then_some(event))
+                    }
+                })
+            }
+            Command::Stop { session } => {
+                let running = self
+                    .charge(&session)
+                    .filter(|charge| charge.ended.is_none());
+                let session = running.ok_or(Received::UnknownSession)?.id.clone();
+                self.note(now, format!("STOP_SESSION of {session}"));
+                Ok(("ACCEPTED", obeys.then_some(Event::Stop { session })))
+            }
+            Command::Reserve {
+                id,
+                location,
+                evse,
+                token,
+                expires,
+            } => {
+                // A reservation with a known id is replaced.
+                let known = self.reservations.iter().position(|one| one.id == id);
+                let known = known
+                    .filter(|_| obeys)
+                    .map(|place| self.reservations.remove(place));
+                if let Some(known) = &known {
+                    self.set_free(&known.evse, now);
+                }
+                let uid = self.choose(&location, evse.as_deref(), &token)?;
+                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownLocation)?;
+                if !can(evse, "RESERVABLE") {
+                    return Err(Received::NotSupported);
+                }
+                self.note(
+                    now,
+                    format!("RESERVE_NOW {id} at {uid} until {}", text(expires)),
+                );
+                if let Some(result) = self.unusable(&uid, &token) {
+                    return Ok((result, None));
+                }
+                if obeys {
+                    self.set_status(&uid, "RESERVED", now);
+                    self.reservations.push(Reservation {
+                        id,
+                        evse: uid,
+                        token,
+                        expires,
+                    });
+                }
+                Ok(("ACCEPTED", None))
+            }
+            Command::Cancel { id } => {
+                self.note(now, format!("CANCEL_RESERVATION {id}"));
+                let Some(place) = self.reservations.iter().position(|one| one.id == id) else {
+                    return Ok(("UNKNOWN_RESERVATION", None));
+                };
+                if obeys {
+                    let cancelled = self.reservations.remove(place);
+                    self.set_free(&cancelled.evse, now);
+                }
+                Ok(("CANCELED_RESERVATION", None))
+            }
+            Command::Limit { session, profile } => {
+                let running = self
+                    .charge(&session)
+                    .filter(|charge| charge.ended.is_none());
+                let running = running.ok_or(Received::UnknownSession)?;
+                let (id, uid) = (running.id.clone(), running.evse.clone());
+                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownSession)?;
+                if !can(evse, "CHARGING_PROFILE_CAPABLE") {
+                    return Err(Received::NotSupported);
+                }
+                let verb = if profile.is_some() { "set" } else { "cleared" };
+                self.note(now, format!("charging profile of {id} {verb}"));
+                let running = self.charge_mut(&id).filter(|_| obeys);
+                match (running, profile) {
+                    (Some(charge), Some(profile)) => charge.limit(now, &profile),
+                    (Some(charge), None) => charge.unlimit(now),
+                    (None, _) => {}
+                }
+                Ok(("ACCEPTED", None))
+            }
+            Command::Unlock { location, evse } => {
+                let (at, known) = self.evse(&evse).ok_or(Received::UnknownLocation)?;
+                if !same(&at["id"], &location) {
+                    return Err(Received::UnknownLocation);
+                }
+                if !can(known, "UNLOCK_CAPABLE") {
+                    return Err(Received::NotSupported);
+                }
+                self.note(now, format!("UNLOCK_CONNECTOR at {evse}"));
+                if obeys {
+                    self.unplug(&evse, now);
+                }
+                Ok(("ACCEPTED", None))
+            }
+        }
+    }
+
+    /// The EVSE that a command means: the one it names, or one at the location that the card could use.
+    fn choose(
+        &self,
+        location: &str,
+        evse: Option<&str>,
+        token: &Value,
+    ) -> Result<String, Received> {
+        let known = self.location(location).ok_or(Received::UnknownLocation)?;
+        let evses = known["evses"].as_array().map_or(&[][..], Vec::as_slice);
+        let uids = evses.iter().filter_map(|evse| evse["uid"].as_str());
+        let uids: Vec<&str> = uids
+            .filter(|uid| evse.is_none_or(|wanted| uid.eq_ignore_ascii_case(wanted)))
+            .collect();
+        let usable = uids.iter().find(|uid| self.unusable(uid, token).is_none());
+        let chosen = usable.or(uids.first()).ok_or(Received::UnknownLocation)?;
+        Ok((*chosen).to_owned())
+    }
+
+    /// The result of a command at an EVSE that this card cannot use now.
+    fn unusable(&self, uid: &str, token: &Value) -> Option<&'static str> {
+        let reserved = self.reservations.iter().find(|one| one.evse == uid);
+        match self.status(uid) {
+            "AVAILABLE" => None,
+            "RESERVED" if reserved.is_some_and(|one| self.same_card(&one.token, token)) => None,
+            "OUTOFORDER" => Some("EVSE_INOPERATIVE"),
+            _ => Some("EVSE_OCCUPIED"),
+        }
+    }
+}

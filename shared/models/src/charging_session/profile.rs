@@ -1,0 +1,270 @@
+//! The charging profile of a session at a network's station: the most power that it may take from moments on, which the plan of a site
+//! ([`crate::site`]) decides.
+//!
+//! Life cycle of a profile: due → sent → accepted. A profile that the charging point refuses, or does not answer within five minutes, is due
+//! again after 5, 10, 20 and then every 40 minutes. Until the charging point has accepted it, the profile before may still be in force. A session
+//! without an accepted profile, or one whose last profile was not accepted, counts with the most power that it can take.
+//!
+//! A profile is cleared when the session ends.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use kernel::id::Id;
+use kernel::time::{SignedDuration, Timestamp, minutes};
+use kernel::window::Window;
+
+/// How long the result of a profile is waited for, and the first pause before it is sent again.
+pub const PATIENCE: SignedDuration = minutes(5);
+
+/// How often the pause is doubled.
+const DOUBLINGS: u32 = 3;
+
+/// The most W of a session from moments on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PowerProfile {
+    /// The beginning of the profile, at a whole second.
+    pub from: Timestamp,
+    /// Seconds after the beginning, and W from then on.
+    steps: Vec<(u32, u32)>,
+}
+
+/// How far the profile of a session is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionProfile {
+    /// The profile that is to be sent, or was sent last.
+    pub wanted: PowerProfile,
+    /// The last one that the charging point has accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<PowerProfile>,
+    /// When the wanted profile was sent; none while that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sent: Option<Timestamp>,
+    /// Why it was not accepted the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<ProfileFailure>,
+    /// How often it was not accepted.
+    #[serde(default, skip_serializing_if = "crate::stored::is_default")]
+    failures: u32,
+    /// When it is sent, or is sent again if there is no result; none once it is accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileFailure {
+    Refused,
+    Unanswered,
+}
+
+/// Whether the charging point follows the profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileStatus {
+    /// It is being sent, or the result is awaited.
+    Pending,
+    Accepted,
+    /// The network or the charging point has refused it. It is sent again.
+    Refused,
+    /// There was no result within five minutes. It is sent again.
+    Unanswered,
+}
+
+/// The charging profile of a vehicle that charges at a station of the site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ProfileView {
+    /// W that the session may take now.
+    pub limit_w: u32,
+    /// Id of the charging session.
+    pub session: Id,
+    /// Whether the charging point follows the profile.
+    pub status: ProfileStatus,
+}
+
+impl PowerProfile {
+    /// A profile of powers in W from moments on. Equal powers that follow one another are one step.
+    pub fn new(steps: impl IntoIterator<Item = (Timestamp, u32)>) -> Self {
+        let mut steps = steps.into_iter().peekable();
+        let first = steps.peek().map_or(0, |(at, _)| at.unix_millis());
+        let from = Timestamp::from_unix_millis(first - first.rem_euclid(1_000));
+        let mut merged: Vec<(u32, u32)> = Vec::new();
+        for (at, power) in steps {
+            let after = u32::try_from(at.since(from).as_secs()).unwrap_or_default();
+            match merged.last_mut() {
+                Some((_, last)) if *last == power => {}
+                Some((begin, last)) if *begin == after => *last = power,
+                _ => merged.push((after, power)),
+            }
+        }
+        Self {
+            from,
+            steps: merged,
+        }
+    }
+
+    /// Seconds after the beginning, and W from then on.
+    pub fn steps(&self) -> &[(u32, u32)] {
+        &self.steps
+    }
+
+    /// The most W in a window.
+    pub fn most(&self, window: &Window) -> u32 {
+        let begin = |after: u32| self.from.plus_seconds(after.into());
+        let started = self
+            .steps
+            .iter()
+            .rposition(|(after, _)| begin(*after) <= window.from);
+        let steps = self.steps.iter().skip(started.unwrap_or_default());
+        let within = steps.take_while(|(after, _)| begin(*after) < window.until.max(window.from));
+        let most = within.map(|(_, power)| *power).max();
+        let moment = || self.steps.get(started?).map(|(_, power)| *power);
+        most.or_else(moment).unwrap_or_default()
+    }
+
+    fn at(&self, now: Timestamp) -> u32 {
+        self.most(&Window::moment(now))
+    }
+}
+
+impl SessionProfile {
+    /// Whether the last profile was not accepted, so that the session may take all that it can.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// How often and why it was not accepted, and what is in force: with this the plan of a site changes.
+    pub fn result(&self) -> (Option<ProfileFailure>, u32, Option<&PowerProfile>) {
+        (self.failure, self.failures, self.accepted.as_ref())
+    }
+
+    /// Whether a result is awaited.
+    pub fn is_sent(&self) -> bool {
+        self.sent.is_some() && self.next.is_some()
+    }
+
+    /// The most W in a window, whichever of the profiles is in force; none if the session may take all that it can.
+    pub fn most(&self, window: &Window) -> Option<u32> {
+        self.most_possible(window).filter(|_| !self.has_failed())
+    }
+
+    /// The most W in a window, if the charging point keeps the profile that it has accepted while it refuses another; none before the first.
+    pub fn most_possible(&self, window: &Window) -> Option<u32> {
+        let accepted = self.accepted.as_ref()?;
+        Some(accepted.most(window).max(self.wanted.most(window)))
+    }
+
+    /// The profile as it is shown.
+    pub fn view(&self, session: &Id, now: Timestamp) -> ProfileView {
+        let status = match self.failure {
+            Some(ProfileFailure::Refused) => ProfileStatus::Refused,
+            Some(ProfileFailure::Unanswered) => ProfileStatus::Unanswered,
+            None if self.next.is_none() => ProfileStatus::Accepted,
+            None => ProfileStatus::Pending,
+        };
+        ProfileView {
+            limit_w: self.wanted.at(now),
+            session: session.clone(),
+            status,
+        }
+    }
+
+    /// The profile that is to be sent in place of another one. None if that is awaited or has failed: that is sent again.
+    pub(super) fn after(
+        before: Option<&Self>,
+        wanted: PowerProfile,
+        now: Timestamp,
+    ) -> Option<Self> {
+        if before.is_some_and(|one| one.is_sent() || one.has_failed()) {
+            return None;
+        }
+        Some(Self {
+            wanted,
+            accepted: before.and_then(|before| before.accepted.clone()),
+            sent: None,
+            failure: None,
+            failures: 0,
+            next: Some(now),
+        })
+    }
+
+    /// Records that it is about to be sent. One that was sent before has not been answered.
+    pub(super) fn mark_sent(&mut self, now: Timestamp) {
+        let mut patience = PATIENCE;
+        if self.is_sent() {
+            patience = self.fail(ProfileFailure::Unanswered);
+        }
+        self.sent = Some(now);
+        self.next = Some(now.plus(patience));
+    }
+
+    /// Records the result of a profile that was sent at a moment. Returns whether that is new; the result of an earlier profile is not.
+    pub(super) fn answer(&mut self, sent: Timestamp, is_accepted: bool, now: Timestamp) -> bool {
+        let is_last = self.is_sent() && self.sent.is_some_and(|last| last <= sent);
+        if !is_last {
+            return false;
+        }
+        if is_accepted {
+            self.accepted = Some(self.wanted.clone());
+            (self.failure, self.failures, self.next) = (None, 0, None);
+        } else {
+            let pause = self.fail(ProfileFailure::Refused);
+            (self.sent, self.next) = (None, Some(now.plus(pause)));
+        }
+        true
+    }
+
+    fn fail(&mut self, failure: ProfileFailure) -> SignedDuration {
+        let pause = PATIENCE * 2_i32.pow(self.failures.min(DOUBLINGS));
+        self.failure = Some(failure);
+        self.failures += 1;
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::EPOCH.plus_seconds(60 * minute)
+    }
+
+    fn window(from: i64, until: i64) -> Window {
+        Window {
+            from: at(from),
+            until: at(until),
+        }
+    }
+
+    #[test]
+    fn a_profile_has_a_step_where_the_power_changes() {
+        let steps = [
+            (at(1), 7_000),
+            (at(15), 7_000),
+            (at(30), 0),
+            (at(45), 4_000),
+        ];
+        let profile = PowerProfile::new(steps);
+        assert_eq!(
+            profile.steps(),
+            [(0, 7_000), (29 * 60, 0), (44 * 60, 4_000)]
+        );
+        assert_eq!(profile.most(&window(0, 1)), 7_000);
+        assert_eq!(profile.most(&window(20, 30)), 7_000);
+        assert_eq!(profile.most(&window(30, 45)), 0);
+        assert_eq!(profile.most(&window(30, 46)), 4_000);
+        assert_eq!(profile.most(&window(100, 200)), 4_000);
+        assert_eq!(profile.at(at(29)), 7_000);
+        assert_eq!(profile.at(at(30)), 0);
+    }
+
+    #[test]
+    fn moments_within_a_second_are_one_step() {
+        let begin = Timestamp::from_unix_millis(90_500);
+        let soon = Timestamp::from_unix_millis(90_900);
+        let profile = PowerProfile::new([(begin, 5_000), (soon, 2_000), (at(2), 0)]);
+        assert_eq!(profile.from, Timestamp::from_unix_millis(90_000));
+        assert_eq!(profile.steps(), [(0, 2_000), (30, 0)]);
+    }
+}

@@ -1,0 +1,37 @@
+//! The limits of a site on the power of all its vehicles together.
+
+use super::{LimitType, Site};
+use crate::charging::policies::spans;
+use kernel::window::Window;
+
+/// The lowest limits of each window in W, before what is reserved.
+pub(super) struct Limits {
+    spans: Vec<(LimitType, u32, Option<Vec<Window>>)>,
+}
+
+impl Limits {
+    pub(super) fn of(site: &Site, reach: &Window) -> Self {
+        let zone = site.time_zone.rules();
+        let limits = site.limits.iter().map(|limit| {
+            let always = limit.time_windows.is_empty();
+            let spans = (!always).then(|| spans(&limit.time_windows, reach, &zone));
+            (limit.kind, limit.power_w, spans)
+        });
+        Self {
+            spans: limits.collect(),
+        }
+    }
+
+    pub(super) fn lowest(&self, kind: LimitType, window: &Window, reserved: u64) -> Option<u64> {
+        let holds = |spans: &Option<Vec<Window>>| match spans {
+            None => true,
+            Some(spans) => spans.iter().any(|span| span.overlaps(window)),
+        };
+        let all = self.spans.iter();
+        let lowest = all
+            .filter(|(one, _, spans)| *one == kind && holds(spans))
+            .map(|(_, power, _)| *power)
+            .min()?;
+        Some(u64::from(lowest).saturating_sub(reserved))
+    }
+}

@@ -1,0 +1,142 @@
+//! The charging profiles that the plan of a site gives the sessions of its vehicles at stations of networks.
+//!
+//! A profile has the power of every slot until the departure, and 0 W from then on. It is sent when it differs from the one in force.
+//!
+//! Invariant: whichever of the profiles that are on their way are in force, all sessions together may take no more than the capacity
+//! limit, as far as profiles can make that so. Until a charging point has accepted a new profile both count, the new and the old one. A profile
+//! that would not fit then waits: the smaller of both is sent first, and the plan's own one when the others have become smaller.
+
+use super::Site;
+use super::charge::{PlanInputs, SiteSession};
+use super::limits::Limits;
+use super::plan::Planned;
+use super::{LimitType, charge};
+use crate::charging_session::profile::PowerProfile;
+use kernel::id::Id;
+use kernel::time::Timestamp;
+use kernel::window::Window;
+
+/// A profile that differs by less W is not sent again.
+const NOISE: u64 = 100;
+
+/// A session that follows its profile, with the W of each window.
+struct Limited<'a> {
+    session: &'a SiteSession,
+    departs: Timestamp,
+    wanted: Vec<u64>,
+    /// Whichever profile is in force.
+    most: Vec<u64>,
+}
+
+impl Planned {
+    /// The profiles that are to be sent now, by session.
+    pub fn profiles(&self, site: &Site, inputs: &PlanInputs) -> Vec<(Id, PowerProfile)> {
+        let limited: Vec<Limited> = (0..self.charges.len())
+            .filter_map(|place| self.limited(place, inputs))
+            .collect();
+        let room = self.room(site, inputs, &limited);
+        let mut loads: Vec<u64> = (0..self.windows.len())
+            .map(|slot| limited.iter().map(|one| one.most[slot]).sum())
+            .collect();
+        let is_over = loads.iter().zip(&room).any(|(load, room)| load > room);
+        let mut profiles = Vec::new();
+        for one in &limited {
+            let profile = one.session.profile.as_ref();
+            if profile.is_some_and(|one| one.is_sent()) || !one.differs(is_over) {
+                continue;
+            }
+            let fits = (0..loads.len()).all(|slot| {
+                let grows = one.wanted[slot].saturating_sub(one.most[slot]);
+                grows == 0 || loads[slot] + grows <= room[slot]
+            });
+            let powers: Vec<u64> = match fits {
+                true => one.wanted.clone(),
+                false => one.smaller().collect(),
+            };
+            if profile.is_some() && powers == one.most {
+                continue;
+            }
+            for (slot, power) in powers.iter().enumerate() {
+                loads[slot] += power.saturating_sub(one.most[slot]);
+            }
+            profiles.push((one.session.id.clone(), self.profile(one.departs, &powers)));
+        }
+        profiles
+    }
+
+    fn limited<'a>(&self, place: usize, inputs: &'a PlanInputs) -> Option<Limited<'a>> {
+        let charge = &self.charges[place];
+        let session = inputs.vehicle(charge)?.session()?;
+        let session = Some(session).filter(|one| one.is_limited() && !one.is_parked)?;
+        let flows = self.plan.flows[place].iter().zip(&self.windows);
+        let wanted = flows.map(|(flow, window)| charge::whole_power(*flow, window));
+        let most = self
+            .windows
+            .iter()
+            .map(|window| session.most(window).into());
+        Some(Limited {
+            session,
+            departs: charge.at,
+            wanted: wanted.collect(),
+            most: most.collect(),
+        })
+    }
+
+    /// The W in each window that all sessions with profiles may take together.
+    fn room(&self, site: &Site, inputs: &PlanInputs, limited: &[Limited]) -> Vec<u64> {
+        let reach = match (self.windows.first(), self.windows.last()) {
+            (Some(first), Some(last)) => Window {
+                from: first.from,
+                until: last.until,
+            },
+            _ => return Vec::new(),
+        };
+        let limits = Limits::of(site, &reach);
+        let forced = self.charges.iter().filter_map(|charge| {
+            let vehicle = inputs.vehicle(charge)?;
+            vehicle.forced(Some(charge), &self.windows)
+        });
+        let forced: Vec<Vec<u32>> = forced.collect();
+        let room = self.windows.iter().enumerate().map(|(slot, window)| {
+            let taken: u64 = forced.iter().map(|one| u64::from(one[slot])).sum();
+            // What a session takes before its first profile is in force is among the loads of the sessions.
+            let starting = limited.iter().filter(|one| !one.session.has_accepted());
+            let starting = starting
+                .map(|one| u64::from(one.session.power))
+                .sum::<u64>();
+            let fixed = match slot {
+                0 => self.fixed[0].saturating_sub(starting),
+                _ => self.fixed[slot],
+            };
+            let fixed = fixed + charge::power(taken, window);
+            limits.lowest(LimitType::Capacity, window, fixed)
+        });
+        room.map(|room| room.unwrap_or(u64::MAX)).collect()
+    }
+
+    fn profile(&self, departs: Timestamp, powers: &[u64]) -> PowerProfile {
+        let steps = self.windows.iter().zip(powers);
+        let steps = steps.filter(|(window, _)| window.from < departs);
+        let steps = steps.map(|(window, power)| {
+            let power = u32::try_from(*power).unwrap_or(u32::MAX);
+            (window.from, power)
+        });
+        PowerProfile::new(steps.chain([(departs, 0)]))
+    }
+}
+
+impl Limited<'_> {
+    /// Whether the profile in force is another than the planned one. Where all together may take too much, each W counts.
+    fn differs(&self, is_over: bool) -> bool {
+        let noise = NOISE;
+        let mut slots = self.wanted.iter().zip(&self.most);
+        !self.session.has_accepted()
+            || slots
+                .any(|(wanted, most)| wanted.abs_diff(*most) > noise || (is_over && wanted < most))
+    }
+
+    fn smaller(&self) -> impl Iterator<Item = u64> {
+        let slots = self.wanted.iter().zip(&self.most);
+        slots.map(|(wanted, most)| *wanted.min(most))
+    }
+}

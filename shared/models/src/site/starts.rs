@@ -1,0 +1,107 @@
+//! The start of sessions at stations of charging networks: a session takes all that it can until its first charging profile is in force, so it
+//! starts only where the capacity limits of the site leave room for that.
+//!
+//! A session that is started through the API waits in order of creation. The plan keeps room for those that fit beside what no profile can
+//! reduce, so the profiles of the others become smaller. When these are accepted, START_SESSION is sent. The room is kept until the first
+//! profile of the session is in force; a session whose profile is refused, or not answered, counts with all that it can take from then on.
+//!
+//! The item of the site is written in the transaction that lets a session start, and in the one that gives sessions other profiles. So both
+//! follow from what the other has written.
+//!
+//! Sessions that no profile reduces, and that exceed a capacity limit by themselves, are stopped, the newest first.
+
+use super::charge::{PendingStart, PlanInputs, SiteSession};
+use super::limits::Limits;
+use super::{LimitType, Site};
+use kernel::id::Id;
+use kernel::time::{SignedDuration, Timestamp, minutes};
+use kernel::window::Window;
+
+/// How long a session that starts needs room for all that it can take: five minutes until it begins, and five until its first profile is in
+/// force.
+const STARTING: SignedDuration = minutes(10);
+
+/// How far ahead a plan keeps that room, so that it is still there when the smaller profiles of the others were accepted.
+const KEPT: SignedDuration = minutes(25);
+
+/// The window in which a session that starts needs room.
+fn window(now: Timestamp) -> Window {
+    Window {
+        from: now,
+        until: now.plus(STARTING),
+    }
+}
+
+fn capacity(site: &Site, window: &Window) -> Option<u64> {
+    Limits::of(site, window).lowest(LimitType::Capacity, window, 0)
+}
+
+impl PlanInputs {
+    fn active(&self) -> impl Iterator<Item = &SiteSession> {
+        let sessions = self.vehicles.iter().filter_map(|one| one.session());
+        sessions.filter(|one| !one.is_parked)
+    }
+
+    /// The starts that room is kept for: those that fit beside what no profile can reduce.
+    fn kept_starts(&self, site: &Site, now: Timestamp) -> impl Iterator<Item = &PendingStart> {
+        let window = window(now);
+        let limit = capacity(site, &window).unwrap_or(u64::MAX);
+        let fixed = self.active().filter(|one| !one.is_reducible());
+        let fixed = fixed.map(|one| u64::from(one.power)).sum::<u64>();
+        let mut taken = self.reserved(&window) + fixed;
+        self.starts.iter().filter(move |start| {
+            let next = taken + u64::from(start.power);
+            let is_kept = start.is_sent || next <= limit;
+            if is_kept {
+                taken = next;
+            }
+            is_kept
+        })
+    }
+
+    /// The W that are kept in a window of a plan from now on for sessions that are to start.
+    pub(super) fn kept(&self, site: &Site, now: Timestamp, slot: &Window) -> u64 {
+        if self.starts.is_empty() || slot.from >= now.plus(KEPT) {
+            return 0;
+        }
+        let starts = self.kept_starts(site, now);
+        starts.map(|start| u64::from(start.power)).sum()
+    }
+
+    /// Whether a session may start now: all sessions together stay within the capacity limits, whichever of the profiles that are on their way
+    /// are in force.
+    pub fn may_start(&self, site: &Site, session: &Id, now: Timestamp) -> bool {
+        let window = window(now);
+        let Some(limit) = capacity(site, &window) else {
+            return true;
+        };
+        let in_force = self.active().map(|one| u64::from(one.most(&window)));
+        let mut taken = self.reserved(&window) + in_force.sum::<u64>();
+        for start in self.kept_starts(site, now) {
+            taken += u64::from(start.power);
+            if start.session == *session {
+                return taken <= limit;
+            }
+        }
+        false
+    }
+
+    /// The sessions that are to be stopped, because those that no profile reduces exceed a capacity limit.
+    pub fn excess(&self, site: &Site, now: Timestamp) -> Vec<Id> {
+        let moment = Window::moment(now);
+        let Some(limit) = capacity(site, &moment) else {
+            return Vec::new();
+        };
+        let unlimited = self.active().filter(|one| !one.is_limited());
+        let mut unlimited: Vec<&SiteSession> = unlimited.collect();
+        unlimited.sort_by(|a, b| b.id.cmp(&a.id));
+        let power = |one: &&SiteSession| u64::from(one.most_possible(&moment));
+        let mut taken: u64 = unlimited.iter().map(power).sum();
+        let newest = unlimited.iter().take_while(|one| {
+            let is_over = taken > limit;
+            taken -= power(one);
+            is_over
+        });
+        newest.map(|one| one.id.clone()).collect()
+    }
+}

@@ -1,0 +1,238 @@
+//! The plan of a site as it is shown.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::charge::{Execution, PlanInputs, ShortageReason, SiteVehicle, minor_units, power};
+use super::limits::Limits;
+use super::plan::Planned;
+use super::{LimitType, Site};
+use crate::charging::battery::Battery;
+use crate::charging_session::profile::ProfileView;
+use kernel::id::Id;
+use kernel::money::Currency;
+use kernel::time::Timestamp;
+use kernel::window::Window;
+
+/// `GET /v1/sites/{id}/plan`
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct SitePlan {
+    /// Currency of prices and costs.
+    pub currency: Currency,
+    /// Whether the vehicles follow the plan: in test mode by simulation, at stations of a charging network by charging profiles.
+    pub enforced: bool,
+    /// Why not all of them do.
+    #[schema(required)]
+    pub not_enforced_because: Option<NotEnforced>,
+    /// When the plan was made.
+    pub planned_at: Timestamp,
+    /// From this moment on the prices are those of the same hours of a day before; null if all are known.
+    #[schema(required)]
+    pub prices_assumed_from: Option<Timestamp>,
+    /// The revision of the plan in force; 0 before the first.
+    pub revision: u32,
+    /// Id of the site.
+    pub site: Id,
+    /// In the order of time: quarter-hours, divided where a vehicle departs.
+    pub slots: Vec<PlanSlot>,
+    /// In the order of their departures.
+    pub vehicles: Vec<PlannedVehicle>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NotEnforced {
+    /// The stations of the site take no charging profiles.
+    NoChargingProfiles,
+    /// The charging profile of a vehicle was refused or not answered, or its station takes none: it counts with the most that it can take.
+    ProfileNotAccepted,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct PlanSlot {
+    /// g of CO2 per kWh; null if it is unknown.
+    #[schema(required)]
+    pub carbon_g_per_kwh: Option<f64>,
+    /// W that are exceeded only to meet a need: the lowest cost limit, less the reserved power; null without one.
+    #[schema(required)]
+    pub cost_limit_w: Option<u64>,
+    /// Begin of the slot.
+    pub from: Timestamp,
+    /// W that are never exceeded: the lowest capacity limit, less the reserved power; null without one.
+    #[schema(required)]
+    pub limit_w: Option<u64>,
+    /// W of all vehicles of the plan together, on average.
+    pub load_w: u64,
+    /// Minor units; null if it is unknown.
+    #[schema(required)]
+    pub price_per_kwh: Option<f64>,
+    /// W of the reserved connectors of the site's stations, and of sessions there that are not planned.
+    pub reserved_w: u64,
+    /// End of the slot.
+    pub until: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct PlannedVehicle {
+    /// g of CO2 of all energy; null if it is unknown.
+    #[schema(required)]
+    pub carbon_g: Option<i64>,
+    /// The charging profile of its session; null without a session at a charging network, and for one that takes no profiles.
+    #[schema(required)]
+    pub charging_profile: Option<ProfileView>,
+    /// What all energy costs, in minor units; null without prices.
+    #[schema(required)]
+    pub cost: Option<i64>,
+    /// What charging at once at full power would cost, in minor units; null without prices.
+    #[schema(required)]
+    pub cost_if_immediate: Option<i64>,
+    /// When the vehicle departs.
+    pub departs_at: Timestamp,
+    /// Id of the departure.
+    pub departure: Id,
+    /// Metered Wh that were delivered so far.
+    pub delivered_wh: u32,
+    /// Metered Wh that are still to be delivered.
+    pub energy_wh: u32,
+    /// When the last energy flows; null if none does.
+    #[schema(required)]
+    pub finish: Option<Timestamp>,
+    /// How many Wh less may flow than the battery would take, because its power counts as constant: at most this.
+    pub gap_wh: u32,
+    /// Percent.
+    pub level: f64,
+    /// Why energy will be missing; null if none will.
+    #[schema(required)]
+    pub limited_by: Option<ShortageReason>,
+    /// W in each slot.
+    pub loads_w: Vec<u32>,
+    /// Metered Wh that will be missing.
+    pub short_by_wh: u32,
+    /// Whether the vehicle will have what it needs.
+    pub status: VehiclePlanStatus,
+    /// Id of the vehicle.
+    pub vehicle: Id,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VehiclePlanStatus {
+    Feasible,
+    Short,
+}
+
+/// Why not all vehicles follow the plan.
+fn not_enforced(inputs: &PlanInputs) -> Option<NotEnforced> {
+    let mut sessions = inputs.vehicles.iter().filter_map(SiteVehicle::session);
+    match inputs.execution {
+        Execution::None => Some(NotEnforced::NoChargingProfiles),
+        Execution::Profiles if sessions.any(|one| !one.is_limited()) => {
+            Some(NotEnforced::ProfileNotAccepted)
+        }
+        Execution::Profiles | Execution::Simulation => None,
+    }
+}
+
+impl Planned {
+    /// The plan as it is shown.
+    pub fn view(&self, site: &Site, inputs: &PlanInputs, now: Timestamp) -> SitePlan {
+        let reach = |end: &Window| Window {
+            from: now,
+            until: end.until,
+        };
+        let limits = self
+            .windows
+            .last()
+            .map(reach)
+            .map(|reach| Limits::of(site, &reach));
+        let slots = self.windows.iter().enumerate().map(|(place, window)| {
+            let reserved = self.fixed[place];
+            let limit = |kind| limits.as_ref()?.lowest(kind, window, reserved);
+            let flows = self.plan.flows.iter().map(|flows| u64::from(flows[place]));
+            let price = self.prices[place];
+            PlanSlot {
+                carbon_g_per_kwh: inputs
+                    .carbon(window.from)
+                    .map(|value| value as f64 / 1000.0),
+                cost_limit_w: limit(LimitType::Cost),
+                from: window.from,
+                limit_w: limit(LimitType::Capacity),
+                load_w: power(flows.sum(), window),
+                price_per_kwh: price.map(|(price, _)| price as f64 / 1000.0),
+                reserved_w: reserved,
+                until: window.until,
+            }
+        });
+        let is_assumed = |place: &usize| self.prices[*place].is_some_and(|(_, assumed)| assumed);
+        let assumed = (0..self.windows.len()).find(is_assumed);
+        let vehicles = (0..self.charges.len()).map(|place| self.vehicle(place, inputs, now));
+        let not_enforced_because = not_enforced(inputs);
+        SitePlan {
+            currency: site.currency,
+            enforced: not_enforced_because.is_none(),
+            not_enforced_because,
+            planned_at: now,
+            prices_assumed_from: assumed.map(|place| self.windows[place].from),
+            revision: site.plan.as_ref().map_or(0, |plan| plan.revision),
+            site: site.id.clone(),
+            slots: slots.collect(),
+            vehicles: vehicles.collect(),
+        }
+    }
+
+    fn vehicle(&self, place: usize, inputs: &PlanInputs, now: Timestamp) -> PlannedVehicle {
+        let (charge, flows) = (&self.charges[place], &self.plan.flows[place]);
+        let demand = &self.depot.demands[place];
+        let is_priced = self.prices.iter().all(Option::is_some);
+        let costs = flows.iter().zip(&self.prices);
+        let costs =
+            costs.map(|(flow, price)| i64::from(*flow) * price.map_or(0, |(price, _)| price));
+        let planned: i64 = costs.sum();
+        let carbons = flows.iter().zip(&self.windows).map(|(flow, window)| {
+            let carbon = inputs.carbon(window.from)?;
+            Some(i64::from(*flow) * carbon)
+        });
+        let carbon: Option<i64> = carbons.sum();
+        let last = flows.iter().rposition(|flow| *flow > 0);
+        let short_by_wh = self.short_by(place);
+        let gap = inputs.vehicle(charge).map_or(0, |one| {
+            let offered = inputs.offered(one);
+            let curve = Battery::of(&one.vehicle).charge(offered, Some(charge.level));
+            let energy = curve.energy_within(charge.at.since(self.windows[0].from));
+            let average: u64 = demand.power.iter().copied().map(u64::from).sum();
+            energy
+                .min(demand.need)
+                .saturating_sub(u32::try_from(average).unwrap_or(u32::MAX))
+        });
+        PlannedVehicle {
+            carbon_g: carbon.map(|carbon| minor_units(charge.carbon + carbon)),
+            charging_profile: inputs.vehicle(charge).and_then(|one| {
+                let session = one.session()?;
+                Some(session.profile.as_ref()?.view(&session.id, now))
+            }),
+            cost: is_priced.then(|| minor_units(charge.cost + planned)),
+            cost_if_immediate: is_priced.then(|| minor_units(charge.immediate)),
+            departs_at: charge.at,
+            departure: charge.departure.clone(),
+            delivered_wh: charge.delivered,
+            energy_wh: flows.iter().sum(),
+            finish: last.map(|place| self.windows[place].until),
+            gap_wh: gap,
+            level: charge.level,
+            limited_by: self.limited_by(place, inputs),
+            loads_w: flows
+                .iter()
+                .zip(&self.windows)
+                .map(|(flow, window)| {
+                    u32::try_from(power(u64::from(*flow), window)).unwrap_or(u32::MAX)
+                })
+                .collect(),
+            short_by_wh,
+            status: match short_by_wh {
+                0 => VehiclePlanStatus::Feasible,
+                _ => VehiclePlanStatus::Short,
+            },
+            vehicle: charge.vehicle.clone(),
+        }
+    }
+}

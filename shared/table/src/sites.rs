@@ -1,0 +1,82 @@
+//! The sites of charging stations. A station belongs to at most one site of each account.
+
+use aws_sdk_dynamodb::types::Delete;
+
+use super::keys::{self, Key};
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Store, client, key_item, new_item, s, string};
+use kernel::error::{Error, Result};
+use kernel::id::Id;
+use kernel::origin::{Mode, Tenant};
+
+/// The attribute with the id of the site.
+const SITE: &str = "site";
+
+impl Store {
+    /// The site of an account that a station belongs to.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn site_of_station(&self, tenant: &Tenant, station: &Id) -> Result<Option<Id>> {
+        let item = self.item(Key::SiteOfStation { tenant, station }, true);
+        Ok(item.await?.map(|item| Id::from(string(&item, SITE))))
+    }
+
+    /// The sites of all accounts that a station belongs to.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn sites_of_station(&self, mode: Mode, station: &Id) -> Result<Vec<(Tenant, Id)>> {
+        let call = self.client.query().table_name(&self.table);
+        let items = call
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(keys::sites_partition(mode, station)))
+            .into_paginator()
+            .items()
+            .send();
+        let items = items.try_collect().await.map_err(client::failure)?;
+        let sites = items.iter().map(|item| {
+            let account = Id::from(string(item, "sk"));
+            (Tenant { account, mode }, Id::from(string(item, SITE)))
+        });
+        Ok(sites.collect())
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Notes that a station belongs to a site. The commit fails with 409 if it belongs to another site of the account.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn note_site_of_station(&mut self, site: &Id, station: &Id) -> Result<()> {
+        let tenant = &self.origin().tenant;
+        let mut item = new_item(Key::SiteOfStation { tenant, station });
+        item.insert(SITE.into(), s(site.as_str()));
+        let put = self
+            .store
+            .put(item)
+            .condition_expression("attribute_not_exists(pk) OR #site = :site")
+            .expression_attribute_names("#site", SITE)
+            .expression_attribute_values(":site", s(site.as_str()));
+        let message = format!("The station {station} belongs to another site.");
+        let refusal = Error::conflict(message, Some("stations"));
+        self.push(Write::Put(put.build().map_err(Error::internal)?), refusal);
+        Ok(())
+    }
+
+    /// Forgets that a station belongs to a site.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn forget_site_of_station(&mut self, station: &Id) -> Result<()> {
+        let tenant = &self.origin().tenant;
+        let key = Key::SiteOfStation { tenant, station };
+        let delete = Delete::builder()
+            .table_name(&self.store.table)
+            .set_key(Some(key_item(key)))
+            .build()
+            .map_err(Error::internal)?;
+        self.push(Write::Delete(delete), Error::Contended);
+        Ok(())
+    }
+}

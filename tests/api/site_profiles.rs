@@ -1,0 +1,304 @@
+//! Charging profiles: how sessions at stations of networks follow the plan of a site.
+
+use kernel::time::minutes;
+use serde_json::{Value, json};
+use tests::platform::{Received, fixture, send};
+use tests::{driver, vehicle, with};
+
+use crate::network_sessions::{Scene, failed, is};
+
+/// A vehicle of a site whose station takes charging profiles.
+struct Depot {
+    scene: Scene,
+    site: String,
+}
+
+impl Depot {
+    /// Two EVSEs of 22 kW behind a capacity limit in W. The vehicle needs 44 kWh within ten hours.
+    async fn new(limit: u32) -> Self {
+        Self::behind(json!([{"type": "capacity", "power_w": limit}])).await
+    }
+
+    /// The same, where 6 kW are exceeded only to meet a need.
+    async fn saving() -> Self {
+        let capacity = json!({"type": "capacity", "power_w": 30_000});
+        Self::behind(json!([capacity, {"type": "cost", "power_w": 6_000}])).await
+    }
+
+    async fn behind(limits: Value) -> Self {
+        let mut location = fixture("location");
+        let evse = &mut location["evses"][0];
+        evse["capabilities"] = json!(["REMOTE_START_STOP_CAPABLE", "CHARGING_PROFILE_CAPABLE"]);
+        let second = json!({"uid": "E2", "evse_id": "NL*EXA*E2", "physical_reference": "2"});
+        location["evses"][1] = with(location["evses"][0].clone(), second);
+        let scene = Scene::at(location).await;
+        let body = json!({"name": "Depot", "time_zone": "UTC", "currency": "eur", "limits": limits,
+            "stations": [scene.station]});
+        let alice = &scene.app.alice;
+        let site = alice.post("/v1/sites", body).await.expect(200).id();
+        let path = format!("/v1/vehicles/{}", scene.crew.vehicle);
+        let body = json!({"site": site});
+        alice.post(&path, body).await.expect(200);
+        let at = scene.app.in_minutes(10 * 60);
+        let departures = json!({"departures": [{"at": at, "energy_wh": 44_000}]});
+        let path = format!("{path}/departures");
+        alice.post(&path, departures).await.expect(200);
+        scene.app.drain().await;
+        let site = format!("/v1/sites/{site}");
+        Self { scene, site }
+    }
+
+    async fn plan(&self) -> Value {
+        let path = format!("{}/plan", self.site);
+        let alice = &self.scene.app.alice;
+        alice.get(&path).await.expect(200).body
+    }
+
+    async fn profile(&self) -> Value {
+        self.plan().await["vehicles"][0]["charging_profile"].clone()
+    }
+
+    fn sent(&self) -> Vec<Received> {
+        self.sent_to("S1")
+    }
+
+    fn sent_to(&self, session: &str) -> Vec<Received> {
+        let path = format!("/2.2.1/chargingprofiles/{session}");
+        self.scene.cpo.received("PUT", &path)
+    }
+
+    fn limits(&self) -> Vec<i64> {
+        self.limits_of("S1")
+    }
+
+    fn limits_of(&self, session: &str) -> Vec<i64> {
+        let sent = self.sent_to(session).pop().expect("a profile").body;
+        let periods = sent["charging_profile"]["charging_profile_period"].clone();
+        let periods = periods.as_array().expect("periods").iter();
+        let limit = |one: &Value| one["limit"].as_i64().expect("W");
+        periods.map(limit).collect()
+    }
+
+    async fn result(&self, result: &str) {
+        let sent = self.sent().pop().expect("a profile").body;
+        let url = sent["response_url"].as_str().expect("a URL").to_owned();
+        let (app, token) = (&self.scene.app, &self.scene.cpo.token);
+        let body = json!({"result": result});
+        let answer = send(app, token, "POST", &url, Some(&body), &[]).await;
+        assert_eq!(answer.body["status_code"], 1000, "{}", answer.text);
+        app.drain().await;
+    }
+
+    /// Accepts the profiles of the first session until all are in force.
+    async fn accept(&self) {
+        while self.profile().await["status"] == "pending" {
+            self.result("ACCEPTED").await;
+        }
+    }
+
+    async fn limit(&self, power: u32) {
+        let limits = json!({"limits": [{"type": "capacity", "power_w": power}]});
+        let alice = &self.scene.app.alice;
+        alice.post(&self.site, limits).await.expect(200);
+        self.scene.app.drain().await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_follows_the_plan_until_it_ends() {
+    let depot = Depot::new(60_000).await;
+    depot.scene.app.needs("a clock that can be moved");
+    let (_, theirs) = depot.scene.active().await;
+    // Two hours at 22 kW, and nothing after that.
+    assert_eq!(depot.limits(), [22_000, 0]);
+    assert_eq!(depot.profile().await["status"], "pending");
+    depot.result("ACCEPTED").await;
+    let plan = depot.plan().await;
+    let profile = &plan["vehicles"][0]["charging_profile"];
+    assert_eq!(profile["status"], "accepted", "{plan}");
+    assert_eq!(
+        (&plan["enforced"], &profile["limit_w"]),
+        (&json!(true), &json!(22_000))
+    );
+    // The vehicle does what is planned: the network hears nothing new.
+    depot.scene.app.advance(60 * 60).await;
+    let kwh = json!({"kwh": 22.0, "last_updated": depot.scene.app.now()});
+    depot.scene.report(&with(theirs.clone(), kwh)).await;
+    depot.scene.app.advance(16 * 60).await;
+    assert_eq!(depot.sent().len(), 1);
+    let vehicle = &depot.plan().await["vehicles"][0];
+    assert_eq!(vehicle["delivered_wh"], 22_000, "{vehicle}");
+    depot.limit(4_000).await;
+    assert_eq!(depot.limits(), [4_000, 0]);
+    depot.result("ACCEPTED").await;
+    let end = json!({"kwh": 23.0});
+    depot.scene.complete(&with(theirs, end)).await;
+    let cleared = depot
+        .scene
+        .cpo
+        .received("DELETE", "/2.2.1/chargingprofiles/S1");
+    assert_eq!(cleared.len(), 1);
+    assert!(
+        cleared[0].path.contains("?response_url=http"),
+        "{}",
+        cleared[0].path
+    );
+    assert_eq!(depot.profile().await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_refused_profile_counts_as_the_maximum_and_is_sent_again() {
+    let depot = Depot::saving().await;
+    depot.scene.app.needs("a clock that can be moved");
+    depot.scene.active().await;
+    // Until the first profile is in force, the session itself leaves no room below the cost limit.
+    assert_eq!(depot.limits(), [0, 6_000, 0]);
+    depot.result("REJECTED").await;
+    let plan = depot.plan().await;
+    let vehicle = &plan["vehicles"][0];
+    assert_eq!(vehicle["charging_profile"]["status"], "refused");
+    assert_eq!(plan["not_enforced_because"], "profile_not_accepted");
+    // It takes all that it can, whatever is planned.
+    assert_eq!(vehicle["loads_w"][0], 22_000, "{vehicle}");
+    let shown = depot
+        .scene
+        .app
+        .alice
+        .get(&depot.site)
+        .await
+        .expect(200)
+        .body;
+    assert_eq!(shown["plan"]["changed_because"], json!(["sessions"]));
+    depot.scene.app.advance(4 * 60).await;
+    assert_eq!(depot.sent().len(), 1);
+    depot.scene.app.advance(2 * 60).await;
+    assert_eq!(depot.sent().len(), 2);
+    depot.result("ACCEPTED").await;
+    let plan = depot.plan().await;
+    assert_eq!(
+        plan["vehicles"][0]["charging_profile"]["status"],
+        "accepted"
+    );
+    assert_eq!(plan["not_enforced_because"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_profile_without_a_result_is_sent_again() {
+    let depot = Depot::saving().await;
+    depot.scene.app.needs("a clock that can be moved");
+    depot.scene.active().await;
+    let first = depot.sent().pop().expect("a profile").body;
+    depot.scene.app.advance(6 * 60).await;
+    assert_eq!(depot.sent().len(), 2);
+    assert_eq!(depot.profile().await["status"], "unanswered");
+    // The result of the first one says nothing about the second.
+    let url = first["response_url"].as_str().expect("a URL");
+    let body = json!({"result": "ACCEPTED"});
+    let (app, token) = (&depot.scene.app, &depot.scene.cpo.token);
+    send(app, token, "POST", url, Some(&body), &[]).await;
+    app.drain().await;
+    assert_eq!(depot.profile().await["status"], "unanswered");
+    depot.result("ACCEPTED").await;
+    assert_eq!(depot.profile().await["status"], "accepted");
+}
+
+#[tokio::test]
+async fn a_profile_that_the_network_does_not_take_is_refused() {
+    let depot = Depot::saving().await;
+    depot.scene.app.needs("a clock that can be moved");
+    let refused = json!({"result": "NOT_SUPPORTED", "timeout": 0});
+    let session = depot.scene.start().await;
+    depot.scene.result("ACCEPTED").await;
+    depot.scene.cpo.script().commands = Some(refused);
+    depot.scene.report(&depot.scene.session(json!({}))).await;
+    assert_eq!(depot.scene.status(&session).await.0, "active");
+    assert_eq!(depot.profile().await["status"], "refused");
+    // A result that belongs to no command is refused.
+    let other = json!({"result": "ACCEPTED"});
+    let path = format!(
+        "/chargingprofiles/{}",
+        session["id"].as_str().expect("an id")
+    );
+    depot
+        .scene
+        .cpo
+        .expect("POST", &path, Some(&other), (404, 2003))
+        .await;
+}
+
+#[tokio::test]
+async fn a_session_at_a_station_without_profiles_counts_as_it_is() {
+    let depot = Depot::new(30_000).await;
+    let scene = &depot.scene;
+    scene.app.needs("a clock that can be moved");
+    let mut location = fixture("location");
+    location["last_updated"] = json!(scene.app.now().plus(minutes(1)));
+    scene.cpo.put("/locations/NL/EXA/AMS-1", &location).await;
+    scene.app.drain().await;
+    scene.active().await;
+    assert_eq!(depot.sent().len(), 0);
+    let plan = depot.plan().await;
+    assert_eq!(plan["not_enforced_because"], "no_charging_profiles");
+    assert_eq!(plan["vehicles"][0]["loads_w"][0], 22_000, "{plan}");
+}
+
+#[tokio::test]
+async fn a_late_start_at_a_full_site_waits_for_the_others() {
+    let depot = Depot::new(30_000).await;
+    let scene = &depot.scene;
+    scene.app.needs("a clock that can be moved");
+    scene.active().await;
+    depot.accept().await;
+    assert_eq!(depot.limits(), [22_000, 0]);
+    let alice = &scene.app.alice;
+    let second = with(
+        vehicle(&scene.crew.fleet),
+        json!({"registration_plate": "CD34 EFG"}),
+    );
+    let van = alice.post("/v1/vehicles", second).await.expect(200).id();
+    let driver = with(driver(), json!({"email": "second@fleet.example"}));
+    let driver = alice.post("/v1/drivers", driver).await.expect(200).id();
+    let attach = json!({"fleet": scene.crew.fleet});
+    let path = format!("/v1/drivers/{driver}/attach");
+    alice.post(&path, attach).await.expect(200);
+    let late = json!({"connector": "E2-1", "driver": driver, "vehicle": van});
+    let session = scene.start_with(late).await;
+    // The first session takes 22 of 30 kW until its next profile is accepted.
+    let starts = || scene.commands("START_SESSION").len();
+    assert_eq!((starts(), depot.limits()[0]), (1, 8_000));
+    scene.app.advance(60).await;
+    assert_eq!((starts(), scene.status(&session).await), (1, is("pending")));
+    depot.accept().await;
+    scene.app.advance(10).await;
+    assert_eq!(starts(), 2);
+    // The room is kept until the second session begins.
+    scene.app.advance(60).await;
+    assert_eq!(depot.limits()[0], 8_000);
+    scene.result("ACCEPTED").await;
+    scene.report(&scene.session(json!({"id": "S2"}))).await;
+    assert_eq!(scene.status(&session).await, is("active"));
+}
+
+#[tokio::test]
+async fn a_session_that_finds_no_room_fails_after_15_minutes() {
+    let depot = Depot::new(6_000).await;
+    let scene = &depot.scene;
+    scene.app.needs("a clock that can be moved");
+    let session = scene.start().await;
+    scene.app.advance(14 * 60).await;
+    assert_eq!(scene.status(&session).await, is("pending"));
+    scene.app.advance(90).await;
+    assert_eq!(scene.status(&session).await, failed("site_limit"));
+    assert_eq!(scene.commands("START_SESSION").len(), 0);
+}
+
+#[tokio::test]
+async fn a_session_that_nothing_reduces_is_stopped_at_a_cut() {
+    let depot = Depot::new(30_000).await;
+    depot.scene.app.needs("a clock that can be moved");
+    depot.scene.active().await;
+    depot.result("REJECTED").await;
+    assert_eq!(depot.scene.commands("STOP_SESSION").len(), 0);
+    depot.limit(11_000).await;
+    assert_eq!(depot.scene.commands("STOP_SESSION").len(), 1);
+}
