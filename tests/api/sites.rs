@@ -287,8 +287,11 @@ async fn a_site_can_aim_at_carbon_and_series_are_csv() {
     app.needs("a clock that can be moved");
     // At the full hour, so that slots have hours.
     let hour = 60 * 60 * 1_000;
-    app.advance((hour - app.now().unix_millis().rem_euclid(hour)) / 1_000 + 1)
-        .await;
+    app.advance(
+        u32::try_from((hour - app.now().unix_millis().rem_euclid(hour)) / 1_000 + 1)
+            .expect("seconds"),
+    )
+    .await;
     let now = app.now();
     let begin =
         kernel::Timestamp::from_unix_millis(now.unix_millis() - now.unix_millis().rem_euclid(hour));
