@@ -10,6 +10,7 @@ pub mod client;
 pub mod commands;
 pub mod completion;
 pub mod context;
+pub mod depot;
 pub mod docs;
 pub mod doctor;
 pub mod examples;

@@ -7,7 +7,7 @@ use fleet::commands::{self, CATALOG};
 use fleet::context::Context;
 use fleet::failure::{EXIT_CODES, Failure};
 use fleet::{
-    api, completion, docs, doctor, import, listen, local, mcp, operation, output, profiles,
+    api, completion, depot, docs, doctor, import, listen, local, mcp, operation, output, profiles,
     trigger, watch,
 };
 
@@ -84,6 +84,10 @@ async fn run(matches: &ArgMatches, tree: &mut clap::Command) -> Result<(), Failu
         ("clock", Some(("advance", matches))) => local::advance(&context, matches).await,
         ("charging-stations", Some(("import", matches))) => {
             local::import_stations(&context, matches).await
+        }
+        ("sites", Some(("plan", matches))) => depot::plan(&context, matches).await,
+        ("vehicles", Some(("import-departures", matches))) => {
+            depot::import_departures(&context, matches).await
         }
         (group, Some(("import", matches))) => import::run(&context, group, matches).await,
         (group, Some((command, matches))) => {

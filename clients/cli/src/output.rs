@@ -320,7 +320,10 @@ fn csv_cell(value: &Value) -> String {
 }
 
 /// Prints rows as tab-separated text; tabs and line feeds in values are written as `\t` and `\n`.
-fn lines(rows: &[Vec<String>]) -> Result<(), Failure> {
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn lines(rows: &[Vec<String>]) -> Result<(), Failure> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -352,7 +355,7 @@ fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
 }
 
 /// A value in a table: text as it is, null as nothing.
-fn cell(value: &Value) -> String {
+pub fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

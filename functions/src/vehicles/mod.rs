@@ -46,7 +46,11 @@ impl OnChange for Vehicle {
         }
         if change.differs_in(|vehicle| {
             let powers = (vehicle.max_ac_power, vehicle.max_dc_power);
-            let battery = (vehicle.battery_capacity, vehicle.charging_curve);
+            let battery = (
+                vehicle.battery_capacity,
+                vehicle.charging_curve,
+                vehicle.charging_loss,
+            );
             (vehicle.charging_standard, powers, battery)
         }) {
             let replan = ReplanNeeds {

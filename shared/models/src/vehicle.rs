@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::body::RequestBody;
 use super::event_type::EventType;
 use super::search::SearchField;
+use super::charging::battery::Loss;
 use super::stored::{Object, Stored};
 use super::{Distinct, check_size, sized};
 use kernel::error::{Error, Result};
@@ -28,6 +29,10 @@ pub struct Vehicle {
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, required)]
     pub charging_curve: Option<ChargingCurve>,
+    /// Percent of the metered energy that do not reach the battery. Null: 10 for Type2, 6 for CCS and CHAdeMO.
+    #[serde(default)]
+    #[schema(required)]
+    pub charging_loss: Option<Loss>,
     /// Plug of the vehicle.
     pub charging_standard: ConnectorType,
     pub created: Timestamp,
@@ -314,6 +319,9 @@ pub struct NewVehicle {
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
     pub charging_curve: Option<ChargingCurve>,
+    /// Percent of the metered energy that do not reach the battery, a whole number from 0 to 50. Default: 10 for Type2, 6 for CCS and CHAdeMO.
+    #[serde(default)]
+    pub charging_loss: Option<Loss>,
     /// Plug of the vehicle.
     pub charging_standard: ConnectorType,
     /// Ids of the drivers who may use the vehicle.
@@ -354,6 +362,10 @@ pub struct VehicleChange {
     #[serde(default)]
     #[schema(value_type = Option<Vec<CurvePoint>>, min_items = 1, max_items = 16)]
     pub charging_curve: Patch<ChargingCurve>,
+    /// Percent of the metered energy that do not reach the battery. Null removes it.
+    #[serde(default)]
+    #[schema(value_type = Option<Loss>)]
+    pub charging_loss: Patch<Loss>,
     /// Plug of the vehicle.
     #[serde(default)]
     pub charging_standard: Change<ConnectorType>,
@@ -406,6 +418,7 @@ impl Vehicle {
             object: Kind::Vehicle,
             battery_capacity: new.battery_capacity.get(),
             charging_curve: new.charging_curve,
+            charging_loss: new.charging_loss,
             charging_standard: new.charging_standard,
             created: now,
             drivers,
@@ -461,6 +474,7 @@ impl Stored<Vehicle> {
         let VehicleChange {
             battery_capacity,
             charging_curve,
+            charging_loss,
             charging_standard,
             information,
             max_ac_power,
@@ -475,6 +489,7 @@ impl Stored<Vehicle> {
             self.object.battery_capacity = capacity.get();
         }
         charging_curve.apply(&mut self.object.charging_curve);
+        charging_loss.apply(&mut self.object.charging_loss);
         charging_standard.apply(&mut self.object.charging_standard);
         max_ac_power.apply(&mut self.object.max_ac_power);
         max_dc_power.apply(&mut self.object.max_dc_power);

@@ -231,10 +231,12 @@ fn group(resource: &'static Resource) -> Command {
     if IMPORTS.contains(&resource.name.as_str()) {
         group = group.subcommand(tools::import(resource));
     }
-    if resource.name == "charging-stations" {
-        group = group.subcommand(tools::import_stations());
+    match resource.name.as_str() {
+        "charging-stations" => group.subcommand(tools::import_stations()),
+        "sites" => group.subcommand(tools::plan()),
+        "vehicles" => group.subcommand(tools::import_departures()),
+        _ => group,
     }
-    group
 }
 
 /// The command of an operation.

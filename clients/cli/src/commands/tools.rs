@@ -124,6 +124,45 @@ pub(super) fn import_stations() -> Command {
         .after_help("Example:\n  fleet stations import locations.json --tariffs tariffs.json")
 }
 
+pub(super) fn plan() -> Command {
+    Command::new("plan")
+        .about("Show when each vehicle of a site charges, what it costs, and who will be short")
+        .arg(
+            Arg::new("site")
+                .value_name("SITE")
+                .value_parser(path_argument)
+                .required(true)
+                .help("The id of the site"),
+        )
+        .after_help("Example:\n  fleet sites plan site_…")
+}
+
+pub(super) fn import_departures() -> Command {
+    Command::new("import-departures")
+        .about("Replace the future departures of vehicles by those of a CSV file")
+        .long_about(
+            "Replace the future departures of vehicles by those of a CSV file, one per line.\n\nEach line names a vehicle by one of the columns \
+             `vehicle` (its id), `registration_plate` and `vin`, the moment `at`, such as 2027-01-15T06:00:00Z, and either `target_level` in \
+             percent or `energy_wh`. `min_level` is what comes before the needs of all vehicles. Vehicles that the file does not name keep \
+             their departures. The whole file is checked before the first departure is changed.",
+        )
+        .arg(
+            Arg::new("file")
+                .value_name("FILE.csv")
+                .required(true)
+                .value_parser(value_parser!(std::path::PathBuf))
+                .help("The CSV file, in UTF-8")
+                .value_hint(clap::ValueHint::FilePath),
+        )
+        .arg(
+            Arg::new("dry-run")
+                .long("dry-run")
+                .action(ArgAction::SetTrue)
+                .help("Only check the file and find its vehicles"),
+        )
+        .after_help("Example:\n  fleet vehicles import-departures departures.csv --dry-run")
+}
+
 pub(super) fn mcp() -> Command {
     Command::new("mcp")
         .about("Serve the API as tools for assistants, over standard input and output or HTTP")

@@ -38,6 +38,7 @@ const ORDER = [
   'battery_capacity',
   'max_ac_power',
   'max_dc_power',
+  'charging_loss',
   'time_zone',
   'timezone',
   'currency',
@@ -132,7 +133,7 @@ const GROUPS = {
     {
       title: t('Battery and plug'),
       help: t('They decide which connectors fit and how long a charge takes.'),
-      names: ['charging_standard', 'battery_capacity', 'max_ac_power', 'max_dc_power', 'charging_curve'],
+      names: ['charging_standard', 'battery_capacity', 'max_ac_power', 'max_dc_power', 'charging_curve', 'charging_loss'],
     },
     {
       title: t('Fleet and drivers'),
@@ -273,7 +274,7 @@ const THOUSANDS = {
 };
 
 /** Fields whose unit is that of the API. @type {Record<string, string>} */
-const UNITS = { level: '%', target_level: '%', max_per_second: t('per second') };
+const UNITS = { level: '%', target_level: '%', charging_loss: '%', max_per_second: t('per second') };
 
 /** Amounts in the smallest unit of the currency beside them. */
 const AMOUNTS = new Set(['max_price_per_kwh']);
@@ -348,6 +349,7 @@ const HELP = {
   max_dc_power: t(
     'The most that the vehicle takes from a DC connector; the most of the charging curve if it is empty.',
   ),
+  charging_loss: t('How much of the metered energy does not reach the battery; 10 % (AC) or 6 % (DC) if it is empty.'),
   charging_curve: t(
     'The power that the battery takes at a charge level, the lowest level first. Without points a usual curve is assumed.',
   ),

@@ -336,6 +336,8 @@ export default {
   Hide: 'Verbergen',
   Holder: 'Inhaber',
   'How far from the centre a station may be.': 'Wie weit eine Station vom Mittelpunkt entfernt sein darf.',
+  'How much of the metered energy does not reach the battery; 10 % (AC) or 6 % (DC) if it is empty.':
+    'Wie viel der gemessenen Energie die Batterie nicht erreicht; leer: 10 % (AC) oder 6 % (DC).',
   'How the events are sent.': 'Wie die Ereignisse gesendet werden.',
   'How the vehicle is told apart from others.': 'Woran das Fahrzeug zu erkennen ist.',
   IBAN: 'IBAN',

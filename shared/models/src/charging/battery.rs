@@ -2,7 +2,8 @@
 //! all use it.
 //!
 //! Terms. A *level* is the state of charge; it is counted in hundredths of a percent. *Metered* energy is what the connector's meter
-//! counts and what is billed: more than what reaches the battery, because 10 % of alternating and 6 % of direct current are lost.
+//! counts and what is billed: more than what reaches the battery, because 10 % of alternating and 6 % of direct current are lost, or the
+//! `charging_loss` of the vehicle.
 //! Powers are those at the connector.
 //!
 //! Alternating current flows at a constant power: what the connector offers, at most the vehicle's `max_ac_power`. Direct current flows
@@ -12,6 +13,7 @@
 //! it has a time and a price.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::vehicle::{ChargingCurve, ConnectorType, Vehicle};
 use kernel::time::{HOUR, SignedDuration, millis, whole_millis};
@@ -29,9 +31,47 @@ const PERCENT: u32 = 100;
 /// W of alternating current that a vehicle takes unless its `max_ac_power` is known.
 const USUAL_AC_POWER: u32 = 11_000;
 
-/// How many percent of the metered energy are lost.
-const AC_LOSS: u64 = 10;
-const DC_LOSS: u64 = 6;
+/// How many percent of the metered energy are lost unless the vehicle's `charging_loss` is known.
+const AC_LOSS: Loss = Loss(10);
+const DC_LOSS: Loss = Loss(6);
+
+/// The percent of the metered energy that do not reach the battery, 0 to 50.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "u8", into = "u8")]
+#[schema(value_type = u8, minimum = 0, maximum = 50)]
+pub struct Loss(u8);
+
+impl TryFrom<u8> for Loss {
+    type Error = &'static str;
+
+    fn try_from(percent: u8) -> Result<Self, &'static str> {
+        match percent {
+            0..=50 => Ok(Self(percent)),
+            _ => Err("must be a whole number from 0 to 50"),
+        }
+    }
+}
+
+impl From<Loss> for u8 {
+    fn from(loss: Loss) -> Self {
+        loss.0
+    }
+}
+
+impl Loss {
+    /// The percent that reach the battery.
+    fn kept(self) -> u64 {
+        u64::from(100 - self.0)
+    }
+
+    fn of_direct_current() -> Self {
+        DC_LOSS
+    }
+
+    fn is_of_direct_current(&self) -> bool {
+        *self == DC_LOSS
+    }
+}
 
 /// The battery of a vehicle, and what it takes of the current of its plug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +80,7 @@ pub struct Battery {
     capacity: u32,
     /// W
     max_power: u32,
+    loss: Loss,
     /// None for alternating current.
     curve: Option<ChargingCurve>,
 }
@@ -61,20 +102,28 @@ pub struct Taper {
     pub curve: ChargingCurve,
     /// In hundredths of a percent, when charging begins.
     pub level: u32,
+    #[serde(
+        default = "Loss::of_direct_current",
+        skip_serializing_if = "Loss::is_of_direct_current"
+    )]
+    pub loss: Loss,
 }
 
 impl Battery {
     pub fn of(vehicle: &Vehicle) -> Self {
         let capacity = vehicle.battery_capacity;
+        let loss = vehicle.charging_loss;
         match vehicle.charging_standard {
             ConnectorType::Type2 => Self {
                 capacity,
                 max_power: vehicle.max_ac_power.map_or(USUAL_AC_POWER, Into::into),
+                loss: loss.unwrap_or(AC_LOSS),
                 curve: None,
             },
             ConnectorType::Ccs | ConnectorType::Chademo => Self {
                 capacity,
                 max_power: vehicle.max_dc_power.map_or(u32::MAX, Into::into),
+                loss: loss.unwrap_or(DC_LOSS),
                 curve: Some(
                     vehicle
                         .charging_curve
@@ -88,13 +137,13 @@ impl Battery {
     pub fn energy_between(&self, level: Option<f64>, target: f64) -> u32 {
         let (from, to) = (hundredths(level), hundredths(Some(target)));
         let energy = u64::from(self.capacity) * u64::from(to.saturating_sub(from)) * 100;
-        let kept = u64::from(FULL) * (100 - self.loss());
+        let kept = u64::from(FULL) * self.loss.kept();
         u32::try_from(energy.div_ceil(kept)).unwrap_or(u32::MAX)
     }
 
     /// The points by which metered Wh raise the level.
     pub fn share_of(&self, energy: u32) -> f64 {
-        let kept = f64::from(energy) * (100 - self.loss()) as f64;
+        let kept = f64::from(energy) * self.loss.kept() as f64;
         kept / f64::from(self.capacity.max(1))
     }
 
@@ -108,18 +157,11 @@ impl Battery {
             capacity: self.capacity,
             curve,
             level: hundredths(level),
+            loss: self.loss,
         };
         Charge {
             power: power.min(curve.highest()),
             taper: Some(taper),
-        }
-    }
-
-    fn loss(&self) -> u64 {
-        if self.curve.is_some() {
-            DC_LOSS
-        } else {
-            AC_LOSS
         }
     }
 }
@@ -168,7 +210,7 @@ impl Charge {
                 let hundredths = end - taper.level.max(end - PERCENT);
                 // capacity · hundredths / 10,000 Wh, without the loss.
                 let energy = u64::from(taper.capacity) * u64::from(hundredths);
-                let energy = energy * (MILLIS_PER_HOUR / 100) / (100 - DC_LOSS);
+                let energy = energy * (MILLIS_PER_HOUR / 100) / taper.loss.kept();
                 Piece {
                     power: power(end / PERCENT - 1),
                     energy: Some(energy),
@@ -303,6 +345,16 @@ mod tests {
                 dc.energy_between(level, target),
                 (in_battery * 50).div_ceil(47)
             );
+        }
+        for (loss, metered) in [(0, 48_000), (4, 50_000), (50, 96_000)] {
+            let known = json!({"charging_loss": loss});
+            let (dc, level) = (battery(known.clone()), Some(20.0));
+            assert_eq!(dc.energy_between(level, 100.0), metered);
+            assert_eq!(dc.share_of(metered).round(), 80.0);
+            let until = dc.charge(50_000, level).time_until(metered).unwrap();
+            assert_eq!(dc.charge(50_000, level).energy_after(until), metered.into());
+            let type2 = json!({"charging_standard": "Type2", "charging_loss": loss});
+            assert_eq!(battery(type2).energy_between(level, 100.0), metered);
         }
     }
 

@@ -1,0 +1,247 @@
+//! Depots: `fleet sites plan` shows who charges when, and `fleet vehicles import-departures` takes the departures of vehicles from a CSV file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::client::Request;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{self, Form};
+
+/// The columns of a plan: the path of the member and what it is called.
+const COLUMNS: [(&str, &str); 8] = [
+    ("departs_at", "departs"),
+    ("level", "level"),
+    ("energy_wh", "to charge Wh"),
+    ("finish", "ready"),
+    ("cost", "cost"),
+    ("cost_if_immediate", "at once"),
+    ("short_by_wh", "short Wh"),
+    ("limited_by", "because of"),
+];
+
+/// Shows the plan of a site, a line for each vehicle.
+///
+/// # Errors
+/// The service cannot be reached, or refuses a request.
+pub async fn plan(context: &Context, matches: &ArgMatches) -> Result<(), Failure> {
+    context.needs_key()?;
+    let site = matches.get_one::<String>("site").cloned();
+    let site = site.unwrap_or_default();
+    let path = format!("/v1/sites/{site}/plan");
+    let plan = context.client.send(&Request::get(path)).await?.body;
+    let vehicles = plan["vehicles"].as_array().cloned().unwrap_or_default();
+    let terminal = match &context.form {
+        Form::Text { terminal } => *terminal,
+        Form::Csv(_) => return context.form.list(&vehicles),
+        form => return form.object(&plan),
+    };
+    let mut rows = Vec::new();
+    for vehicle in &vehicles {
+        let id = vehicle["vehicle"].as_str().unwrap_or_default();
+        let shown = context.client.send(&Request::get(format!("/v1/vehicles/{id}")));
+        let shown = shown.await?.body;
+        let cell = |(path, _): &(&str, &str)| output::cell(&vehicle[*path]);
+        let plate = output::cell(&shown["registration_plate"]);
+        rows.push([plate].into_iter().chain(COLUMNS.iter().map(cell)).collect());
+    }
+    let headings: Vec<&str> = ["vehicle"]
+        .into_iter()
+        .chain(COLUMNS.iter().map(|(_, name)| *name))
+        .collect();
+    if !terminal {
+        return output::lines(&rows);
+    }
+    let member = |name: &str| output::cell(&plan[name]);
+    let (revision, planned) = (member("revision"), member("planned_at"));
+    output::print(&format!("Plan {revision}, made at {planned}"))?;
+    if plan["enforced"] == false {
+        output::print(&format!(
+            "Vehicles do not follow it: {}",
+            member("not_enforced_because").replace('_', " ")
+        ))?;
+    }
+    match rows.is_empty() {
+        true => output::print("No vehicle departs within the next 48 hours."),
+        false => output::print(&output::table(Some(&headings), &rows)),
+    }
+}
+
+/// A line of the file: a vehicle by one of three names, and one departure.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    vehicle: Option<String>,
+    registration_plate: Option<String>,
+    vin: Option<String>,
+    at: Timestamp,
+    target_level: Option<f64>,
+    energy_wh: Option<u32>,
+    min_level: Option<f64>,
+}
+
+impl Line {
+    /// The member by which the vehicle is found, and its value.
+    fn name(&self) -> Option<(&'static str, &str)> {
+        let names = [
+            ("vehicle", &self.vehicle),
+            ("registration_plate", &self.registration_plate),
+            ("vin", &self.vin),
+        ];
+        let mut given = names.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+        given.next().filter(|_| given.next().is_none())
+    }
+
+    fn departure(&self) -> Value {
+        let mut departure = Map::new();
+        departure.insert("at".into(), json!(self.at));
+        let numbers = [("target_level", self.target_level), ("min_level", self.min_level)];
+        for (name, value) in numbers {
+            departure.extend(value.map(|value| (name.to_owned(), json!(value))));
+        }
+        let energy = self.energy_wh.map(|energy| ("energy_wh".to_owned(), json!(energy)));
+        departure.extend(energy);
+        departure.into()
+    }
+}
+
+/// The departures of each vehicle, in the order of their first lines, with the numbers of these lines.
+type Departures = BTreeMap<(u64, String, String), Vec<Value>>;
+
+/// The lines of a file by vehicle.
+fn read(file: &PathBuf) -> Result<Departures, Failure> {
+    let wrong = |line: Option<u64>, why: &dyn std::fmt::Display| {
+        let line = line.map_or_else(String::new, |line| format!(", line {line}"));
+        Failure::Local(format!("{}{line}: {why}", file.display()))
+    };
+    let reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(file);
+    let mut reader = reader.map_err(|error| wrong(None, &error))?;
+    let mut first: BTreeMap<(&str, String), u64> = BTreeMap::new();
+    let mut departures = Departures::new();
+    for (place, line) in reader.deserialize::<Line>().enumerate() {
+        let number = place as u64 + 2;
+        let line = line.map_err(|error| {
+            let line = error.position().map(csv::Position::line);
+            match error.kind() {
+                csv::ErrorKind::Deserialize { err, .. } => wrong(line, err),
+                _ => wrong(line, &error),
+            }
+        })?;
+        let Some((member, name)) = line.name() else {
+            return Err(wrong(Some(number), &"one of vehicle, registration_plate and vin is required"));
+        };
+        if line.target_level.is_some() == line.energy_wh.is_some() {
+            return Err(wrong(Some(number), &"either target_level or energy_wh is required"));
+        }
+        let begun = *first.entry((member, name.to_owned())).or_insert(number);
+        let key = (begun, member.to_owned(), name.to_owned());
+        departures.entry(key).or_default().push(line.departure());
+    }
+    Ok(departures)
+}
+
+/// Replaces the future departures of the vehicles that a CSV file names. All of the file is checked, and all vehicles are found, before
+/// the first departure is changed.
+///
+/// # Errors
+/// The file cannot be read or has a wrong line; a vehicle is not found; the service cannot be reached. 7 if it refuses departures.
+pub async fn import_departures(context: &Context, matches: &ArgMatches) -> Result<(), Failure> {
+    let file = matches.get_one::<PathBuf>("file").cloned();
+    let departures = read(&file.unwrap_or_default())?;
+    context.needs_key()?;
+    let mut found: BTreeMap<String, (u64, Vec<Value>)> = BTreeMap::new();
+    for ((line, member, name), mut departures) in departures {
+        let id = vehicle(context, &member, &name).await?;
+        let id = id.ok_or_else(|| Failure::Local(format!("line {line}: no vehicle has the {member} {name}")))?;
+        found.entry(id).or_insert_with(|| (line, Vec::new())).1.append(&mut departures);
+    }
+    let mut results: BTreeMap<String, u64> = BTreeMap::new();
+    let mut refused = 0;
+    for (vehicle, (line, departures)) in &found {
+        if matches.get_flag("dry-run") {
+            *results.entry("checked".into()).or_default() += departures.len() as u64;
+            continue;
+        }
+        let path = format!("/v1/vehicles/{vehicle}/departures");
+        let request = Request::post(path, json!({"departures": departures}));
+        match context.client.send(&request).await {
+            Ok(response) => {
+                for result in response.body["results"].as_array().into_iter().flatten() {
+                    *results.entry(output::cell(&result["result"])).or_default() += 1;
+                }
+            }
+            Err(Failure::Refused(refusal)) if refusal.status < 500 && refusal.status != 401 => {
+                refused += 1;
+                let message = refusal.member("message").unwrap_or("refused");
+                eprintln!("line {line}: {message}");
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    match &context.form {
+        Form::Text { .. } => {
+            let counts = results.iter().map(|(result, count)| format!("{count} {result}"));
+            let counts: Vec<String> = counts.collect();
+            output::print(&format!("{} vehicles: {}", found.len(), counts.join(", ")))?;
+        }
+        form => form.object(&json!({"vehicles": found.len(), "departures": results, "refused": refused}))?,
+    }
+    match refused {
+        0 => Ok(()),
+        _ => Err(Failure::Partial(format!("the departures of {refused} vehicles were not replaced"))),
+    }
+}
+
+/// The id of the one vehicle that a member names.
+async fn vehicle(context: &Context, member: &str, name: &str) -> Result<Option<String>, Failure> {
+    if member == "vehicle" {
+        return Ok(Some(name.to_owned()));
+    }
+    let search = Request::get("/v1/vehicles").with(member, name).with("limit", "2");
+    let page = context.client.send(&search).await?.body;
+    match page["data"].as_array().map(Vec::as_slice) {
+        Some([one]) => Ok(one["id"].as_str().map(str::to_owned)),
+        Some([_, ..]) => Err(Failure::Local(format!("several vehicles have the {member} {name}"))),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn departures(text: &str) -> Result<Vec<(u64, String, usize)>, String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let read = read(&file.path().to_owned()).map_err(|failure| failure.to_string())?;
+        let of_vehicle = |((line, _, name), all): ((u64, String, String), Vec<Value>)| (line, name, all.len());
+        Ok(read.into_iter().map(of_vehicle).collect())
+    }
+
+    #[test]
+    fn the_lines_of_a_vehicle_are_its_departures() {
+        let text = "registration_plate,at,target_level,energy_wh,min_level\n\
+            AB 1,2027-01-15T06:00:00Z,80,,20\nCD 2,2027-01-15T06:30:00+01:00,,22000,\nAB 1,2027-01-16T06:00:00Z,90,,\n";
+        let read = departures(text).unwrap();
+        assert_eq!(read, [(2, "AB 1".to_owned(), 2), (3, "CD 2".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (text, why) in [
+            ("vehicle,at,target_level\nveh_1,06:00,80\n", "line 2"),
+            ("vehicle,at\nveh_1,2027-01-15T06:00:00Z\n", "line 2: either target_level or energy_wh"),
+            ("at,energy_wh\n2027-01-15T06:00:00Z,1\n", "line 2: one of vehicle, registration_plate and vin"),
+            ("vehicle,at,colour\nveh_1,2027-01-15T06:00:00Z,red\n", "colour"),
+        ] {
+            let error = departures(text).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}
