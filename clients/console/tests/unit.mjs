@@ -1,6 +1,7 @@
 // The logic of the console without a browser: node --test clients/console/tests/unit.mjs
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { largest, moments, slotAt, slotMarks, stacked, ticks } from '../src/charts/data.js';
 import { arrivalOf, arrivalsByDay, connectorsInUse, onTimeShare, sumsOfDrivers } from '../src/pages/analytics/usage.js';
@@ -21,6 +22,7 @@ import {
 import { previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
 import { departureOf, faultOf, formOf, loadOf, pricesOf, sumsOf } from '../src/pages/sites/logic.js';
+import { PRESETS } from '../src/forms/presets.js';
 import { csvOf, csvOfObjects, fileName } from '../src/ui/csv.js';
 import { requestsFor } from '../src/ui/find-logic.js';
 import { DAY, GRACE, changeOf, days, nextDay, nightStart, standingOf, weeks } from '../src/pages/morning.js';
@@ -676,4 +678,22 @@ test('lines become bodies, in the units of their columns, with what is wrong wit
   );
   assert.deepEqual(previewOf(file, shape).missing, ['fleet']);
   assert.equal(previewOf('metadata.__proto__\nx', shape).entries[0].body.polluted, undefined);
+});
+
+test('the figures of common vehicles are those of the guide', () => {
+  const guide = readFileSync(new URL('../../../docs/vehicles.md', import.meta.url), 'utf8');
+  const rows = guide.split('\n').filter((line) => /^\| .* (usable|gross) \|/.test(line));
+  const figures = rows.map((row) => row.split(' | ').slice(0, 5).join(' | ').replace(/^\| /, ''));
+  const known = PRESETS.map((one) => [
+    one.name,
+    one.battery_capacity,
+    one.charging_standard,
+    one.max_ac_power,
+    one.max_dc_power,
+  ]);
+  assert.equal(rows.length, 20);
+  assert.deepEqual(
+    figures.map((row) => row.replace(/ (usable|gross) /, ' ')),
+    known.map((row) => row.join(' | ')),
+  );
 });

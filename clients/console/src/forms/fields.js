@@ -133,7 +133,14 @@ const GROUPS = {
     {
       title: t('Battery and plug'),
       help: t('They decide which connectors fit and how long a charge takes.'),
-      names: ['charging_standard', 'battery_capacity', 'max_ac_power', 'max_dc_power', 'charging_curve', 'charging_loss'],
+      names: [
+        'charging_standard',
+        'battery_capacity',
+        'max_ac_power',
+        'max_dc_power',
+        'charging_curve',
+        'charging_loss',
+      ],
     },
     {
       title: t('Fleet and drivers'),

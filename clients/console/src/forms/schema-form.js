@@ -20,6 +20,7 @@ import {
 } from './fields.js';
 import { bodyOf, changes, openApi } from './schema.js';
 import { Picker } from './picker.js';
+import { PRESETS } from './presets.js';
 
 /** The descriptions of fields in the language of the user. @type {Record<string, string>} */
 const hints = language === 'en' ? {} : (await import(`../languages/${language}-hints.js`)).default;
@@ -84,6 +85,11 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
         folded,
         fields,
       }) => html`<${Part} key=${fields[0].name} title=${name} help=${help} folded=${folded} names=${fields.map((field) => field.name)} value=${value} error=${error}>
+      ${
+        fields.some((field) => field.name === 'battery_capacity')
+          ? html`<${Presets} onChoose=${(/** @type {any} */ members) => setValue((/** @type {any} */ all) => ({ ...all, ...members, information: { ...all.information, ...members.information } }))} />`
+          : null
+      }
       ${fields.map(
         (
           field,
@@ -108,6 +114,26 @@ function Part({ title: name, help, folded, names, value, error, children }) {
   if (!folded) return html`<fieldset class="part"><legend>${name}</legend>${hint}${members}</fieldset>`;
   const refused = names.some((one) => error?.param === one || error?.param?.startsWith(`${one}.`));
   return html`<details class="part" open=${before || refused}><summary>${name}</summary>${hint}${members}</details>`;
+}
+
+/**
+ * Fills a form with the figures of a common vehicle.
+ * @param {{ onChoose: (members: any) => void }} props `members`: those of the body of a vehicle.
+ */
+function Presets({ onChoose }) {
+  const choose = (/** @type {any} */ event) => {
+    const preset = PRESETS[event.currentTarget.value];
+    if (!preset) return;
+    const { name: _, make, model, ...figures } = preset;
+    onChoose({ ...figures, information: { make, model } });
+  };
+  return html`<${Field} label=${t('Fill in the figures of')} hint=${t('They are published ones: compare them with the vehicle.')}>
+    ${(/** @type {string} */ id, /** @type {string} */ hint) =>
+      html`<select id=${id} aria-describedby=${hint} onChange=${choose}>
+        <option value="">–</option>
+        ${PRESETS.map(({ name }, place) => html`<option key=${name} value=${place}>${name}</option>`)}
+      </select>`}
+  </${Field}>`;
 }
 
 /** @param {any} initial @param {string[]} hidden */

@@ -313,6 +313,7 @@ export default {
   Feasible: 'Erfüllbar',
   Fee: 'Gebühr',
   File: 'Datei',
+  'Fill in the figures of': 'Mit den Werten füllen von',
   Finalize: 'Abschließen',
   'Finalize invoices': 'Rechnungen abschließen',
   Finalized: 'Abgeschlossen',
@@ -810,6 +811,8 @@ export default {
     'Es gibt keine Vorgeschichte: Dieser Dienst hat keine Testuhr.',
   'There was no event. An event is shown some ten seconds after it has happened.':
     'Es gab kein Ereignis. Ein Ereignis wird etwa zehn Sekunden nach seinem Eintritt gezeigt.',
+  'They are published ones: compare them with the vehicle.':
+    'Es sind veröffentlichte Werte: Vergleichen Sie sie mit dem Fahrzeug.',
   'They decide which connectors fit and how long a charge takes.':
     'Sie entscheiden, welche Anschlüsse passen und wie lange das Laden dauert.',
   'This key': 'Dieser Schlüssel',
