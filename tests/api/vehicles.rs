@@ -15,7 +15,7 @@ async fn a_new_vehicle_has_every_field_of_the_specification() {
     );
     let made = app.alice.post("/v1/vehicles", body).await.expect(200);
     let now = &made.body["created"];
-    let want = json!({"id": made.id(), "object": "vehicle", "battery_capacity": 60000, "charging_curve": null,
+    let want = json!({"id": made.id(), "object": "vehicle", "battery_capacity": 60000, "charging_curve": null, "charging_loss": null,
         "charging_standard": "Type2", "created": now, "drivers": [crew.driver], "fleet": crew.fleet,
         "information": {"make": "Example", "model": "", "year": ""}, "max_ac_power": 22080, "max_dc_power": null,
         "metadata": {}, "policy_ids": [],

@@ -171,6 +171,7 @@ fn site_session(row: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>) -
     let session = &row.object;
     let charged = session.state.charged();
     let evse = (session.charging_station.clone(), row.internal.evse.clone());
+    let reported = row.internal.network.as_ref().and_then(|one| one.reported);
     SiteSession {
         id: session.id.clone(),
         vehicle: session.vehicle.clone(),
@@ -178,6 +179,7 @@ fn site_session(row: &Stored<ChargingSession>, takers: &HashSet<(Id, String)>) -
         is_parked: charged.ended.is_some(),
         power: session.watts(),
         energy: u32::try_from(charged.energy).unwrap_or_default(),
+        reported: reported.unwrap_or(session.created),
         takes_profiles: takers.contains(&evse),
         profile: row.profile().cloned(),
     }

@@ -32,10 +32,7 @@ pub async fn handle(
     let known = found.take::<VehicleDepartures>(&departures)?;
     let mut row = known.unwrap_or_else(|| Stored::new(VehicleDepartures::of(&id)));
     let results = row.replace(new, &vehicle, context.now())?;
-    let response = context.respond(&ReplacedDepartures {
-        departures: row.object.clone(),
-        results,
-    })?;
+    let response = context.respond(&ReplacedDepartures::new(row.object.clone(), results))?;
     let mut tx = app.store.begin(&context.origin);
     match row.version {
         0 => tx.create(&mut row)?,

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use functions::Endpoint;
 use kernel::Kind;
 use kernel::version;
+use models::departure::ReplacedDepartures;
 use models::event::EventType;
 use models::schema::Named;
 use serde_json::{Map, Value, json};
@@ -292,7 +293,7 @@ fn shown(route: &Route, components: &mut Components) -> Value {
         Shows::SitePlan => ("The plan.".to_owned(), components.site_plan()),
         Shows::Departures => (
             "The departures, with one result for each that was given.".to_owned(),
-            components.departures(),
+            components.computed::<ReplacedDepartures>(Kind::VehicleDepartures),
         ),
         Shows::Feed => ("The next events.".to_owned(), components.feed()),
         Shows::Computed(Kind::Analytics) => (

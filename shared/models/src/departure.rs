@@ -98,16 +98,33 @@ pub enum DepartureStatus {
 /// The response of `POST /v1/vehicles/{id}/departures`: the departures, and what has become of each that was given.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ReplacedDepartures {
-    #[serde(flatten)]
-    pub departures: VehicleDepartures,
+    pub id: Id,
+    pub object: Kind,
+    /// In the order of their time: all that are ahead, and the last ones that are over.
+    pub departures: Vec<Departure>,
     /// One for each departure of the body, in its order.
     pub results: Vec<DepartureResult>,
+    /// Id of the vehicle.
+    pub vehicle: Id,
+}
+
+impl ReplacedDepartures {
+    pub fn new(replaced: VehicleDepartures, results: Vec<DepartureResult>) -> Self {
+        Self {
+            id: replaced.id,
+            object: replaced.object,
+            departures: replaced.departures,
+            results,
+            vehicle: replaced.vehicle,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DepartureResult {
     /// Id of the departure.
     pub departure: Id,
+    /// What has become of it.
     pub result: ReplacementResult,
 }
 

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::RequestBody;
+use super::charging::battery::Loss;
 use super::event_type::EventType;
 use super::search::SearchField;
-use super::charging::battery::Loss;
 use super::stored::{Object, Stored};
 use super::{Distinct, check_size, sized};
 use kernel::error::{Error, Result};

@@ -102,6 +102,7 @@ impl Depot {
                 is_parked: false,
                 power: POWER,
                 energy: 0,
+                reported: start(),
                 takes_profiles: true,
                 profile: Some(profile(
                     json!({"wanted": first, "accepted": first, "sent": start()}),
@@ -231,6 +232,7 @@ impl Depot {
                 is_parked: false,
                 power: POWER,
                 energy: 0,
+                reported: now,
                 takes_profiles: true,
                 profile: None,
             });
@@ -285,6 +287,7 @@ impl Depot {
             }
             if let Some(session) = vehicle.sessions.first_mut() {
                 session.energy += power / 60;
+                session.reported = now.plus(minutes(1));
             }
         }
     }

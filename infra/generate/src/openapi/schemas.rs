@@ -141,14 +141,6 @@ impl Components {
         reference(&name)
     }
 
-    /// The departures of a vehicle, and what has become of those that were given.
-    pub fn departures(&mut self) -> Value {
-        let (name, schemas) = named::<models::departure::ReplacedDepartures>();
-        self.add_all(schemas);
-        self.responses.insert(name.clone());
-        reference(&name)
-    }
-
     /// The next events of a polling endpoint.
     pub fn feed(&mut self) -> Value {
         let event = self.object_name(Kind::Event);

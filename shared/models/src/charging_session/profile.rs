@@ -10,8 +10,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::charging::battery::MILLIS_PER_HOUR;
 use kernel::id::Id;
-use kernel::time::{SignedDuration, Timestamp, minutes};
+use kernel::time::{SignedDuration, Timestamp, minutes, whole_millis};
 use kernel::window::Window;
 
 /// How long the result of a profile is waited for, and the first pause before it is sent again.
@@ -120,6 +121,19 @@ impl PowerProfile {
         let most = within.map(|(_, power)| *power).max();
         let moment = || self.steps.get(started?).map(|(_, power)| *power);
         most.or_else(moment).unwrap_or_default()
+    }
+
+    /// The Wh in a window, rounded down.
+    pub fn energy(&self, window: &Window) -> u32 {
+        let begin = |after: u32| self.from.plus_seconds(after.into());
+        let ends = self.steps.iter().skip(1).map(|(after, _)| begin(*after));
+        let steps = self.steps.iter().zip(ends.chain([window.until]));
+        let energy = steps.map(|((after, power), end)| {
+            let (from, until) = (begin(*after).max(window.from), end.min(window.until));
+            let millis = whole_millis(until.since(from)).max(0).unsigned_abs();
+            u64::from(*power) * millis
+        });
+        u32::try_from(energy.sum::<u64>() / MILLIS_PER_HOUR).unwrap_or(u32::MAX)
     }
 
     fn at(&self, now: Timestamp) -> u32 {
@@ -256,6 +270,10 @@ mod tests {
         assert_eq!(profile.most(&window(30, 46)), 4_000);
         assert_eq!(profile.most(&window(100, 200)), 4_000);
         assert_eq!(profile.at(at(29)), 7_000);
+        // 20 minutes at 7 kW, 15 at 0 and 15 at 4 kW.
+        assert_eq!(profile.energy(&window(10, 60)), 3_333);
+        assert_eq!(profile.energy(&window(-60, 4)), 350);
+        assert_eq!(profile.energy(&window(60, 10)), 0);
         assert_eq!(profile.at(at(30)), 0);
     }
 

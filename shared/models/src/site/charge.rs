@@ -17,7 +17,7 @@ use crate::vehicle::{ConnectorType, Vehicle};
 use crate::vehicle_telemetry::VehicleTelemetry;
 use kernel::id::Id;
 use kernel::money::Currency;
-use kernel::time::{SignedDuration, Timestamp, minutes, whole_millis};
+use kernel::time::{HOUR, SignedDuration, Timestamp, minutes, whole_millis};
 use kernel::window::Window;
 
 /// A level that differs by less points from the plan is noise, and so are so many Wh.
@@ -26,6 +26,9 @@ pub(super) const TOLERANCE: u32 = 20;
 
 /// How long it takes until the first profile of a session is in force.
 const STARTING: SignedDuration = minutes(5);
+
+/// How long a vehicle is assumed to follow its profile without a report of the network.
+const UNREPORTED: SignedDuration = HOUR;
 
 /// The level that is assumed of a vehicle without telemetry, in percent.
 const UNKNOWN_LEVEL: f64 = 20.0;
@@ -78,8 +81,9 @@ pub struct SiteSession {
     pub is_parked: bool,
     /// The most W that the vehicle takes at the connector.
     pub power: u32,
-    /// Wh that the network has reported.
+    /// Wh that the network has reported, and when they were measured.
     pub energy: u32,
+    pub reported: Timestamp,
     /// Whether its charging point and its network take charging profiles.
     pub takes_profiles: bool,
     pub profile: Option<SessionProfile>,
@@ -94,6 +98,19 @@ impl SiteSession {
     /// Whether a profile is in force, so that another one can reduce the power.
     pub(super) fn is_reducible(&self) -> bool {
         self.is_limited() && self.has_accepted()
+    }
+
+    /// The Wh that have flowed since the last report by the profile in force, which the vehicle is assumed to follow: networks report rarely.
+    /// Without a report this counts for an hour.
+    pub(super) fn assumed(&self, now: Timestamp) -> u32 {
+        let follows = self.is_reducible() && !self.is_parked;
+        let profile = self.profile.as_ref().filter(|_| follows);
+        let since = Window {
+            from: self.reported.max(now.plus(-UNREPORTED)),
+            until: now,
+        };
+        let accepted = profile.and_then(|one| one.accepted.as_ref());
+        accepted.map_or(0, |accepted| accepted.energy(&since))
     }
 
     /// The most W in a window if the charging point keeps the profile that it has accepted, whatever it makes of later ones.

@@ -108,11 +108,13 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
     let demands = charges.iter().map(|charge| {
         let vehicle = inputs.vehicle(charge);
         let power = vehicle.map_or(0, |one| one.power(inputs.offered(one), charge));
+        let session = vehicle.and_then(SiteVehicle::session);
+        let assumed = session.map_or(0, |one| one.assumed(from));
         Demand {
             key: charge.departure.to_string(),
             power: powers(power, charge, &windows),
-            need: charge.need,
-            minimum: charge.minimum,
+            need: charge.need.saturating_sub(assumed),
+            minimum: charge.minimum.saturating_sub(assumed),
             prices: None,
         }
     });

@@ -69,7 +69,11 @@ impl Planned {
         let session = inputs.vehicle(charge)?.session()?;
         let session = Some(session).filter(|one| one.is_limited() && !one.is_parked)?;
         let flows = self.plan.flows[place].iter().zip(&self.windows);
-        let wanted = flows.map(|(flow, window)| charge::whole_power(*flow, window));
+        let wanted = flows.map(|(flow, window)| match *flow {
+            // A vehicle that misses so little is not short, and the step would be too small for it to charge.
+            0..=charge::TOLERANCE => 0,
+            flow => charge::whole_power(flow, window),
+        });
         let most = self
             .windows
             .iter()
