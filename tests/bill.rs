@@ -208,7 +208,18 @@ pub async fn whole_reservation() -> Bill {
         .send("create-reservation", "/v1/reservations", &alice, body)
         .await;
     let reservation = Id::from(made["id"].as_str().expect("an id"));
-    player.advance_to(at(60)).await;
+    player.advance_to(at(59)).await;
+    let mut taken = player.take();
+    let mut rows = player.usage.take_rows();
+    // When a key was last used is written once an hour, by a request that has no part in the reservation.
+    let policy = json!({"name": "Something", "rules": {}});
+    player
+        .send("create-policy", "/v1/policies", &alice, policy)
+        .await;
+    player.settle().await;
+    player.take();
+    player.usage.take_rows();
+    player.advance_to(at(61)).await;
     let row = test
         .app()
         .store
@@ -236,8 +247,11 @@ pub async fn whole_reservation() -> Bill {
         .send("stop-charging-session", &path, &alice, json!({}))
         .await;
     player.advance_to(at(130)).await;
-    let mut functions = lines_of(player.take(), 1.0);
-    let rows = player.usage.take_rows();
+    taken.extend(player.take());
+    let mut functions = lines_of(taken, 1.0);
+    for (kind, more) in player.usage.take_rows() {
+        rows.entry(kind).or_default().add(more);
+    }
 
     assert_eq!(session["currency"], CURRENCY);
     let window = json!({"period_start": at(-600), "period_end": at(130), "currency": CURRENCY});

@@ -57,6 +57,13 @@ pub struct Changed {
     pub writes: f64,
 }
 
+impl Changed {
+    pub fn add(&mut self, other: Self) {
+        self.times += other.times;
+        self.writes += other.writes;
+    }
+}
+
 impl Usage {
     fn add(&mut self, partition: Partition, second: i64, units: Units) {
         let seconds = self.partitions.entry(partition).or_default();

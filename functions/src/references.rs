@@ -182,20 +182,17 @@ pub async fn unused_payment_method(
         let message = format!("The payment method is the default of {named}.");
         return Err(Error::conflict(message, param));
     }
-    let paying = Partition::Payment {
-        tenant,
-        method: &method.id,
-    };
-    let newest = |kind| app.store.newest_id(paying, kind, Vec::new());
-    if let Some(session) = newest(Kind::ChargingSession).await? {
-        let message = format!("The session {session} pays with it.");
-        return Err(Error::conflict(message, param));
+    match app.store.open_with(tenant, &method.id).await? {
+        None => Ok(()),
+        Some(session) if session.is(Kind::ChargingSession) => {
+            let message = format!("The session {session} pays with it.");
+            Err(Error::conflict(message, param))
+        }
+        Some(reservation) => {
+            let message = format!("The reservation {reservation} still waits for it.");
+            Err(Error::conflict(message, param))
+        }
     }
-    if let Some(reservation) = newest(Kind::Reservation).await? {
-        let message = format!("The reservation {reservation} still waits for it.");
-        return Err(Error::conflict(message, param));
-    }
-    Ok(())
 }
 
 /// 409 while a fleet, driver or vehicle names the policy.
@@ -389,7 +386,7 @@ pub async fn not_charging(app: &App, origin: &Origin, kind: Kind, id: &Id) -> Re
 
 /// 409 while a pending or confirmed reservation waits for this driver or vehicle.
 pub async fn unreserved(app: &App, tenant: &Tenant, kind: Kind, id: &Id) -> Result<(), Error> {
-    match app.store.open_reservation(tenant, id).await? {
+    match app.store.open_with(tenant, id).await? {
         Some(reservation) => {
             let message = format!("The reservation {reservation} still waits for it.");
             Err(Error::conflict(message, Some(kind.name())))

@@ -297,3 +297,32 @@ async fn a_payment_method_stays_while_it_is_a_default_or_a_reservation_names_it(
     app.alice.delete(&path).await.expect(200);
     app.drain().await;
 }
+
+#[tokio::test]
+async fn a_payment_method_stays_while_a_session_pays_with_it() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let crew = app.crew(&app.alice).await;
+    let station = app.station(json!({})).await;
+    let id = app.alice.post("/v1/payment_methods", card()).await.id();
+    let path = format!("/v1/payment_methods/{id}");
+    let conflict = (409, "invalid_request_error", None, Some("payment_method"));
+    let paid = json!({"payment_method": id});
+    let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 5000}});
+    let body = with(with(app.reservation(&crew, 60), paid.clone()), area);
+    app.alice.post("/v1/reservations", body).await.expect(200);
+    app.advance(60 * 60).await;
+    // The first session fulfils the reservation, whose entry stands for both.
+    for has_reservation in [true, false] {
+        let body = with(app.session(&crew, &station), paid.clone());
+        let session = app.alice.post("/v1/charging_sessions", body).await;
+        assert_eq!(session.body["reservation"].is_string(), has_reservation);
+        assert_eq!(app.alice.delete(&path).await.error(), conflict);
+        let stop = format!("/v1/charging_sessions/{}/stop", session.id());
+        app.advance(60).await;
+        app.alice.post(&stop, json!({})).await.expect(200);
+        app.drain().await;
+    }
+    app.alice.delete(&path).await.expect(200);
+    app.drain().await;
+}

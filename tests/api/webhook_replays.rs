@@ -1,5 +1,7 @@
 //! Replays of webhook endpoints: what was missed or failed is delivered once more, in order, and nothing else is.
 
+use std::time::Duration;
+
 use kernel::Mode;
 use serde_json::{Value, json};
 use tests::{Client, Receiver, TestApp, fleet, header};
@@ -145,6 +147,45 @@ async fn events_about_one_object_are_replayed_one_after_another() {
     let body =
         json!({"from": app.in_minutes(-10), "only_failed": false, "types": ["fleet.created"]});
     assert_eq!(replay(&app, &path, body).await["delivered"], 1);
+}
+
+#[tokio::test]
+async fn live_events_of_an_ordered_endpoint_wait_for_its_replay() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let body = json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"],
+        "ordered": true, "max_per_second": 4});
+    let path = app.alice.post("/v1/webhook_endpoints", body).await.id();
+    let path = format!("/v1/webhook_endpoints/{path}");
+    let id = fleets(&app, 1).await.remove(0);
+    let rename = async |name: &str| {
+        let change = json!({"name": name});
+        let fleet = format!("/v1/fleets/{id}");
+        app.alice.post(&fleet, change).await.expect(200);
+    };
+    for name in ["Two", "Three", "Four"] {
+        rename(name).await;
+        app.advance(1).await;
+    }
+    let body = json!({"from": app.in_minutes(-10), "only_failed": false});
+    let started = app.alice.post(&format!("{path}/replay"), body).await;
+    started.expect(200);
+    // The replay takes most of a second, because of the endpoint's pace.
+    let live = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        rename("Five").await;
+        app.drain().await;
+    };
+    tokio::join!(app.drain(), live);
+    app.advance(15).await;
+    let received = receiver.received();
+    let numbers: Vec<u64> = received
+        .iter()
+        .filter_map(|one| one.event["sequence"].as_u64())
+        .collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 1, 2, 3, 4, 5]);
+    assert_eq!(header(&received[8], "webhook-redelivery"), "");
 }
 
 #[tokio::test]

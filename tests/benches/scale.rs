@@ -378,9 +378,7 @@ impl Hot {
             ("list", pattern) if pattern.ends_with("#webhook_endpoint") => {
                 "remember the endpoints of an account in the relay"
             }
-            ("payment", _) => {
-                "`PAYMENT_SHARDS` in `shared/table/src/keys.rs`, or pay with several methods"
-            }
+            ("payment", _) => "`OPEN_SHARDS` in `shared/table/src/keys.rs`",
             ("table", pattern) if pattern.ends_with("<fleet>") => {
                 "several fleets: its totals are one row, for which transactions contend before it is full"
             }

@@ -79,7 +79,11 @@ async fn count_for(app: &App, additions: &[Addition]) -> Result<()> {
     {
         return Ok(());
     }
-    let Some(found) = app.store.find::<Fleet>(tenant, fleet).await? else {
+    let found = match app.store.find_lately::<Fleet>(tenant, fleet).await? {
+        None => app.store.find::<Fleet>(tenant, fleet).await?,
+        found => found,
+    };
+    let Some(found) = found else {
         return Ok(());
     };
     let zone = found.object.timezone.rules();

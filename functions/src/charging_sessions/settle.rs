@@ -27,7 +27,7 @@ pub struct SettleSession {
 
 impl Job for SettleSession {
     const NAME: &'static str = "settle-session";
-    const FUNCTION: Function = Function::worker(
+    const FUNCTION: Function = Function::worker_abreast(
         Self::NAME,
         Deployment::in_background()
             .writing(&[

@@ -31,6 +31,9 @@ const LONGEST_WAIT: SignedDuration = seconds(2);
 /// How long an attempt waits until it is looked at again whether an event before it is there.
 const MISSING: SignedDuration = MINUTE;
 
+/// How long a first attempt in order waits until it is looked at again whether a replay has ended.
+const REPLAYING: SignedDuration = seconds(10);
+
 /// Makes one attempt to deliver an event.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct DeliverWebhook {
@@ -70,7 +73,7 @@ impl Job for DeliverWebhook {
 
     /// Makes one attempt, unless it was made before or the delivery is closed. While another worker has the attempt, this message waits for the
     /// end of its claim: if that worker has died, the next attempt is made then. While the endpoint fails, the attempt is held. At an ordered
-    /// endpoint the first attempt waits for its turn.
+    /// endpoint the first attempt waits for its turn, and for the end of a replay.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB or SQS cannot be reached: the message is then delivered again.
@@ -107,6 +110,12 @@ impl Job for DeliverWebhook {
                 true => Ok(()),
                 false => self.make(app, None).await.map(drop),
             };
+        }
+        if self.attempt == 1
+            && enabled.object.ordered
+            && order::waits_for_replay(app, tenant, endpoint, &self.event).await?
+        {
+            return self.send_at(app, origin.now.plus(REPLAYING)).await;
         }
         if !self.has_slot
             && let Some(slot) = pace::slot(app, tenant, &enabled.object).await?

@@ -6,6 +6,7 @@ use kernel::{Error, Id, Timestamp};
 use models::event::{Delivery, Event};
 use models::stored::Stored;
 use models::webhook_endpoint::WebhookEndpoint;
+use models::webhook_replay::WebhookReplay;
 use models::webhooks::order::{Entry, Turn};
 use table::queues::QueueOf;
 
@@ -98,6 +99,30 @@ pub async fn permission(
             unbegun: next.unbegun(),
         }),
     }
+}
+
+/// Whether the first attempt to deliver an event to an ordered endpoint waits for a replay, which may send earlier events about the object once
+/// more.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn waits_for_replay(
+    app: &App,
+    tenant: &Tenant,
+    endpoint: &Id,
+    event: &Id,
+) -> Result<bool, Error> {
+    let replay = WebhookReplay::id_of(endpoint);
+    let replay = app.store.find::<WebhookReplay>(tenant, &replay).await?;
+    let Some(replay) = replay.filter(|replay| replay.object.finished_at.is_none()) else {
+        return Ok(false);
+    };
+    let Some(event) = app.store.find::<Event>(tenant, event).await? else {
+        return Ok(false);
+    };
+    let object = pace::object(&event).map(|id| Id::from(id.as_str()));
+    let created = object.and_then(|id| id.time(id.kind()?));
+    Ok(replay.precedes(&event.object, created))
 }
 
 /// The event whose turn it is after this one of the same object, if no attempt was made to deliver it: a message has to be sent for it, because

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::Distinct;
 use super::action::Action;
 use super::body::RequestBody;
-use super::event::{self, Delivery, DeliveryState, EventType};
+use super::event::{self, Delivery, DeliveryState, Event, EventType};
 use super::stored::{Object, Stored};
 use super::webhook_endpoint::{EndpointStatus, WebhookEndpoint};
 use kernel::error::{Error, Result};
@@ -184,6 +184,19 @@ impl Stored<WebhookReplay> {
             self.internal.next_action_at = Some(now.plus(LEASE));
         }
         is_due
+    }
+
+    /// Whether the first attempt to deliver an event in order waits for the end of the replay: earlier events about its object, which was
+    /// created then, may still be sent once more.
+    pub fn precedes(&self, event: &Event, created: Option<Timestamp>) -> bool {
+        let is_running = self.object.finished_at.is_none();
+        let is_passed = self
+            .internal
+            .last
+            .as_ref()
+            .is_some_and(|last| event.id <= *last);
+        let is_older = created.is_none_or(|created| created < self.object.until);
+        is_running && !is_passed && is_older && event.sequence > 1
     }
 
     /// Notes the last event that the replay has looked at.

@@ -289,7 +289,8 @@ fn key_of(item: &Item) -> (String, String) {
     (part("pk"), part("sk"))
 }
 
-fn open_object(item: &Item) -> Option<OpenObject> {
+/// The object of an item, if it has not ended: a session or reservation, and in live mode an invoice or a payment.
+pub(super) fn open_object(item: &Item) -> Option<OpenObject> {
     let (tenant, id) = keys::parse_object(string(item, "pk"))?;
     let object = item.get("object")?.as_m().ok()?;
     let state = object.get("state").and_then(|state| state.as_m().ok());

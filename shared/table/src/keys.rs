@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | object of a tenant | `<acct>#<mode>#<id>` | `#` | `list`: `<acct>#<mode>#<kind>` by id; of API keys, fleets, invoices, reservations, sessions and transactions instead `ids`: the same |
 //! | vehicle, reservation, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
-//! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; while it is open and names a payment method `payment`: `<pm>` by id |
+//! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; `payment`: `<acct>#<mode>#OPEN#<0 to 3>` by id, of a reservation while it is open, and of a session while it is open and names a payment method, unless it fulfils a reservation that names the same |
 //! | reservation | | | also, while its fee is due, `network`: `<acct>#<mode>#FEES` by id, and once it is paid `<acct>#<mode>#FEES#<yyyy-mm>` |
 //! | transaction | | | also `payment`: of one that pays a session or an invoice, and of its refunds, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
 //! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` and `driver`: `<acct>#<mode>#FINALIZED#<yyyy-mm>` by id |
@@ -51,10 +51,10 @@
 //! | calendar of a vehicle | `<mode>#CAL#<veh>` | `<yyyy-mm-dd>` | `ttl` a week after the day |
 //!
 //! Only the index `list` holds whole rows: of kinds that are listed more often than they change. The other indexes hold keys, so
-//! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. Those by driver and by vehicle also hold
-//! whether a reservation is open, so that the open ones among many are found without reading the others. Events are listed as they lie in the
+//! that an update which moves no key writes no index; rows found by them are read with BatchGetItem. The index `payment` also holds
+//! driver, vehicle and payment method, so that what is open and needs one of them is found among what is open. Events are listed as they lie in the
 //! table, without an index: the number in their partition key follows from the id. Ids are unique among all
-//! accounts and modes, so the indexes by driver, vehicle and payment method need no prefix; the keys that they lead to name the
+//! accounts and modes, so the indexes by driver and vehicle need no prefix; the keys that they lead to name the
 //! tenant.
 //!
 //! A partition key takes 1,000 write units a second. What one account writes faster is spread over several partitions by id, and
@@ -517,8 +517,8 @@ pub enum Partition<'a> {
     Driver { tenant: &'a Tenant, driver: &'a Id },
     /// The reservations and sessions of a vehicle.
     Vehicle { tenant: &'a Tenant, vehicle: &'a Id },
-    /// The open reservations and active sessions that are paid with a payment method.
-    Payment { tenant: &'a Tenant, method: &'a Id },
+    /// The open reservations, and the open sessions that name a payment method and fulfil no reservation that names the same.
+    Open { tenant: &'a Tenant },
     /// The vehicles of a site.
     Site { tenant: &'a Tenant, site: &'a Id },
     /// The attempts to deliver to a webhook endpoint.
@@ -600,7 +600,7 @@ impl Partition<'_> {
             Self::PaymentsFor { what, .. } => ("payment", "payment_pk", what.to_string()),
             Self::Driver { driver, .. } => ("driver", "driver_pk", driver.to_string()),
             Self::Vehicle { vehicle, .. } => ("vehicle", "vehicle_pk", vehicle.to_string()),
-            Self::Payment { method, .. } => ("payment", "payment_pk", method.to_string()),
+            Self::Open { tenant } => ("payment", "payment_pk", of_tenant(tenant, "OPEN")),
             Self::Site { site, .. } => ("payment", "payment_pk", site.to_string()),
             Self::Deliveries { tenant, endpoint } => {
                 (TABLE, "pk", of_tenant(tenant, endpoint.as_str()))
@@ -632,7 +632,7 @@ impl Partition<'_> {
             Self::Kind {
                 kind: Kind::Event, ..
             } => EVENT_SHARDS,
-            Self::Payment { .. } => PAYMENT_SHARDS,
+            Self::Open { .. } => OPEN_SHARDS,
             Self::Deliveries { .. } => DELIVERY_SHARDS,
             _ => 1,
         }
@@ -674,9 +674,8 @@ impl Partition<'_> {
 /// Over how many partitions the events of an account are spread: 9 for each of 300 reservations a second are 675 in each.
 const EVENT_SHARDS: u8 = 4;
 
-/// Over how many partitions what is paid with one payment method is spread: 4 writes for each of 300 reservations a second are 300 in
-/// each.
-const PAYMENT_SHARDS: u8 = 4;
+/// Over how many partitions what an account has open is spread: 2 writes for each of 1,000 reservations a second are 500 in each.
+const OPEN_SHARDS: u8 = 4;
 
 /// Over how many partitions the deliveries to an endpoint are spread.
 pub const DELIVERY_SHARDS: u8 = 4;
@@ -966,8 +965,8 @@ pub fn parse_network(pk: &str) -> Option<(Mode, Id)> {
     id.is(Kind::Network).then_some((mode, id))
 }
 
-/// The attribute of an object that is open: its driver or vehicle cannot be deleted. The indexes by driver and by vehicle hold it.
-pub const OPEN: &str = "open";
+/// The attribute of the payment method of a reservation or session.
+pub const PAID_WITH: &str = "paid_with";
 
 /// The attribute that orders the stations of a region: the name of the H3 cell of resolution 8. Stations of one cell have the
 /// same, because entries of an index need not differ in their keys, and the id is in `pk` already.

@@ -79,7 +79,7 @@ impl Attributes {
         match self {
             Self::Row => None,
             Self::Object => Some(
-                "pk, sk, list_sk, driver_pk, fleet_pk, payment_pk, vehicle_pk, #object, deflated, #schema",
+                "pk, sk, list_sk, driver_pk, fleet_pk, paid_with, vehicle_pk, #object, deflated, #schema",
             ),
         }
     }

@@ -1,56 +1,75 @@
-//! Open reservations of a driver or vehicle, found without reading those that are over.
+//! Open reservations and sessions, found by the driver, vehicle or payment method that they need.
 
-use super::keys::{self, OPEN, Partition};
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::try_join_all;
+
+use super::erasure::open_object;
+use super::keys::{PAID_WITH, Partition};
 use super::list::row_key;
-use super::row;
-use super::{Item, Store, client, s, string};
+use super::{Item, Store, client, s};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
-use models::reservation::Reservation;
-use models::stored::Stored;
 
 impl Store {
-    /// A pending or confirmed reservation of this driver or vehicle, if there is one. The entries of all its reservations are read, a
-    /// megabyte or some 4,000 at a time, the newest first, until one is open.
+    /// A pending or confirmed reservation of this driver or vehicle, or an open reservation or session that is paid with this method, if there is
+    /// one. The entries of all that the account has open are read, a megabyte or some 4,000 at a time.
     ///
     /// # Errors
-    /// `Internal` if the id is neither a driver's nor a vehicle's; `Unavailable` if DynamoDB cannot be reached.
-    pub async fn open_reservation(&self, tenant: &Tenant, of: &Id) -> Result<Option<Id>> {
-        let partition = match of.kind() {
-            Some(Kind::Driver) => Partition::Driver { tenant, driver: of },
-            Some(Kind::Vehicle) => Partition::Vehicle {
-                tenant,
-                vehicle: of,
-            },
-            other => return Err(Error::internal(format!("{other:?} has no reservations"))),
+    /// `Internal` for the id of another kind; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn open_with(&self, tenant: &Tenant, needed: &Id) -> Result<Option<Id>> {
+        let (attribute, kind) = match needed.kind() {
+            Some(Kind::Driver) => ("driver_pk", Some(Kind::Reservation)),
+            Some(Kind::Vehicle) => ("vehicle_pk", Some(Kind::Reservation)),
+            Some(Kind::PaymentMethod) => (PAID_WITH, None),
+            other => return Err(Error::internal(format!("nothing open needs {other:?}"))),
         };
-        let (index, attribute, value) = partition.place();
+        let values = Partition::Open { tenant }.values().into_iter();
+        let of_kind = kind.map_or("", Kind::prefix);
+        let reads = values.map(|value| self.open_entries(value, of_kind, attribute, needed));
+        let keys: Vec<Item> = try_join_all(reads).await?.into_iter().flatten().collect();
+        // An entry may be older than its object.
+        let items = self.items(keys, None, true).await?;
+        let mut open = items.iter().filter_map(open_object);
+        Ok(open.next().map(|object| object.id))
+    }
+
+    /// The keys of what is open in a partition of the index, of kinds whose ids begin with a prefix, and has this value.
+    async fn open_entries(
+        &self,
+        partition: String,
+        prefix: &str,
+        attribute: &str,
+        value: &Id,
+    ) -> Result<Vec<Item>> {
+        let (condition, prefix) = match prefix {
+            "" => ("payment_pk = :pk", None),
+            prefix => (
+                "payment_pk = :pk AND begins_with(list_sk, :kind)",
+                Some(s(prefix)),
+            ),
+        };
+        let values = [
+            (":pk", Some(s(partition))),
+            (":kind", prefix),
+            (":value", Some(s(value.as_str()))),
+        ];
+        let values = values
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let query = self.client.query().table_name(&self.table);
-        let mut pages = query
-            .index_name(index)
-            .key_condition_expression("#pk = :pk AND begins_with(list_sk, :kind)")
-            .filter_expression("#open = :open")
-            .expression_attribute_names("#pk", attribute)
-            .expression_attribute_names("#open", OPEN)
-            .expression_attribute_values(":pk", s(value))
-            .expression_attribute_values(":kind", s(Kind::Reservation.prefix()))
-            .expression_attribute_values(":open", row::IS_OPEN)
-            .scan_index_forward(false)
+        let pages = query
+            .index_name("payment")
+            .key_condition_expression(condition)
+            .filter_expression("#needed = :value")
+            .expression_attribute_names("#needed", attribute)
+            .set_expression_attribute_values(Some(values.collect::<HashMap<_, AttributeValue>>()))
             .into_paginator()
+            .items()
             .send();
-        while let Some(page) = pages.next().await {
-            let entries = page.map_err(client::failure)?.items.unwrap_or_default();
-            let is_own = |entry: &&Item| keys::is_of(tenant, string(entry, "pk"));
-            let own: Vec<Item> = entries.iter().filter(is_own).map(row_key).collect();
-            // An entry may be older than its reservation.
-            for item in self.items(own, None, true).await? {
-                let row: Stored<Reservation> = row::from_item(item)?;
-                if row.object.status().is_open() {
-                    return Ok(Some(row.object.id));
-                }
-            }
-        }
-        Ok(None)
+        let entries: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
+        Ok(entries.iter().map(row_key).collect())
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::deflate::{deflated, deflated_behind_dictionary, inflated};
 use super::item::{Item, n, number, s, size, string};
-use super::keys::{self, Key, Lookup, OPEN, Partition};
+use super::keys::{self, Key, Lookup, PAID_WITH, Partition};
 use super::layout::{self, Layout, new_item};
 use kernel::encryption::{Encrypted, EncryptionKeys};
 use kernel::error::{Error, Result};
@@ -119,9 +119,9 @@ pub trait Record: Object {
         Ok(())
     }
 
-    /// Whether its entries in the indexes of its driver and vehicle say that it is open.
-    fn is_open(&self) -> bool {
-        false
+    /// The payment method that the entry of an open object holds.
+    fn paid_with(&self) -> Option<&Id> {
+        None
     }
 
     /// When the row may be dropped.
@@ -320,9 +320,6 @@ const KILOBYTE: usize = 1024;
 /// state.
 const DEFLATED: &str = "deflated";
 
-/// The value of [`OPEN`].
-pub(super) const IS_OPEN: AttributeValue = AttributeValue::Bool(true);
-
 const FLEET: &str = "fleet";
 const STATE: &str = "state";
 
@@ -402,10 +399,10 @@ fn keys_of<T: Record>(row: &Stored<T>, tenant: &Tenant) -> Item {
             item.insert("network_sk".into(), s(list_id.as_str()));
         }
     }
-    if row.object.is_open() {
-        item.insert(OPEN.into(), IS_OPEN);
+    if let Some(method) = row.object.paid_with() {
+        item.insert(PAID_WITH.into(), s(method.as_str()));
     }
-    if let Some(at) = row.next_action_at() {
+    if let Some(at) = row.swept_from() {
         let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
         item.insert("next_pk".into(), s(partition));
         item.insert("next_at".into(), s(at.to_string()));
@@ -443,7 +440,7 @@ const REPEATED: [&str; 11] = [
 ];
 
 /// The value of a member of the object, if other attributes of its item have it: the id and with it the kind and the moment of creation, the
-/// account, the mode and the endpoint of a delivery are in the key, the keys of indexes name driver, vehicle, fleet and payment method, and a
+/// account, the mode and the endpoint of a delivery are in the key, the keys of indexes name driver, vehicle and fleet, and a
 /// delivery names its event.
 fn repeated(member: &str, item: &Item) -> Option<AttributeValue> {
     let (pk, sk) = (string(item, "pk"), string(item, "sk"));
@@ -460,11 +457,7 @@ fn repeated(member: &str, item: &Item) -> Option<AttributeValue> {
             let kind = keys::id_of(pk, sk)?.kind()?;
             is_frequent(kind).then(|| listed_fleet(item)).flatten()
         }
-        // The entries by payment method are spread: a number follows.
-        "payment_method" => {
-            let method = Id::from(string(item, "payment_pk").split('#').next()?);
-            method.is(Kind::PaymentMethod).then(|| s(method.as_str()))
-        }
+        "payment_method" => item.get(PAID_WITH).cloned(),
         "livemode" => Some(AttributeValue::Bool(keys::tenant_of(pk)?.mode.is_live())),
         // The index by driver lists invoices by other keys.
         "driver" if !keys::is_invoice(pk) => item.get("driver_pk").cloned(),
@@ -563,8 +556,8 @@ const ATTRIBUTES: &[&str] = &[
     "internal",
     layout::KEPT,
     "object",
-    OPEN,
     "outline",
+    PAID_WITH,
     "place",
     "request",
     layout::SCHEMA,
@@ -858,18 +851,23 @@ records! {
             }
         }
 
-        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a SessionInternal) -> Vec<Partition<'a>> {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a SessionInternal) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let (fleet, driver, vehicle) = (&self.fleet, &self.driver, &self.vehicle);
-            let method = self.payment_method.as_ref().filter(|_| self.status().is_open());
+            let is_listed = self.payment_method.is_some() && !internal.shares_method;
+            let open = is_listed && self.status().is_open();
             let always = [
                 Partition::Kind { tenant, kind },
                 Partition::Fleet { tenant, fleet, kind },
                 Partition::Driver { tenant, driver },
                 Partition::Vehicle { tenant, vehicle },
             ];
-            let paid_with = method.map(|method| Partition::Payment { tenant, method });
-            always.into_iter().chain(paid_with).collect()
+            let open = open.then_some(Partition::Open { tenant });
+            always.into_iter().chain(open).collect()
+        }
+
+        fn paid_with(&self) -> Option<&Id> {
+            self.payment_method.as_ref()
         }
     }
 
@@ -886,13 +884,12 @@ records! {
             let kind = Self::KIND;
             let fleet = internal.fleet.iter().map(|fleet| Partition::Fleet { tenant, fleet, kind });
             let (driver, vehicle) = (&self.driver, &self.vehicle);
-            let method = self.payment_method.as_ref().filter(|_| self.status().is_open());
             let always = [
                 Partition::Kind { tenant, kind },
                 Partition::Driver { tenant, driver },
                 Partition::Vehicle { tenant, vehicle },
             ];
-            let paid_with = method.map(|method| Partition::Payment { tenant, method });
+            let open = self.status().is_open().then_some(Partition::Open { tenant });
             let fee = match self.state.fee() {
                 FeeState::None | FeeState::Waived => None,
                 FeeState::Due { .. } => Some(Partition::Fees { tenant }),
@@ -901,11 +898,11 @@ records! {
                     month: since.utc_date().first_of_month(),
                 }),
             };
-            always.into_iter().chain(fleet).chain(paid_with).chain(fee).collect()
+            always.into_iter().chain(fleet).chain(open).chain(fee).collect()
         }
 
-        fn is_open(&self) -> bool {
-            self.status().is_open()
+        fn paid_with(&self) -> Option<&Id> {
+            self.payment_method.as_ref()
         }
 
         /// Leaves out the counts of the last attempt that are 0.

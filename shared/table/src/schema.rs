@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::{
     TimeToLiveSpecification,
 };
 
-use super::keys::OPEN;
+use super::keys::PAID_WITH;
 use super::{Store, client};
 use kernel::error::{Error, Result};
 
@@ -17,9 +17,14 @@ pub const INDEXES: &[(&str, &str, &str, &[&str])] = &[
     ("list", "list_pk", "list_sk", &["*"]),
     ("ids", "ids_pk", "list_sk", &[]),
     ("fleet", "fleet_pk", "list_sk", &[]),
-    ("driver", "driver_pk", "list_sk", &[OPEN]),
-    ("vehicle", "vehicle_pk", "list_sk", &[OPEN]),
-    ("payment", "payment_pk", "list_sk", &[]),
+    ("driver", "driver_pk", "list_sk", &[]),
+    ("vehicle", "vehicle_pk", "list_sk", &[]),
+    (
+        "payment",
+        "payment_pk",
+        "list_sk",
+        &["driver_pk", "vehicle_pk", PAID_WITH],
+    ),
     ("next_action", "next_pk", "next_at", &[]),
     ("cell", "cell_pk", "cell_sk", &["outline", "place"]),
     ("network", "network_pk", "network_sk", &[]),

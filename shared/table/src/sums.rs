@@ -95,8 +95,11 @@ impl Store {
     /// # Errors
     /// 404 if the fleet was deleted; `Contended` or `Unavailable` if it has to be tried again.
     pub async fn count(&self, origin: &Origin, fleet: &Id, entries: &[Entry]) -> Result<()> {
-        for _ in 0..TRIES {
-            let mut months = self.months(&origin.tenant, fleet, entries).await?;
+        for attempt in 0..TRIES {
+            // A month that was read too early is refused when it is written, and read again as it is at that moment.
+            let consistent = attempt > 0;
+            let months = self.months(&origin.tenant, fleet, entries, consistent);
+            let mut months = months.await?;
             let days = add_to_months(&mut months, entries, origin.now.unix_seconds());
             if days.is_empty() && months.values().all(|month| !month.has_changed) {
                 return Ok(());
@@ -112,8 +115,14 @@ impl Store {
         Err(Error::Contended)
     }
 
-    /// The months that entries are about, as they are at this moment.
-    async fn months(&self, tenant: &Tenant, fleet: &Id, entries: &[Entry]) -> Result<Months> {
+    /// The months that entries are about.
+    async fn months(
+        &self,
+        tenant: &Tenant,
+        fleet: &Id,
+        entries: &[Entry],
+        consistent: bool,
+    ) -> Result<Months> {
         let mut months: Months = entries
             .iter()
             .flat_map(|entry| {
@@ -129,7 +138,7 @@ impl Store {
                 vehicle,
             })
         });
-        for item in self.items(keys.collect(), None, true).await? {
+        for item in self.items(keys.collect(), None, consistent).await? {
             let found = keys::parse_vehicle_month(string(&item, "sk"));
             if let Some(month) = found.and_then(|place| months.get_mut(&place)) {
                 month.revision = number(&item, "revision");

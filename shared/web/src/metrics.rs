@@ -46,8 +46,8 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// A figure: its name, its unit and its value.
-type Figure = (&'static str, &'static str, u64);
+/// A figure: its name and its value. Its unit is not written with each: a count, or milliseconds for what ends in `Latency` or `Delay`.
+type Figure = (&'static str, u64);
 
 impl Metrics {
     /// Figures on the standard output, or none without a namespace.
@@ -67,33 +67,33 @@ impl Metrics {
 
     /// A request that was not answered as asked, by its code.
     pub fn refused(&self, now: Timestamp, error: &Error) {
-        let figures = [("Refusals", "Count", 1)];
+        let figures = [("Refusals", 1)];
         self.write(now, None, ("Code", error.label()), &figures);
     }
 
     /// Something that happened in an account, by the type of its event.
     pub fn happened(&self, now: Timestamp, tenant: &Tenant, event: EventType) {
         if COUNTED.contains(&event) {
-            let figures = [("Events", "Count", 1)];
+            let figures = [("Events", 1)];
             self.write(now, Some(tenant), ("Type", event.as_str()), &figures);
         }
     }
 
     /// A change of the table that can never be relayed.
     pub fn relay_failed(&self, now: Timestamp) {
-        let figures = [("RelayFailures", "Count", 1)];
+        let figures = [("RelayFailures", 1)];
         self.write(now, None, ("Function", "relay-stream"), &figures);
     }
 
     /// A session or a CDR of a network that belongs to no session of ours, by the module of OCPI.
     pub fn unmatched(&self, now: Timestamp, module: &str) {
-        let figures = [("UnmatchedObjects", "Count", 1)];
+        let figures = [("UnmatchedObjects", 1)];
         self.write(now, None, ("Module", module), &figures);
     }
 
     /// A CDR whose price differs from that of the tariff by more than one minor unit.
     pub fn price_mismatch(&self, now: Timestamp) {
-        let figures = [("PriceMismatches", "Count", 1)];
+        let figures = [("PriceMismatches", 1)];
         self.write(now, None, ("Module", "cdrs"), &figures);
     }
 
@@ -107,12 +107,9 @@ impl Metrics {
         delay: Option<SignedDuration>,
     ) {
         let in_millis = |duration| whole_millis(duration).max(0).unsigned_abs();
-        let mut figures = vec![
-            ("Deliveries", "Count", 1),
-            ("DeliveryLatency", "Milliseconds", in_millis(took)),
-        ];
+        let mut figures = vec![("Deliveries", 1), ("DeliveryLatency", in_millis(took))];
         if let Some(delay) = delay {
-            figures.push(("DeliveryDelay", "Milliseconds", in_millis(delay)));
+            figures.push(("DeliveryDelay", in_millis(delay)));
         }
         let outcome = if succeeded { "succeeded" } else { "failed" };
         self.write(now, Some(tenant), (OUTCOME, outcome), &figures);
@@ -141,7 +138,7 @@ fn line(
 ) -> Value {
     let metrics: Vec<Value> = figures
         .iter()
-        .map(|(name, unit, _)| json!({"Name": name, "Unit": unit}))
+        .map(|(name, _)| json!({"Name": name}))
         .collect();
     let mut line = Map::from_iter([
         ("level".to_owned(), json!("INFO")),
@@ -156,7 +153,7 @@ fn line(
     line.extend(
         figures
             .iter()
-            .map(|(name, _, value)| ((*name).to_owned(), json!(value))),
+            .map(|(name, value)| ((*name).to_owned(), json!(value))),
     );
     if let Some(tenant) = tenant {
         line.insert("account.id".to_owned(), json!(tenant.account));
@@ -182,10 +179,7 @@ mod tests {
     #[test]
     fn a_line_is_what_the_embedded_metric_format_asks_for() {
         let now = Timestamp::from_unix_millis(1_795_251_600_000);
-        let figures = [
-            ("Deliveries", "Count", 1),
-            ("DeliveryLatency", "Milliseconds", 42),
-        ];
+        let figures = [("Deliveries", 1), ("DeliveryLatency", 42)];
         let tenant = Tenant {
             account: "acct_1".into(),
             mode: Mode::Live,
@@ -203,8 +197,8 @@ mod tests {
                 "level": "INFO", "timestamp": "2026-11-21T09:00:00.000Z",
                 "_aws": {"Timestamp": 1_795_251_600_000_i64, "CloudWatchMetrics": [{
                     "Namespace": "FleetCharging/fleet", "Dimensions": [["Outcome"]],
-                    "Metrics": [{"Name": "Deliveries", "Unit": "Count"},
-                        {"Name": "DeliveryLatency", "Unit": "Milliseconds"}]}]},
+                    "Metrics": [{"Name": "Deliveries"},
+                        {"Name": "DeliveryLatency"}]}]},
                 "Outcome": "failed", "Deliveries": 1, "DeliveryLatency": 42,
                 "account.id": "acct_1", "livemode": true})
         );

@@ -317,6 +317,10 @@ impl ChargingSession {
                 }),
             }
         };
+        // A pending session may begin when its reservation is over.
+        let arriving = entries.arriving.filter(|_| of_network.is_none());
+        let method = arriving.map(|reservation| &reservation.payment_method);
+        let shares_method = method.is_some_and(|method| *method == new.payment_method);
         let session = Self {
             id: Id::new(Kind::ChargingSession, now),
             charging_station: station.id.clone(),
@@ -344,6 +348,7 @@ impl ChargingSession {
             names: Names::of(driver, vehicle, station),
             odometer: parties.odometer.map(Odometer::metres),
             network: of_network.map(Box::new),
+            shares_method,
         };
         let mut session = Stored::with_internal(session, internal);
         if session.internal.network.is_none() {

@@ -111,6 +111,7 @@ impl ChargingSession {
             names: Names::of(driver, vehicle, station),
             odometer: None,
             network: Some(Box::new(network_session(location, station, connector)?)),
+            shares_method: false,
         };
         Some(Stored::with_internal(session, internal))
     }
