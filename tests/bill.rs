@@ -57,6 +57,8 @@ mod price {
     pub const SCHEDULE: f64 = 1.0;
     /// Of a million gigabytes of logs, in bytes.
     pub const LOG_BYTE: f64 = 0.5e-3;
+    /// Of a million gigabytes that leave for the internet, in bytes.
+    pub const EGRESS_BYTE: f64 = 0.09e-3;
 }
 
 /// GB of memory of the functions.
@@ -160,7 +162,19 @@ pub struct Bill {
     pub functions: Vec<Line>,
     /// What is written before the invoice, by kind of row, most first.
     pub rows: Vec<(String, Changed)>,
+    /// Bytes that leave for the internet.
+    pub egress: f64,
 }
+
+impl Bill {
+    /// Dollars per million reservations for what leaves for the internet.
+    pub fn egress_cost(&self) -> f64 {
+        self.egress * price::EGRESS_BYTE
+    }
+}
+
+/// Bytes of the headers of a response, and of those of a delivery with its signatures.
+const HEADERS: usize = 500;
 
 /// Plays a whole reservation.
 ///
@@ -200,6 +214,7 @@ pub async fn whole_reservation() -> Bill {
     player.settle().await;
     player.take();
     player.usage.take_rows();
+    player.responded = 0;
 
     let body = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"], "payment_method": method,
         "ideal_start": at(60), "ideal_end": at(120),
@@ -211,6 +226,7 @@ pub async fn whole_reservation() -> Bill {
     player.advance_to(at(59)).await;
     let mut taken = player.take();
     let mut rows = player.usage.take_rows();
+    let responded = player.responded;
     // When a key was last used is written once an hour, by a request that has no part in the reservation.
     let policy = json!({"name": "Something", "rules": {}});
     player
@@ -219,6 +235,7 @@ pub async fn whole_reservation() -> Bill {
     player.settle().await;
     player.take();
     player.usage.take_rows();
+    player.responded = 0;
     player.advance_to(at(61)).await;
     let row = test
         .app()
@@ -254,6 +271,7 @@ pub async fn whole_reservation() -> Bill {
     }
 
     assert_eq!(session["currency"], CURRENCY);
+    let responded = responded + player.responded;
     let window = json!({"period_start": at(-600), "period_end": at(130), "currency": CURRENCY});
     let invoice = player
         .send("create-invoice", "/v1/invoices", &alice, window)
@@ -268,9 +286,16 @@ pub async fn whole_reservation() -> Bill {
         "{:?}",
         receiver.types()
     );
+    let delivered: usize = receiver.received().iter().map(|one| one.raw.len()).sum();
+    let bodies = (responded + delivered) as f64;
+    let messages = (3 + EVENTS.len()) * HEADERS;
     let mut rows: Vec<(String, Changed)> = rows.into_iter().collect();
     rows.sort_by(|(_, one), (_, other)| other.writes.total_cmp(&one.writes));
-    Bill { functions, rows }
+    Bill {
+        functions,
+        rows,
+        egress: bodies + messages as f64,
+    }
 }
 
 /// Sums by function, in the order in which they first ran.

@@ -183,6 +183,8 @@ pub struct Player {
     /// Writes what is logged into `log`.
     subscriber: Dispatch,
     taken: Vec<(&'static str, Taken)>,
+    /// The bytes of the responses' bodies.
+    pub responded: usize,
     /// The table without the meter, from which instances are kept up to date that are busy.
     unmetered: Option<Store>,
 }
@@ -226,6 +228,7 @@ impl Player {
             subscriber: lines(LevelFilter::INFO, move || of_lines.clone()).into(),
             log,
             taken: Vec::new(),
+            responded: 0,
             unmetered: None,
         }
     }
@@ -298,6 +301,7 @@ impl Player {
         let answer = answer.expect("an answer");
         let status = answer.status();
         let bytes = to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
+        self.responded += bytes.len();
         let shown: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         assert_eq!(status, 200, "{function}: {shown}");
         self.note(function);

@@ -67,7 +67,7 @@ What would lower it, by calculation, and was not done, because each gives up a g
 - No lists by driver and by vehicle: 6 WCU, 3.75 dollars. Such a list, and the deletion of a driver, would read the account's history.
 - What decides a request or a confirmation read as it was up to a second ago: about 12 RCU, 1.5 dollars.
 
-Egress is not part of the sum, nor is what is stored, which costs 0.25 dollars for each GB and month.
+What is stored is not part of the sum: it costs 0.25 dollars for each GB and month.
 ";
 
 /// Measures every route and renders the file.
@@ -94,7 +94,7 @@ pub async fn render() -> String {
     text.push_str(WHOLE);
     let mut total = Cost::default();
     let whole = bill::whole_reservation().await;
-    for line in whole.functions {
+    for line in &whole.functions {
         let cost = line.cost();
         total = total.and(cost);
         writeln!(
@@ -124,7 +124,10 @@ pub async fn render() -> String {
     writeln!(
         text,
         "\nTogether **{sum:.2} dollars per million**: table {table:.2}, gateway {gateway:.2}, Lambda {lambda:.2}, SQS {queues:.2}, \
-         Scheduler {scheduler:.2}, logs {logs:.2}. The goal is 64."
+         Scheduler {scheduler:.2}, logs {logs:.2}. The goal is 64. \
+         What leaves for the internet, {:.1} kB of responses and deliveries, costs {:.2} more at 0.09 dollars for each GB.",
+        whole.egress / 1000.0,
+        whole.egress_cost()
     )
     .expect("a line");
     text.push_str(ROWS);
