@@ -253,7 +253,7 @@ async fn an_emsp_registers_with_token_a_and_its_tokens_are_pulled() {
             .as_array()
             .expect("endpoints")
             .len(),
-        7
+        8
     );
     let own = stage.emsp.credentials("first");
     let credentials = stage

@@ -46,6 +46,7 @@ const FILES: &[File] = &files! {
     "src/format.js"
     "src/forms/fields.js"
     "src/forms/picker.js"
+    "src/forms/presets.js"
     "src/forms/schema-form.js"
     "src/forms/schema.js"
     "src/i18n.js"

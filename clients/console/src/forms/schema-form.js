@@ -124,8 +124,8 @@ function Presets({ onChoose }) {
   const choose = (/** @type {any} */ event) => {
     const preset = PRESETS[event.currentTarget.value];
     if (!preset) return;
-    const { name: _, make, model, ...figures } = preset;
-    onChoose({ ...figures, information: { make, model } });
+    const { battery_capacity, charging_standard, max_ac_power, max_dc_power, make, model } = preset;
+    onChoose({ battery_capacity, charging_standard, max_ac_power, max_dc_power, information: { make, model } });
   };
   return html`<${Field} label=${t('Fill in the figures of')} hint=${t('They are published ones: compare them with the vehicle.')}>
     ${(/** @type {string} */ id, /** @type {string} */ hint) =>

@@ -33,7 +33,10 @@ const SHORT = {
 };
 
 /** Why vehicles do not follow the plan. @type {Record<string, string>} */
-const NOT_ENFORCED = { no_charging_profiles: t('the stations take no charging profiles'), profile_not_accepted: t('a charging profile was not accepted') };
+const NOT_ENFORCED = {
+  no_charging_profiles: t('the stations take no charging profiles'),
+  profile_not_accepted: t('a charging profile was not accepted'),
+};
 
 /** @param {number} value */
 const kilowatts = (value) => `${number(value)} kW`;
@@ -147,6 +150,12 @@ function VehiclePlan({ plan, planned, name }) {
     <${Facts} of=${[
       [t('Departs'), dayMoment(planned.departs_at)],
       [t('Charged so far'), energy(planned.delivered_wh)],
+      planned.charging_profile
+        ? [
+            t('Charging profile'),
+            html`${kilowatts(planned.charging_profile.limit_w / 1000)} <${Status} value=${planned.charging_profile.status} />`,
+          ]
+        : null,
       [t('Still to charge'), energy(planned.energy_wh)],
       planned.short_by_wh
         ? [t('Missing'), `${energy(planned.short_by_wh)}: ${SHORT[planned.limited_by ?? ''] ?? ''}`]
