@@ -4,7 +4,8 @@ PROGRAM is the example `plan` of the crate `planner`; EVENTS is the file of the 
 infrastructure" of caltech-netlab/acnportal-experiments. As there, one phase of 208 V is behind one limit; every five minutes the vehicles that
 are plugged in are planned with what is known of them by then. Without capacities in kW it takes those of the experiment, of which it
 publishes the means: 96.86 % of the demand met by least laxity first, 96.89 % by its model predictive control, 96.96 % with hindsight. The
-least laxity first of acnportal runs beside the planner.
+least laxity first of acnportal runs beside the planner. Later arrivals are not known, so the plan's prices ask for the energy of vehicles with little
+time to spare first.
 """
 
 import copy
@@ -32,17 +33,28 @@ class Planner(algorithms.BaseAlgorithm):
         self.capacity = int(capacity * 1e6 * PERIOD / 60)
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
+    def rate(self, session):
+        """Amperes at most."""
+        return min(session.max_rates[0], self.interface.max_pilot_signal(session.station_id))
+
+    def laxity(self, session):
+        """The periods that a vehicle can wait."""
+        needed = session.remaining_demand * 1e6 / (self.rate(session) * MILLIWATT_HOURS)
+        return session.estimated_departure - self.interface.current_time - needed
+
     def schedule(self, active_sessions):
         if not active_sessions:
             return {}
         now = self.interface.current_time
         slots = max(session.estimated_departure for session in active_sessions) - now
+        ranked = sorted(active_sessions, key=self.laxity, reverse=True)
+        urgency = {session.session_id: place + 1 for place, session in enumerate(ranked)}
         demands = []
         for session in active_sessions:
-            rate = min(session.max_rates[0], self.interface.max_pilot_signal(session.station_id))
-            power = int(rate * MILLIWATT_HOURS)
+            power = int(self.rate(session) * MILLIWATT_HOURS)
             stay = session.estimated_departure - now
-            demand = {"power": [power] * stay + [0] * (slots - stay), "need": int(session.remaining_demand * 1e6), "minimum": 0, "prices": None}
+            demand = {"power": [power] * stay + [0] * (slots - stay), "need": int(session.remaining_demand * 1e6), "minimum": 0}
+            demand["prices"] = [slot * urgency[session.session_id] for slot in range(slots)]
             demands.append(demand)
         depot = {"slots": [[self.capacity, self.capacity, 0]] * slots, "demands": demands}
         self.process.stdin.write(json.dumps(depot) + "\n")

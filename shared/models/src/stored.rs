@@ -45,11 +45,6 @@ pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
     fn next_action(_stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         None
     }
-
-    /// From when on the sweep finds the object in the index of next actions: by default from the moment of the action.
-    fn swept_from(stored: &Stored<Self>) -> Option<Timestamp> {
-        stored.next_action_at()
-    }
 }
 
 /// An object that is serialized in the form in which it is stored.
@@ -142,11 +137,6 @@ impl<T: Object> Stored<T> {
     /// When the service next acts on the object without a request.
     pub fn next_action_at(&self) -> Option<Timestamp> {
         self.next_action().map(|(at, _)| at)
-    }
-
-    /// From when on the sweep finds the object, if the service is to act on it.
-    pub fn swept_from(&self) -> Option<Timestamp> {
-        T::swept_from(self)
     }
 
     /// Whether this action is the next one, and its moment has come.

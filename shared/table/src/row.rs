@@ -402,7 +402,7 @@ fn keys_of<T: Record>(row: &Stored<T>, tenant: &Tenant) -> Item {
     if let Some(method) = row.object.paid_with() {
         item.insert(PAID_WITH.into(), s(method.as_str()));
     }
-    if let Some(at) = row.swept_from() {
+    if let Some(at) = row.next_action_at() {
         let partition = keys::next_action_partition(string(&item, "pk"), string(&item, "sk"));
         item.insert("next_pk".into(), s(partition));
         item.insert("next_at".into(), s(at.to_string()));

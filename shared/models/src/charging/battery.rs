@@ -352,7 +352,10 @@ mod tests {
             assert_eq!(dc.energy_between(level, 100.0), metered);
             assert_eq!(dc.share_of(metered).round(), 80.0);
             let until = dc.charge(50_000, level).time_until(metered).unwrap();
-            assert_eq!(dc.charge(50_000, level).energy_after(until), u64::from(metered));
+            assert_eq!(
+                dc.charge(50_000, level).energy_after(until),
+                u64::from(metered)
+            );
             let type2 = json!({"charging_standard": "Type2", "charging_loss": loss});
             assert_eq!(battery(type2).energy_between(level, 100.0), metered);
         }

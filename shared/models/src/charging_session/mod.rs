@@ -111,19 +111,6 @@ impl Object for ChargingSession {
         let (created, started) = (session.created, session.session_started);
         session.state.next_action(created, started)
     }
-
-    /// A payment that is due at once, when a session was stopped early, keeps the entry that the session had before: to move it would
-    /// cost more than the payment's message, and the sweep finds a message that is lost within the day.
-    fn swept_from(stored: &Stored<Self>) -> Option<Timestamp> {
-        let at = stored.next_action_at()?;
-        let price = stored.object.state.final_price();
-        let price = price.filter(|price| price.is_charging);
-        Some(
-            price
-                .and_then(|price| price.swept_from)
-                .map_or(at, |from| from.max(at)),
-        )
-    }
 }
 
 /// How a session was started.
@@ -292,7 +279,6 @@ impl Stored<ChargingSession> {
     pub fn leave_to_invoice(&mut self) {
         if let Some(price) = self.object.state.final_price_mut() {
             price.is_charging = false;
-            price.swept_from = None;
         }
     }
 

@@ -119,8 +119,8 @@ impl PowerProfile {
         let steps = self.steps.iter().skip(started.unwrap_or_default());
         let within = steps.take_while(|(after, _)| begin(*after) < window.until.max(window.from));
         let most = within.map(|(_, power)| *power).max();
-        let moment = || self.steps.get(started?).map(|(_, power)| *power);
-        most.or_else(moment).unwrap_or_default()
+        let first = self.steps.get(started.unwrap_or_default());
+        most.or(first.map(|(_, power)| *power)).unwrap_or_default()
     }
 
     /// The Wh in a window, rounded down.

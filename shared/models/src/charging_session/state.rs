@@ -161,9 +161,6 @@ pub struct FinalPrice {
     /// Whether the charge to the payment method is in flight. Until it is settled no invoice may have the session.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_charging: bool,
-    /// From when on the sweep finds a charge that is in flight, if that is later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub swept_from: Option<Timestamp>,
     /// What the adjustments so far add to the price.
     #[serde(default, skip_serializing_if = "is_default")]
     pub adjusted: Total,
@@ -507,7 +504,6 @@ impl FinalPrice {
         Self {
             at,
             is_charging,
-            swept_from: None,
             adjusted: Total::default(),
             overruled: None,
             review: None,

@@ -121,10 +121,7 @@ impl Stored<ChargingSession> {
                 cost: cost.clone(),
                 ends_by: Some(ends_by),
                 price_check: None,
-                settlement: Settlement::Final(FinalPrice {
-                    swept_from: Some(held_until).filter(|from| is_charging && *from > now),
-                    ..FinalPrice::new(now, is_charging)
-                }),
+                settlement: Settlement::Final(FinalPrice::new(now, is_charging)),
             };
         }
         self.record(EventType::ChargingSessionCompleted);
