@@ -79,11 +79,7 @@ async fn count_for(app: &App, additions: &[Addition]) -> Result<()> {
     {
         return Ok(());
     }
-    let found = match app.store.find_lately::<Fleet>(tenant, fleet).await? {
-        None => app.store.find::<Fleet>(tenant, fleet).await?,
-        found => found,
-    };
-    let Some(found) = found else {
+    let Some(found) = app.store.find_lately::<Fleet>(tenant, fleet).await? else {
         return Ok(());
     };
     let zone = found.object.timezone.rules();

@@ -260,7 +260,7 @@ async fn attempt(
     let (rules, telemetry, stations) = tokio::try_join!(
         policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
         app.store
-            .find_lately::<VehicleTelemetry>(tenant, &vehicle.telemetry),
+            .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
         app.store.published_stations(tenant, &first),
     )?;
     let telemetry = telemetry.map(|row| row.object);
