@@ -2,7 +2,7 @@
 
 use super::network::CdrOutcome;
 use super::plausibility::OwnPrice;
-use crate::charging_session::network::Total;
+use crate::charging_session::network::{Total, total_of};
 use crate::charging_session::review::{
     OperatorDecision, PendingReview, Prices, REPEAT_AFTER, ReviewDecision, ReviewReason,
     ReviewRequest,
@@ -122,9 +122,11 @@ impl Stored<ChargingSession> {
         self.object.updated = now;
         let is_final = self.object.state.final_price().is_some();
         let network = self.internal.network.as_ref();
-        let source = match network.map(|network| (network.cdrs.is_empty(), network.total)) {
-            Some((false, _)) => CostSource::Cdr,
-            Some((true, Some(_))) => CostSource::NetworkSession,
+        // A credit alone is no bill.
+        let billed = network.and_then(|one| total_of(&one.cdrs, self.object.currency));
+        let source = match (billed, network.and_then(|one| one.total)) {
+            (Some(_), _) => CostSource::Cdr,
+            (None, Some(_)) => CostSource::NetworkSession,
             _ => self.source_by_tariff(),
         };
         let outcome = match (decision, is_final) {
