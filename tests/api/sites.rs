@@ -347,3 +347,35 @@ async fn a_site_can_aim_at_carbon_and_series_are_csv() {
     let refused = csv("prices", fault).await.expect(400).body;
     assert_eq!(refused["param"], "prices[0].price_per_kwh", "{refused}");
 }
+
+#[tokio::test]
+async fn what_charging_at_once_costs_does_not_change_while_a_vehicle_waits() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 22_000});
+    let (site, vans) = depot(&app, 60_000, 1, &departure).await;
+    let quarter = app.now().unix_millis() / 900_000 * 900_000;
+    let after =
+        |hours| kernel::Timestamp::from_unix_millis(quarter).plus(kernel::time::hours(hours));
+    let prices = json!({"prices": [{"from": after(0), "price_per_kwh": 30},
+        {"from": after(4), "price_per_kwh": 10, "until": after(9)}]});
+    let path = format!("{site}/prices");
+    app.alice.post(&path, prices).await.expect(200);
+    app.drain().await;
+    let vehicle = async || {
+        let plan = app.alice.get(&format!("{site}/plan")).await.expect(200);
+        plan.body["vehicles"][0].clone()
+    };
+    let before = vehicle().await;
+    app.advance(2 * 60 * 60).await;
+    let waiting = vehicle().await;
+    assert_eq!(waiting["delivered_wh"], 0, "{waiting}");
+    assert_eq!(waiting["cost_if_immediate"], before["cost_if_immediate"]);
+    app.advance(6 * 60 * 60 + 60).await;
+    let path = format!("{}/departures", vans[0]);
+    let over = app.alice.get(&path).await.expect(200).body["departures"][0].clone();
+    let cost = |member: &str| over[member].as_i64().expect("a cost");
+    assert_eq!(over["cost_if_immediate"], before["cost_if_immediate"]);
+    assert!((215..=225).contains(&cost("cost")), "{over}");
+    assert!((650..=660).contains(&cost("cost_if_immediate")), "{over}");
+}

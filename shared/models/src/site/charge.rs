@@ -46,6 +46,8 @@ pub struct Charge {
     pub(super) delivered: u32,
     pub(super) cost: i64,
     pub(super) carbon: i64,
+    /// When it was planned first: charging at once would have begun then.
+    pub(super) first_planned: Timestamp,
     /// What charging at once costs, in millionths of a minor unit.
     pub(super) immediate: i64,
     /// Percent.
@@ -221,6 +223,7 @@ impl SiteVehicle {
             delivered: 0,
             cost: 0,
             carbon: 0,
+            first_planned: now,
             immediate: 0,
             level,
             based: self.reported().unwrap_or(now),

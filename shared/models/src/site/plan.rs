@@ -288,10 +288,10 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
         plan,
         fixed,
     } = optimum(&site.object, inputs, &charges, now);
-    for ((charge, flows), demand) in charges.iter_mut().zip(&plan.flows).zip(&depot.demands) {
+    for (charge, flows) in charges.iter_mut().zip(&plan.flows) {
         charge.flow = flows.first().copied().unwrap_or_default();
         if charge.delivered == 0 {
-            charge.immediate = immediate(demand, &windows, inputs);
+            charge.immediate = immediate(charge, inputs);
         }
     }
     Planned {
@@ -306,17 +306,19 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
     }
 }
 
-/// What charging at once at full power costs.
-fn immediate(demand: &Demand, windows: &[Window], inputs: &PlanInputs) -> i64 {
-    let mut left = demand.need;
-    let flows = demand.power.iter().map(|power| {
-        let flow = left.min(*power);
-        left -= flow;
-        flow
-    });
+/// What it costs to charge at once at full power, from when the charge was planned first.
+fn immediate(charge: &Charge, inputs: &PlanInputs) -> i64 {
+    let vehicle = inputs.vehicle(charge);
+    let power = vehicle.map_or(0, |one| one.power(inputs.offered(one), charge));
+    let windows = windows(std::slice::from_ref(charge), charge.first_planned);
     let price = |window: &Window| inputs.price(window.from).map_or(0, |(price, _)| price);
-    let costs = flows.zip(windows);
-    let costs = costs.map(|(flow, window)| i64::from(flow) * price(window));
+    let mut left = charge.need;
+    let most = powers(power, charge, &windows).into_iter();
+    let costs = most.zip(&windows).map(|(most, window)| {
+        let flow = left.min(most);
+        left -= flow;
+        i64::from(flow) * price(window)
+    });
     costs.sum()
 }
 
