@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::body::RequestBody;
-use super::charging::battery::Loss;
 use super::event_type::EventType;
 use super::search::SearchField;
 use super::stored::{Object, Stored};
@@ -295,6 +294,48 @@ impl TryFrom<Vec<CurvePoint>> for ChargingCurve {
 impl From<ChargingCurve> for Vec<CurvePoint> {
     fn from(curve: ChargingCurve) -> Self {
         curve.points().to_vec()
+    }
+}
+
+/// The percent of the metered energy that do not reach the battery, 0 to 50.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "u8", into = "u8")]
+#[schema(value_type = u8, minimum = 0, maximum = 50)]
+pub struct Loss(u8);
+
+impl TryFrom<u8> for Loss {
+    type Error = &'static str;
+
+    fn try_from(percent: u8) -> std::result::Result<Self, &'static str> {
+        match percent {
+            0..=50 => Ok(Self(percent)),
+            _ => Err("must be a whole number from 0 to 50"),
+        }
+    }
+}
+
+impl From<Loss> for u8 {
+    fn from(loss: Loss) -> Self {
+        loss.0
+    }
+}
+
+impl Loss {
+    /// Of alternating and of direct current, unless the vehicle's `charging_loss` is known.
+    pub const AC: Self = Self(10);
+    pub const DC: Self = Self(6);
+
+    /// The percent that reach the battery.
+    pub fn kept(self) -> u64 {
+        u64::from(100 - self.0)
+    }
+
+    pub fn of_direct_current() -> Self {
+        Self::DC
+    }
+
+    pub fn is_of_direct_current(&self) -> bool {
+        *self == Self::DC
     }
 }
 

@@ -13,9 +13,8 @@
 //! it has a time and a price.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-use crate::vehicle::{ChargingCurve, ConnectorType, Vehicle};
+use crate::vehicle::{ChargingCurve, ConnectorType, Loss, Vehicle};
 use kernel::time::{HOUR, SignedDuration, millis, whole_millis};
 
 /// A Wh is a power of 1 W during this many milliseconds.
@@ -30,48 +29,6 @@ const PERCENT: u32 = 100;
 
 /// W of alternating current that a vehicle takes unless its `max_ac_power` is known.
 const USUAL_AC_POWER: u32 = 11_000;
-
-/// How many percent of the metered energy are lost unless the vehicle's `charging_loss` is known.
-const AC_LOSS: Loss = Loss(10);
-const DC_LOSS: Loss = Loss(6);
-
-/// The percent of the metered energy that do not reach the battery, 0 to 50.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(try_from = "u8", into = "u8")]
-#[schema(value_type = u8, minimum = 0, maximum = 50)]
-pub struct Loss(u8);
-
-impl TryFrom<u8> for Loss {
-    type Error = &'static str;
-
-    fn try_from(percent: u8) -> Result<Self, &'static str> {
-        match percent {
-            0..=50 => Ok(Self(percent)),
-            _ => Err("must be a whole number from 0 to 50"),
-        }
-    }
-}
-
-impl From<Loss> for u8 {
-    fn from(loss: Loss) -> Self {
-        loss.0
-    }
-}
-
-impl Loss {
-    /// The percent that reach the battery.
-    fn kept(self) -> u64 {
-        u64::from(100 - self.0)
-    }
-
-    fn of_direct_current() -> Self {
-        DC_LOSS
-    }
-
-    fn is_of_direct_current(&self) -> bool {
-        *self == DC_LOSS
-    }
-}
 
 /// The battery of a vehicle, and what it takes of the current of its plug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,13 +74,13 @@ impl Battery {
             ConnectorType::Type2 => Self {
                 capacity,
                 max_power: vehicle.max_ac_power.map_or(USUAL_AC_POWER, Into::into),
-                loss: loss.unwrap_or(AC_LOSS),
+                loss: loss.unwrap_or(Loss::AC),
                 curve: None,
             },
             ConnectorType::Ccs | ConnectorType::Chademo => Self {
                 capacity,
                 max_power: vehicle.max_dc_power.map_or(u32::MAX, Into::into),
-                loss: loss.unwrap_or(DC_LOSS),
+                loss: loss.unwrap_or(Loss::DC),
                 curve: Some(
                     vehicle
                         .charging_curve
