@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
+use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::client::Request;
+use crate::client::{Request, Response};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Form};
@@ -24,6 +25,9 @@ const COLUMNS: [(&str, &str); 8] = [
     ("short_by_wh", "short Wh"),
     ("limited_by", "because of"),
 ];
+
+/// How many vehicles are asked for at a time.
+const CONCURRENCY: usize = 8;
 
 /// Shows the plan of a site, a line for each vehicle.
 ///
@@ -41,15 +45,21 @@ pub async fn plan(context: &Context, matches: &ArgMatches) -> Result<(), Failure
         Form::Csv(_) => return context.form.list(&vehicles),
         form => return form.object(&plan),
     };
-    let mut rows = Vec::new();
-    for vehicle in &vehicles {
+    let plates = vehicles.iter().map(|vehicle| {
         let id = vehicle["vehicle"].as_str().unwrap_or_default();
-        let shown = context.client.send(&Request::get(format!("/v1/vehicles/{id}")));
-        let shown = shown.await?.body;
-        let cell = |(path, _): &(&str, &str)| output::cell(&vehicle[*path]);
-        let plate = output::cell(&shown["registration_plate"]);
-        rows.push([plate].into_iter().chain(COLUMNS.iter().map(cell)).collect());
-    }
+        let request = Request::get(format!("/v1/vehicles/{id}"));
+        async move { context.client.send(&request).await }
+    });
+    let plates = futures::stream::iter(plates).buffered(CONCURRENCY);
+    let plates: Vec<_> = plates.try_collect().await?;
+    let row = |(vehicle, shown): (&Value, &Response)| -> Vec<String> {
+        let plate = output::cell(&shown.body["registration_plate"]);
+        let cells = COLUMNS
+            .iter()
+            .map(|(path, _)| output::cell(&vehicle[*path]));
+        [plate].into_iter().chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = vehicles.iter().zip(&plates).map(row).collect();
     let headings: Vec<&str> = ["vehicle"]
         .into_iter()
         .chain(COLUMNS.iter().map(|(_, name)| *name))
@@ -93,18 +103,25 @@ impl Line {
             ("registration_plate", &self.registration_plate),
             ("vin", &self.vin),
         ];
-        let mut given = names.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+        let mut given = names
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_deref()?)));
         given.next().filter(|_| given.next().is_none())
     }
 
     fn departure(&self) -> Value {
         let mut departure = Map::new();
         departure.insert("at".into(), json!(self.at));
-        let numbers = [("target_level", self.target_level), ("min_level", self.min_level)];
+        let numbers = [
+            ("target_level", self.target_level),
+            ("min_level", self.min_level),
+        ];
         for (name, value) in numbers {
             departure.extend(value.map(|value| (name.to_owned(), json!(value))));
         }
-        let energy = self.energy_wh.map(|energy| ("energy_wh".to_owned(), json!(energy)));
+        let energy = self
+            .energy_wh
+            .map(|energy| ("energy_wh".to_owned(), json!(energy)));
         departure.extend(energy);
         departure.into()
     }
@@ -119,7 +136,9 @@ fn read(file: &PathBuf) -> Result<Departures, Failure> {
         let line = line.map_or_else(String::new, |line| format!(", line {line}"));
         Failure::Local(format!("{}{line}: {why}", file.display()))
     };
-    let reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(file);
+    let reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_path(file);
     let mut reader = reader.map_err(|error| wrong(None, &error))?;
     let mut first: BTreeMap<(&str, String), u64> = BTreeMap::new();
     let mut departures = Departures::new();
@@ -133,10 +152,16 @@ fn read(file: &PathBuf) -> Result<Departures, Failure> {
             }
         })?;
         let Some((member, name)) = line.name() else {
-            return Err(wrong(Some(number), &"one of vehicle, registration_plate and vin is required"));
+            return Err(wrong(
+                Some(number),
+                &"one of vehicle, registration_plate and vin is required",
+            ));
         };
         if line.target_level.is_some() == line.energy_wh.is_some() {
-            return Err(wrong(Some(number), &"either target_level or energy_wh is required"));
+            return Err(wrong(
+                Some(number),
+                &"either target_level or energy_wh is required",
+            ));
         }
         let begun = *first.entry((member, name.to_owned())).or_insert(number);
         let key = (begun, member.to_owned(), name.to_owned());
@@ -157,8 +182,14 @@ pub async fn import_departures(context: &Context, matches: &ArgMatches) -> Resul
     let mut found: BTreeMap<String, (u64, Vec<Value>)> = BTreeMap::new();
     for ((line, member, name), mut departures) in departures {
         let id = vehicle(context, &member, &name).await?;
-        let id = id.ok_or_else(|| Failure::Local(format!("line {line}: no vehicle has the {member} {name}")))?;
-        found.entry(id).or_insert_with(|| (line, Vec::new())).1.append(&mut departures);
+        let id = id.ok_or_else(|| {
+            Failure::Local(format!("line {line}: no vehicle has the {member} {name}"))
+        })?;
+        found
+            .entry(id)
+            .or_insert_with(|| (line, Vec::new()))
+            .1
+            .append(&mut departures);
     }
     let mut results: BTreeMap<String, u64> = BTreeMap::new();
     let mut refused = 0;
@@ -185,15 +216,20 @@ pub async fn import_departures(context: &Context, matches: &ArgMatches) -> Resul
     }
     match &context.form {
         Form::Text { .. } => {
-            let counts = results.iter().map(|(result, count)| format!("{count} {result}"));
+            let counts = results
+                .iter()
+                .map(|(result, count)| format!("{count} {result}"));
             let counts: Vec<String> = counts.collect();
             output::print(&format!("{} vehicles: {}", found.len(), counts.join(", ")))?;
         }
-        form => form.object(&json!({"vehicles": found.len(), "departures": results, "refused": refused}))?,
+        form => form
+            .object(&json!({"vehicles": found.len(), "departures": results, "refused": refused}))?,
     }
     match refused {
         0 => Ok(()),
-        _ => Err(Failure::Partial(format!("the departures of {refused} vehicles were not replaced"))),
+        _ => Err(Failure::Partial(format!(
+            "the departures of {refused} vehicles were not replaced"
+        ))),
     }
 }
 
@@ -202,11 +238,15 @@ async fn vehicle(context: &Context, member: &str, name: &str) -> Result<Option<S
     if member == "vehicle" {
         return Ok(Some(name.to_owned()));
     }
-    let search = Request::get("/v1/vehicles").with(member, name).with("limit", "2");
+    let search = Request::get("/v1/vehicles")
+        .with(member, name)
+        .with("limit", "2");
     let page = context.client.send(&search).await?.body;
     match page["data"].as_array().map(Vec::as_slice) {
         Some([one]) => Ok(one["id"].as_str().map(str::to_owned)),
-        Some([_, ..]) => Err(Failure::Local(format!("several vehicles have the {member} {name}"))),
+        Some([_, ..]) => Err(Failure::Local(format!(
+            "several vehicles have the {member} {name}"
+        ))),
         _ => Ok(None),
     }
 }
@@ -220,7 +260,8 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         let read = read(&file.path().to_owned()).map_err(|failure| failure.to_string())?;
-        let of_vehicle = |((line, _, name), all): ((u64, String, String), Vec<Value>)| (line, name, all.len());
+        let of_vehicle =
+            |((line, _, name), all): ((u64, String, String), Vec<Value>)| (line, name, all.len());
         Ok(read.into_iter().map(of_vehicle).collect())
     }
 
@@ -236,9 +277,18 @@ mod tests {
     fn a_wrong_line_is_named() {
         for (text, why) in [
             ("vehicle,at,target_level\nveh_1,06:00,80\n", "line 2"),
-            ("vehicle,at\nveh_1,2027-01-15T06:00:00Z\n", "line 2: either target_level or energy_wh"),
-            ("at,energy_wh\n2027-01-15T06:00:00Z,1\n", "line 2: one of vehicle, registration_plate and vin"),
-            ("vehicle,at,colour\nveh_1,2027-01-15T06:00:00Z,red\n", "colour"),
+            (
+                "vehicle,at\nveh_1,2027-01-15T06:00:00Z\n",
+                "line 2: either target_level or energy_wh",
+            ),
+            (
+                "at,energy_wh\n2027-01-15T06:00:00Z,1\n",
+                "line 2: one of vehicle, registration_plate and vin",
+            ),
+            (
+                "vehicle,at,colour\nveh_1,2027-01-15T06:00:00Z,red\n",
+                "colour",
+            ),
         ] {
             let error = departures(text).unwrap_err();
             assert!(error.contains(why), "{error}");
