@@ -3,7 +3,7 @@
 //! A site has a plan ([`plan`]): when each vehicle charges until its next departure. The item of the site holds the plan in force: of each
 //! vehicle what it still needs and the energy of the current slot. At the end of a slot, and when limits, prices, departures or telemetry
 //! change, the job `plan-site` accounts for the time since the last run and plans again. In test mode the vehicles follow the plan. At
-//! stations of charging networks their sessions get charging profiles ([`profiles`]), and start when there is room for them ([`starts`]).
+//! stations of charging networks their sessions get charging profiles (`profiles.rs`), and start when there is room for them (`starts.rs`).
 
 pub mod charge;
 mod csv;
