@@ -38,8 +38,6 @@ pub struct BodyType {
     pub schemas: Schemas,
     /// The code of a 400 about it.
     pub invalid: Option<Code>,
-    /// An example as CSV, where the body may be sent so.
-    pub csv: Option<&'static str>,
 }
 
 /// An argument of a handler.
@@ -87,7 +85,6 @@ impl<T: RequestBody> RequestPart for Body<T> {
             name,
             schemas,
             invalid: T::INVALID,
-            csv: T::CSV.map(|csv| csv.example),
         });
     }
 }

@@ -238,15 +238,9 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     }
     operation["responses"] = Value::Object(responses);
     if let Some(body) = spec.body {
-        let csv = body.csv;
         let (schema, required) = components.body(route, body);
         operation["requestBody"] = json!({"required": required, "content":
             {"application/json": {"schema": schema, "example": examples::body(route)}}});
-        if let Some(example) = csv {
-            let schema = json!({"type": "string", "maxLength": web::body::MAX_BODY});
-            operation["requestBody"]["content"]["text/csv"] =
-                json!({"schema": schema, "example": example});
-        }
     }
     operation
 }

@@ -33,12 +33,12 @@ impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Rejection> {
         let json = is_json(request.headers());
-        let csv = T::CSV.filter(|_| has_type(request.headers(), "text/csv"));
+        let read_csv = T::CSV.filter(|_| has_type(request.headers(), "text/csv"));
         let bytes = collect(request.into_body()).await?;
-        if let Some(csv) = csv {
+        if let Some(read_csv) = read_csv {
             let text = std::str::from_utf8(&bytes);
             let text = text.map_err(|_| Error::malformed("The body is not UTF-8."))?;
-            return Ok(Self((csv.read)(text)?));
+            return Ok(Self(read_csv(text)?));
         }
         if !json && !bytes.is_empty() {
             let message = "The body must have the content type application/json.";

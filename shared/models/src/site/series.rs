@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::csv;
-use crate::body::{Csv, RequestBody};
+use crate::body::{ReadCsv, RequestBody};
 use crate::stored::Object;
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
@@ -71,21 +71,18 @@ pub struct NewPrices {
 }
 
 impl RequestBody for NewPrices {
-    const CSV: Option<Csv<Self>> = Some(Csv {
-        read: |text| {
-            let prices = csv::entries(text, "prices", "price_per_kwh")?;
-            let prices = prices
-                .into_iter()
-                .map(|(from, until, price_per_kwh)| NewPrice {
-                    from,
-                    price_per_kwh,
-                    until,
-                });
-            Ok(Self {
-                prices: prices.collect(),
-            })
-        },
-        example: "from,price_per_kwh\n2026-01-15T18:00:00Z,32.5\n2026-01-15T19:00:00Z,11\n",
+    const CSV: Option<ReadCsv<Self>> = Some(|text| {
+        let prices = csv::entries(text, "prices", "price_per_kwh")?;
+        let prices = prices
+            .into_iter()
+            .map(|(from, until, price_per_kwh)| NewPrice {
+                from,
+                price_per_kwh,
+                until,
+            });
+        Ok(Self {
+            prices: prices.collect(),
+        })
     });
 }
 
@@ -112,21 +109,18 @@ pub struct NewCarbon {
 }
 
 impl RequestBody for NewCarbon {
-    const CSV: Option<Csv<Self>> = Some(Csv {
-        read: |text| {
-            let carbon = csv::entries(text, "carbon", "g_per_kwh")?;
-            let carbon = carbon
-                .into_iter()
-                .map(|(from, until, g_per_kwh)| NewCarbonValue {
-                    from,
-                    g_per_kwh,
-                    until,
-                });
-            Ok(Self {
-                carbon: carbon.collect(),
-            })
-        },
-        example: "from,g_per_kwh\n2026-01-15T18:00:00Z,240\n2026-01-15T19:00:00Z,95.5\n",
+    const CSV: Option<ReadCsv<Self>> = Some(|text| {
+        let carbon = csv::entries(text, "carbon", "g_per_kwh")?;
+        let carbon = carbon
+            .into_iter()
+            .map(|(from, until, g_per_kwh)| NewCarbonValue {
+                from,
+                g_per_kwh,
+                until,
+            });
+        Ok(Self {
+            carbon: carbon.collect(),
+        })
     });
 }
 
