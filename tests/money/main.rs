@@ -102,7 +102,7 @@ fn money_is_neither_made_nor_lost_whatever_happens() {
         }
         played
     });
-    Played::of(played).check();
+    Played::of(played).check(&["manual", "network", "refund", "void"]);
 }
 
 #[test]
@@ -120,7 +120,8 @@ fn money_is_neither_made_nor_lost_at_localstripe() {
         }
         played
     });
-    Played::of(played).check();
+    // What networks credit does not depend on who takes the money.
+    Played::of(played).check(&["manual", "refund", "void"]);
 }
 
 async fn at_localstripe(
@@ -197,7 +198,8 @@ impl Played {
         all
     }
 
-    fn check(&self) {
+    /// Fails unless the runs have proved something, with credit notes of these kinds.
+    fn check(&self, kinds: &[&str]) {
         let Self {
             paid,
             faults,
@@ -208,7 +210,6 @@ impl Played {
         } = self;
         let topped_up = *credited > 0 && self.refunded_top_ups > 0;
         let failed = CERTAIN_FAULTS.iter().all(|one| faults.contains_key(one));
-        let kinds = ["manual", "network", "refund", "void"];
         let credited_enough = kinds.iter().all(|kind| credit_notes.contains_key(*kind));
         assert!(
             *paid > 0
