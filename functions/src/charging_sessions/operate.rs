@@ -4,10 +4,7 @@
 //! A session's row says when something has to be done; the relay sends a message for that moment, and the sweeper sends it again if it was
 //! lost. That a command is sent is written down before it is, so that one whose worker dies is not sent twice.
 
-use std::time::Duration;
-
 use crate::App;
-use kernel::backoff::Backoff;
 use kernel::origin::{Origin, Tenant};
 use kernel::time::DAY;
 use kernel::window::Window;
@@ -39,13 +36,13 @@ use crate::job::{Job, find_due};
 use crate::networks::workers;
 use crate::networks::{operator, tokens};
 use crate::sites::admit::{Admission, admit};
+use crate::sites::execute::COLLISIONS;
 
 /// How often a session is read again after a concurrent change.
 const TRIES: usize = 5;
 
 /// How often the whole work is done that collides with a plan of the site.
 const COLLIDING_TRIES: u32 = 5;
-const COLLISIONS: Backoff = Backoff::new(Duration::from_millis(20), 2, Duration::from_millis(400));
 
 /// Does what a charging session at a network's station waits for: sends a command, or gives up waiting.
 #[derive(Debug, Serialize, Deserialize)]

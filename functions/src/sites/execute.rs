@@ -35,7 +35,10 @@ const PART: usize = 90;
 
 /// How often a site is planned that changes meanwhile: several causes have it planned at the same moment.
 const TRIES: u32 = 6;
-const COLLISIONS: Backoff = Backoff::new(Duration::from_millis(20), 2, Duration::from_millis(400));
+
+/// The pauses after writes that collide with a plan of a site.
+pub(crate) const COLLISIONS: Backoff =
+    Backoff::new(Duration::from_millis(20), 2, Duration::from_millis(400));
 
 /// Carries out the plan of a site.
 #[derive(Debug, Serialize, Deserialize)]

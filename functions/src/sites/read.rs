@@ -13,6 +13,7 @@ use models::charging::simulation::offered;
 use models::charging_session::{ChargingSession, SessionStatus};
 use models::charging_station::ChargingStation;
 use models::departure::VehicleDepartures;
+use models::network::{ObjectId, Owner};
 use models::site::charge::{
     Charge, Execution, PendingStart, PlanInputs, SiteSession, SiteVehicle, strongest, tariff,
 };
@@ -109,28 +110,30 @@ async fn profile_takers(
     stations: &[Stored<ChargingStation>],
 ) -> Result<HashSet<(Id, String)>> {
     let mut takers = HashSet::new();
+    // Many stations of a site belong to one network, which is read once.
+    let mut passed_on: HashMap<&Owner, bool> = HashMap::new();
     for station in stations {
         let internal = &station.internal;
-        let capable = internal
-            .location
-            .as_ref()
-            .filter(|_| !internal.takes_profiles.is_empty());
-        let Some(location) = capable else {
+        let location = internal.location.as_ref();
+        let Some(owner) = location.map(ObjectId::owner) else {
             continue;
         };
-        let network = app.store.network_of(tenant.mode, location.owner()).await?;
-        let endpoint = network.as_ref().and_then(|network| {
-            let network = &network.object;
-            network.endpoint(module::CHARGING_PROFILES, InterfaceRole::Receiver)
-        });
-        if endpoint.is_some() {
+        if internal.takes_profiles.is_empty() {
+            continue;
+        }
+        let is_passed_on = match passed_on.get(owner) {
+            Some(known) => *known,
+            None => {
+                let network = app.store.network_of(tenant.mode, owner).await?;
+                let (module, role) = (module::CHARGING_PROFILES, InterfaceRole::Receiver);
+                network.is_some_and(|one| one.object.endpoint(module, role).is_some())
+            }
+        };
+        passed_on.insert(owner, is_passed_on);
+        if is_passed_on {
             let id = &station.object.id;
-            takers.extend(
-                internal
-                    .takes_profiles
-                    .iter()
-                    .map(|evse| (id.clone(), evse.clone())),
-            );
+            let evses = internal.takes_profiles.iter();
+            takers.extend(evses.map(|evse| (id.clone(), evse.clone())));
         }
     }
     Ok(takers)

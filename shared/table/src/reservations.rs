@@ -27,7 +27,7 @@ impl Store {
             other => return Err(Error::internal(format!("nothing open needs {other:?}"))),
         };
         let values = Partition::Open { tenant }.values().into_iter();
-        let of_kind = kind.map_or("", Kind::prefix);
+        let of_kind = kind.map(Kind::prefix);
         let reads = values.map(|value| self.open_entries(value, of_kind, attribute, needed));
         let keys: Vec<Item> = try_join_all(reads).await?.into_iter().flatten().collect();
         // An entry may be older than its object.
@@ -40,20 +40,17 @@ impl Store {
     async fn open_entries(
         &self,
         partition: String,
-        prefix: &str,
+        prefix: Option<&str>,
         attribute: &str,
         value: &Id,
     ) -> Result<Vec<Item>> {
-        let (condition, prefix) = match prefix {
-            "" => ("payment_pk = :pk", None),
-            prefix => (
-                "payment_pk = :pk AND begins_with(list_sk, :kind)",
-                Some(s(prefix)),
-            ),
+        let condition = match prefix {
+            Some(_) => "payment_pk = :pk AND begins_with(list_sk, :kind)",
+            None => "payment_pk = :pk",
         };
         let values = [
             (":pk", Some(s(partition))),
-            (":kind", prefix),
+            (":kind", prefix.map(s)),
             (":value", Some(s(value.as_str()))),
         ];
         let values = values

@@ -7,6 +7,23 @@ use super::{CATALOG, forever, path_argument, preview};
 use crate::catalog::Resource;
 use crate::{time, trigger, watch};
 
+fn csv_file() -> Arg {
+    Arg::new("file")
+        .value_name("FILE.csv")
+        .required(true)
+        .value_parser(value_parser!(std::path::PathBuf))
+        .help("The CSV file, in UTF-8")
+        .value_hint(clap::ValueHint::FilePath)
+}
+
+/// The `--dry-run` of an import.
+fn only_check(help: &'static str) -> Arg {
+    Arg::new("dry-run")
+        .long("dry-run")
+        .action(ArgAction::SetTrue)
+        .help(help)
+}
+
 pub(super) fn import(resource: &Resource) -> Command {
     let name = resource.name.as_str();
     let drivers = name == "drivers";
@@ -19,20 +36,8 @@ pub(super) fn import(resource: &Resource) -> Command {
              What was done is noted in a journal beside the file, so that an interrupted import goes on where it was, and each line \
              has an Idempotency-Key of its own, made from its content, so that nothing is created twice."
         )))
-        .arg(
-            Arg::new("file")
-                .value_name("FILE.csv")
-                .required(true)
-                .value_parser(value_parser!(std::path::PathBuf))
-                .help("The CSV file, in UTF-8")
-                .value_hint(clap::ValueHint::FilePath),
-        )
-        .arg(
-            Arg::new("dry-run")
-                .long("dry-run")
-                .action(ArgAction::SetTrue)
-                .help("Only check the file, and list every line that cannot be imported"),
-        )
+        .arg(csv_file())
+        .arg(only_check("Only check the file, and list every line that cannot be imported"))
         .arg(
             Arg::new("set")
                 .long("set")
@@ -146,20 +151,8 @@ pub(super) fn import_departures() -> Command {
              percent or `energy_wh`. `min_level` is what comes before the needs of all vehicles. Vehicles that the file does not name keep \
              their departures. The whole file is checked before the first departure is changed.",
         )
-        .arg(
-            Arg::new("file")
-                .value_name("FILE.csv")
-                .required(true)
-                .value_parser(value_parser!(std::path::PathBuf))
-                .help("The CSV file, in UTF-8")
-                .value_hint(clap::ValueHint::FilePath),
-        )
-        .arg(
-            Arg::new("dry-run")
-                .long("dry-run")
-                .action(ArgAction::SetTrue)
-                .help("Only check the file and find its vehicles"),
-        )
+        .arg(csv_file())
+        .arg(only_check("Only check the file and find its vehicles"))
         .after_help("Example:\n  fleet vehicles import-departures departures.csv --dry-run")
 }
 

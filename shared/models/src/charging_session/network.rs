@@ -6,8 +6,9 @@
 //! - The price is *final* when it may be invoiced. What a network bills after that becomes adjustments.
 //!
 //! Life cycle. A session that is started through the API is `pending`: START_SESSION is sent once, as soon as the site of the
-//! station has room for its power ([`crate::site::starts`]), and the session waits for a report until its deadline. The report makes it active, whenever it comes: also after the session has failed or was cancelled, because energy that
-//! flowed is billed. A session that is started with a card begins with its first report. An active session ends when the network reports
+//! station has room for its power ([`crate::site::starts`]), and the session waits for a report until its deadline. The report
+//! makes it active, whenever it comes: also after the session has failed or was cancelled, because energy that flowed is billed.
+//! A session that is started with a card begins with its first report. An active session ends when the network reports
 //! that, or bills it. The service asks for the end with STOP_SESSION, when a driver does, when `session_limit` is reached and after 24
 //! hours; it repeats that four times, and never ends a session by itself. A session on which the network has not reported for 24 hours
 //! after that is *stalled*, and the tenant may end it. One that was ended so waits for its CDR as any other; if the network reports that

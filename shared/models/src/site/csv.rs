@@ -1,5 +1,5 @@
 //! A series as CSV: a line with the names of the columns, and a line for each entry. The columns are `from`, the value and, where it is given,
-//! `until`, in any order. An empty `until` is none. No value of a series has a comma in it, so quotes are only taken off.
+//! `until`, in any order. An empty `until` is none.
 
 use kernel::error::{Error, Result};
 use kernel::time::Timestamp;
@@ -12,21 +12,27 @@ pub type Entry = (Timestamp, Option<Timestamp>, f64);
 /// # Errors
 /// 400 that names the column or the entry.
 pub fn entries(text: &str, list: &'static str, value: &str) -> Result<Vec<Entry>> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let names = cells(lines.next().unwrap_or_default());
-    let is_known = |name: &&str| [value, "from", "until"].contains(name);
-    let place = |name: &str| names.iter().position(|one| *one == name);
+    let mut reader = csv::ReaderBuilder::new();
+    let reader = reader.flexible(true).trim(csv::Trim::All);
+    let mut reader = reader.from_reader(text.as_bytes());
+    let unreadable = |error: csv::Error| Error::invalid(list, error.to_string());
+    let names = reader.headers().map_err(unreadable)?.clone();
+    let is_known = |name: &str| [value, "from", "until"].contains(&name);
+    let place = |name: &str| names.iter().position(|one| one == name);
     let (Some(from), Some(amount)) = (place("from"), place(value)) else {
         let message = format!("the first line must name the columns from and {value}");
         return Err(Error::invalid(list, message));
     };
-    if !names.iter().all(is_known) || (1..names.len()).any(|at| names[..at].contains(&names[at])) {
+    let is_first = |(at, name): (usize, &str)| place(name) == Some(at);
+    if !names.iter().all(is_known) || !names.iter().enumerate().all(is_first) {
         let message = format!("the columns are from, {value} and until, each once");
         return Err(Error::invalid(list, message));
     }
+    let lines = reader.records();
+    let is_blank = |line: &csv::StringRecord| line.iter().eq([""]);
+    let lines = lines.filter(|line| !line.as_ref().is_ok_and(is_blank));
     let entries = lines.enumerate().map(|(number, line)| {
-        let cells = cells(line);
+        let cells = line.map_err(unreadable)?;
         let invalid = |member: &str, message: &'static str| {
             Error::invalid(format!("{list}[{number}].{member}"), message)
         };
@@ -38,21 +44,16 @@ pub fn entries(text: &str, list: &'static str, value: &str) -> Result<Vec<Entry>
             let message = "must have a cell for each column";
             return Err(Error::invalid(format!("{list}[{number}]"), message));
         }
-        let until = place("until").map(|at| cells[at]);
+        let until = place("until").map(|at| &cells[at]);
         let until = until.filter(|text| !text.is_empty());
         let amount = cells[amount].parse::<f64>();
         Ok((
-            moment("from", cells[from])?,
+            moment("from", &cells[from])?,
             until.map(|text| moment("until", text)).transpose()?,
             amount.map_err(|_| invalid(value, "must be a number"))?,
         ))
     });
     entries.collect()
-}
-
-fn cells(line: &str) -> Vec<&str> {
-    let cells = line.split(',');
-    cells.map(|cell| cell.trim().trim_matches('"')).collect()
 }
 
 #[cfg(test)]
