@@ -102,7 +102,10 @@ fn money_is_neither_made_nor_lost_whatever_happens() {
         }
         played
     });
-    Played::of(played).check(&["manual", "network", "refund", "void"]);
+    // Whether a network credits what was invoiced is left to chance, which a few seeds may lack.
+    let by_network = (seeds >= 50).then_some("network");
+    let kinds = ["manual", "refund", "void"].into_iter().chain(by_network);
+    Played::of(played).check(&kinds.collect::<Vec<_>>());
 }
 
 #[test]
