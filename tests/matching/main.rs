@@ -342,7 +342,13 @@ impl City {
             }
         }
         let around_the_clock = dice.percent(50);
+        let country = self.one_of(&["GB", "GB", "FR", "PL", "AQ"]);
+        let mix = dice.percent(30).then(|| {
+            let grams = dice.below(5_000) as f64 / 10.0;
+            json!({"carbon_g_per_kwh": grams, "is_green_energy": false, "sources": []})
+        });
         json!({
+            "address": {"line1": "1 Dock Road", "city": "London", "postal_code": "E16 1AA", "country": country}, "energy_mix": mix,
             "location": self.place(), "operator": self.one_of(&OPERATORS), "connectors": connectors, "pricing": [],
             "status": if dice.percent(92) { "active" } else { "maintenance" }, "timezone": self.one_of(&zones),
             "capabilities": {"24_7_access": around_the_clock, "amenities": [], "payment_methods": [],

@@ -1,10 +1,10 @@
-//! The proof that the block of a need is the cheapest one: brute force over every start of the grid at every connector has to find the
+//! The proof that the block of a need is the cheapest one, or the one that is ready first or emits least: brute force over every start of the grid at every connector has to find the
 //! same block, when the reservation is made and when it is confirmed. The prices of a city are random: start fees, prices per kWh and hour,
 //! steps, hours of the day and days of the week, in time zones whose clocks change while the city lives. Earlier reservations take up
 //! EVSEs and vehicles, so later ones get the next best block.
 
 use super::*;
-use crate::oracle::{block, needed};
+use crate::oracle::{block, grams, needed};
 
 /// How many needs one city sees.
 const NEEDS: u64 = 12;
@@ -45,6 +45,8 @@ fn every_random_need_gets_the_block_that_brute_force_finds() {
         ("short", needs / 20),
         ("confirmed", needs / 2),
         ("planned again", 1),
+        ("carbon", needs / 10),
+        ("time", needs / 10),
     ] {
         let count = total.get(name).copied().unwrap_or_default();
         assert!(count >= least, "{name} happened {count} times: {total:?}");
@@ -63,6 +65,7 @@ impl City {
             let mut add = |name: &str| *tally.entry(name.to_owned()).or_default() += 1;
             let plan = &made["charging_plan"];
             add(plan["status"].as_str().expect("a status"));
+            add(made["need"]["optimize"].as_str().expect("an aim"));
             self.compare(&made, &vehicle, None);
             if plan["from"].is_null() {
                 self.cancel(&made).await;
@@ -107,6 +110,12 @@ impl City {
             assert_eq!(at((energy + 10).min(needed)), None, "{}", shown());
         }
         let want = at(energy);
+        let grams = want.as_ref().and_then(|(station, ..)| {
+            let mut stations = self.stations.iter();
+            let station = stations.find(|one| one["id"] == json!(station));
+            grams(station.expect("the station"), energy)
+        });
+        assert_eq!(json!(grams), plan["carbon_g"], "{}", shown());
         let block = want.as_ref().map(|(_, _, from, until)| (*from, *until));
         let planned =
             (!plan["from"].is_null()).then(|| (millis(&plan["from"]), millis(&plan["until"])));
@@ -134,6 +143,9 @@ impl City {
         }
         if dice.percent(40) {
             need["earliest_start"] = json!(at(dice.below(ready as u64 - 20) as i64));
+        }
+        if dice.percent(50) {
+            need["optimize"] = json!(self.one_of(&["carbon", "time"]));
         }
         if dice.percent(20) {
             need["max_price_per_kwh"] = json!(20 + dice.below(60));

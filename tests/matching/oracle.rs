@@ -438,7 +438,22 @@ pub fn needed(world: &World<'_>) -> i128 {
     metered(capacity, level(world), target, kept)
 }
 
-/// The cheapest block for the reservation's need that charges `world.energy`: station, connector, start and end. It tries every start at
+/// Whole grams of carbon dioxide of so many Wh at a station: by its energy mix, or the averages of the countries of 2023.
+pub fn grams(station: &Value, energy: i128) -> Option<i64> {
+    let tenths = match (
+        station["energy_mix"]["carbon_g_per_kwh"].as_f64(),
+        station["address"]["country"].as_str(),
+    ) {
+        (Some(grams), _) => (grams * 10.0).round() as i128,
+        (None, Some("GB")) => 2_380,
+        (None, Some("FR")) => 560,
+        (None, Some("PL")) => 6_620,
+        _ => return None,
+    };
+    i64::try_from((energy * tenths + 5_000) / 10_000).ok()
+}
+
+/// The best block for the reservation's need that charges `world.energy`: station, connector, start and end. It tries every start at
 /// every connector.
 pub fn block(world: &World<'_>) -> Option<(String, String, i64, i64)> {
     let need = &world.reservation["need"];
@@ -490,7 +505,12 @@ pub fn block(world: &World<'_>) -> Option<(String, String, i64, i64)> {
                         .price
                         .map(|price| (price.currency.to_owned(), price.total));
                     let ids = (text(&station["id"]), text(&connector["id"]));
-                    blocks.push((price, pair.start, until, ids));
+                    let aim = match need["optimize"].as_str() {
+                        Some("carbon") => grams(station, energy).unwrap_or(i64::MAX),
+                        Some("time") => until,
+                        _ => 0,
+                    };
+                    blocks.push((price, aim, pair.start, until, ids));
                 }
             }
         }
@@ -500,17 +520,19 @@ pub fn block(world: &World<'_>) -> Option<(String, String, i64, i64)> {
         let least = cheapest.entry(currency.clone()).or_insert(*total);
         *least = (*total).min(*least);
     }
-    let best = blocks.into_iter().min_by_key(|(price, start, _, ids)| {
-        let own = world.reservation["currency"].as_str();
-        let is_own = price
-            .as_ref()
-            .is_some_and(|(currency, _)| Some(currency.as_str()) == own);
-        let more = price
-            .as_ref()
-            .map(|(currency, total)| total - cheapest[currency]);
-        (!is_own, more.unwrap_or_default(), *start, *ids)
-    });
-    let (_, start, until, (station, connector)) = best?;
+    let best = blocks
+        .into_iter()
+        .min_by_key(|(price, aim, start, _, ids)| {
+            let own = world.reservation["currency"].as_str();
+            let is_own = price
+                .as_ref()
+                .is_some_and(|(currency, _)| Some(currency.as_str()) == own);
+            let more = price
+                .as_ref()
+                .map(|(currency, total)| total - cheapest[currency]);
+            (!is_own, *aim, more.unwrap_or_default(), *start, *ids)
+        });
+    let (_, _, start, until, (station, connector)) = best?;
     Some((station.to_owned(), connector.to_owned(), start, until))
 }
 

@@ -1,12 +1,6 @@
 // Adds samples to the operations of the OpenAPI document, made from its examples: for curl, TypeScript, Python and the command line.
 // The reference shows them, and .ci/cli runs them.
 
-/** The query of operations that need one. */
-const QUERIES = {
-  "/v1/analytics": { fleet: "flt_01a1f000000070008000000000000002", metric: "energy" },
-  "/v1/search": { query: "AB12" },
-};
-
 function withSamples(document) {
   const followed = (value) =>
     value?.$ref ? followed(value.$ref.slice(2).split("/").reduce((at, name) => at[name], document)) : value;
@@ -22,8 +16,10 @@ function withSamples(document) {
   for (const [path, item] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       const id = path.includes("{id}") ? idOf(path) : undefined;
+      const needed = (operation.parameters ?? []).map(followed).filter((one) => one.in === "query" && one.required);
+      const query = Object.fromEntries(needed.map((one) => [one.name, one.schema.example]));
       const url = document.servers[0].url + (id ? path.replace("{id}", id) : path);
-      const call = { method: method.toUpperCase(), url, id, operation, query: QUERIES[path] ?? {}, body: example(operation.requestBody) };
+      const call = { method: method.toUpperCase(), url, id, operation, query, body: example(operation.requestBody) };
       operation["x-codeSamples"] = [
         { lang: "Shell", label: "curl", source: curl(call) },
         { lang: "TypeScript", label: "TypeScript", source: typescript(call) },

@@ -389,9 +389,15 @@ fn query_parameters(structs: Vec<Named>) -> BTreeMap<String, Value> {
             Some((name, schema))
         };
         let schemas: BTreeMap<_, _> = schemas.into_iter().filter_map(undescribed).collect();
+        let required = schemas[&name]["required"].as_array().into_iter().flatten();
+        let required: BTreeSet<_> = required.filter_map(Value::as_str).collect();
         let members = schemas[&name]["properties"].as_object().expect("members");
         for (name, member) in members {
-            let parameter = query_parameter(name, member, schemas::of_parameter(member, &schemas));
+            let schema = schemas::of_parameter(member, &schemas);
+            let mut parameter = query_parameter(name, member, schema);
+            if required.contains(name.as_str()) {
+                parameter["required"] = json!(true);
+            }
             parameters.insert(name.clone(), parameter);
         }
     }

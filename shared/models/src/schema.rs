@@ -98,10 +98,21 @@ impl<T: ToSchema + ComposeSchema> ToSchema for Limited<T> {
     }
 }
 
-impl<T: ComposeSchema> ComposeSchema for Distinct<T> {
+/// Whether a schema is a list of permitted values.
+fn is_enumeration(schema: &RefOr<Schema>) -> bool {
+    matches!(schema, RefOr::T(Schema::Object(object)) if object.enum_values.is_some())
+}
+
+impl<T: ToSchema + ComposeSchema> ComposeSchema for Distinct<T> {
     fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        let items = first(generics, T::schema);
+        // Without a name, openapi-generator makes a set of such values that Java cannot compile.
+        let items = match is_enumeration(&items) {
+            true => Ref::from_schema_name(T::name()).into(),
+            false => items,
+        };
         ArrayBuilder::new()
-            .items(first(generics, T::schema))
+            .items(items)
             .max_items(Some(MAX_LIST))
             .unique_items(true)
             .into()
@@ -111,5 +122,8 @@ impl<T: ComposeSchema> ComposeSchema for Distinct<T> {
 impl<T: ToSchema + ComposeSchema> ToSchema for Distinct<T> {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         T::schemas(schemas);
+        if is_enumeration(&T::schema()) {
+            schemas.push((T::name().into_owned(), T::schema()));
+        }
     }
 }

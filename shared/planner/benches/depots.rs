@@ -108,7 +108,7 @@ fn passes(depot: &Depot, plan: &Plan) {
         describe(depot, &tapered.taken),
         started.elapsed()
     );
-    let minima = vec![345; depot.demands.len()];
+    let minima = vec![vec![345; depot.slots.len()]; depot.demands.len()];
     let started = Instant::now();
     let steady = depot.steady(plan, &minima);
     println!(

@@ -28,8 +28,8 @@ type Changes = Vec<(usize, usize, i64)>;
 
 struct Pass<'a> {
     depot: &'a Depot,
-    /// The minimum of each vehicle's flows.
-    minima: &'a [u32],
+    /// The minimum of each vehicle's flows in each slot.
+    minima: &'a [Vec<u32>],
     prices: Vec<Vec<i64>>,
     flows: Vec<Vec<i64>>,
     /// How many Wh the load of each slot may grow.
@@ -38,8 +38,8 @@ struct Pass<'a> {
 
 impl Depot {
     /// Changes a plan so that each flow is 0 or at least the vehicle's minimum, where that is possible by steps of this pass. `minima` are in
-    /// Wh for each slot, in the order of the demands.
-    pub fn steady(&self, plan: &Plan, minima: &[u32]) -> Steady {
+    /// Wh, for each demand and slot.
+    pub fn steady(&self, plan: &Plan, minima: &[Vec<u32>]) -> Steady {
         let loads = self.loads(plan).into_iter().zip(&self.slots);
         let room = loads.map(|(load, slot)| {
             let limit = slot.threshold.max(load).min(slot.capacity);
@@ -72,12 +72,13 @@ impl Depot {
 }
 
 impl Pass<'_> {
-    fn minimum(&self, vehicle: usize) -> i64 {
-        self.minima.get(vehicle).copied().unwrap_or_default().into()
+    fn minimum(&self, vehicle: usize, slot: usize) -> i64 {
+        let minimum = self.minima.get(vehicle).and_then(|minima| minima.get(slot));
+        minimum.copied().unwrap_or_default().into()
     }
 
-    fn is_small(&self, vehicle: usize, flow: i64) -> bool {
-        0 < flow && flow < self.minimum(vehicle)
+    fn is_small(&self, vehicle: usize, slot: usize, flow: i64) -> bool {
+        0 < flow && flow < self.minimum(vehicle, slot)
     }
 
     /// How much more a vehicle could take in a slot.
@@ -90,7 +91,7 @@ impl Pass<'_> {
     /// Makes the cheapest allowed change for each small flow of a vehicle.
     fn fix(&mut self, vehicle: usize, changes: impl Fn(&Self, usize) -> Vec<Changes>) {
         for slot in 0..self.room.len() {
-            if !self.is_small(vehicle, self.flows[vehicle][slot]) {
+            if !self.is_small(vehicle, slot, self.flows[vehicle][slot]) {
                 continue;
             }
             let candidates = changes(self, slot).into_iter();
@@ -114,8 +115,8 @@ impl Pass<'_> {
 
     /// Raises a slot to the minimum, with the energy of the small one and of the dearest and latest others.
     fn raise(&self, vehicle: usize, small: usize, raised: usize) -> Option<Changes> {
-        let (flows, minimum) = (&self.flows[vehicle], self.minimum(vehicle));
-        let mut missing = minimum - flows[raised];
+        let flows = &self.flows[vehicle];
+        let mut missing = self.minimum(vehicle, raised) - flows[raised];
         let mut changes = vec![(vehicle, raised, missing)];
         let mut givers: Vec<usize> = (0..flows.len()).filter(|slot| *slot != raised).collect();
         givers.sort_by_key(|slot| Reverse((*slot == small, self.prices[vehicle][*slot], *slot)));
@@ -123,7 +124,7 @@ impl Pass<'_> {
             let given = if flows[slot] <= missing {
                 flows[slot]
             } else {
-                missing.min((flows[slot] - minimum).max(0))
+                missing.min((flows[slot] - self.minimum(vehicle, slot)).max(0))
             };
             if given > 0 {
                 changes.push((vehicle, slot, -given));
@@ -149,7 +150,7 @@ impl Pass<'_> {
             let open = (0..flows.len()).filter(|slot| {
                 let flowing = flows[*slot] > 0 || beside(*slot);
                 let amount = amount(*slot);
-                let enough = !self.is_small(vehicle, flows[*slot] + amount);
+                let enough = !self.is_small(vehicle, *slot, flows[*slot] + amount);
                 !cleared.contains(slot) && flowing && amount > 0 && enough
             });
             let best =
@@ -173,7 +174,7 @@ impl Pass<'_> {
         let mut exchanges = Vec::new();
         for other in others.iter().copied().filter(|other| *other != vehicle) {
             for slot in (0..self.room.len()).filter(|slot| *slot != small) {
-                for change in [self.minimum(vehicle) - flow, -flow] {
+                for change in [self.minimum(vehicle, small) - flow, -flow] {
                     let changes = [
                         (vehicle, small, change),
                         (other, small, -change),
@@ -220,7 +221,9 @@ impl Pass<'_> {
         changes.iter().all(|(vehicle, slot, change)| {
             let flow = self.flows[*vehicle][*slot] + change;
             let power = self.depot.demands[*vehicle].power.get(*slot).copied();
-            0 <= flow && flow <= power.unwrap_or_default().into() && !self.is_small(*vehicle, flow)
+            0 <= flow
+                && flow <= power.unwrap_or_default().into()
+                && !self.is_small(*vehicle, *slot, flow)
         })
     }
 
@@ -275,8 +278,9 @@ impl Pass<'_> {
         };
         let mut unserved = 0;
         for (vehicle, flows) in self.flows.iter().enumerate() {
-            let small = flows.iter().filter(|flow| self.is_small(vehicle, **flow));
-            unserved += small.sum::<i64>().unsigned_abs();
+            let slots = flows.iter().enumerate();
+            let small = slots.filter(|(slot, flow)| self.is_small(vehicle, *slot, **flow));
+            unserved += small.map(|(_, flow)| flow).sum::<i64>().unsigned_abs();
         }
         Steady {
             price: self.depot.cost(&plan) - self.depot.cost(before),

@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn a_steady_plan_keeps_limits_and_energy_and_reports_its_gap(
         (depot, minima) in depots(15, 16, 900).prop_flat_map(|depot| {
-            let minima = vec(0..60u32, depot.demands.len());
+            let minima = vec(vec(0..60u32, depot.slots.len()), depot.demands.len());
             (Just(depot), minima)
         }),
     ) {
@@ -127,7 +127,7 @@ proptest! {
         let needs: Vec<u32> = needs.into_iter().map(|need| need + minimum).collect();
         let demands = (0..).zip(&needs).map(|(key, need)| demand(&format!("{key}"), vec![power; 24], *need));
         let depot = Depot { slots: flat(1_000_000, 24), demands: demands.collect() };
-        let steady = depot.steady(&depot.plan(), &vec![minimum; needs.len()]);
+        let steady = depot.steady(&depot.plan(), &vec![vec![minimum; 24]; needs.len()]);
         prop_assert_eq!((steady.price, steady.unserved), (0, 0));
         prop_assert_eq!(depot.aims(&steady.plan).unserved, 0);
         for flows in &steady.plan.flows {
@@ -137,14 +137,11 @@ proptest! {
 }
 
 /// The Wh of each flow that is below the minimum.
-fn small(plan: &Plan, minima: &[u32]) -> Vec<u64> {
-    let vehicles = plan.flows.iter().zip(minima);
-    let small = vehicles.flat_map(|(flows, minimum)| {
-        flows
-            .iter()
-            .filter(move |flow| **flow > 0 && *flow < minimum)
-    });
-    small.map(|flow| u64::from(*flow)).collect()
+fn small(plan: &Plan, minima: &[Vec<u32>]) -> Vec<u64> {
+    let flows = plan.flows.iter().flatten();
+    let pairs = flows.zip(minima.iter().flatten());
+    let small = pairs.filter(|(flow, minimum)| **flow > 0 && flow < minimum);
+    small.map(|(flow, _)| u64::from(*flow)).collect()
 }
 
 fn starts(flows: &[u32]) -> usize {
@@ -183,7 +180,7 @@ fn a_small_flow_is_raised_with_energy_of_its_neighbour() {
     };
     let plan = depot.plan();
     assert_eq!(plan.flows, [[10, 10, 2]]);
-    let steady = depot.steady(&plan, &[6]);
+    let steady = depot.steady(&plan, &[vec![6; 3]]);
     assert_eq!(steady.plan.flows, [[10, 6, 6]]);
     assert_eq!((steady.price, steady.unserved), (0, 0));
 }
@@ -197,7 +194,7 @@ fn two_vehicles_exchange_energy_where_the_limit_is_full() {
     let plan = Plan {
         flows: vec![vec![10, 2], vec![2, 10]],
     };
-    let steady = depot.steady(&plan, &[6, 6]);
+    let steady = depot.steady(&plan, &[vec![6; 2], vec![6; 2]]);
     assert_eq!(steady.plan.flows, [[6, 6], [6, 6]]);
     assert_eq!((steady.price, steady.unserved), (0, 0));
 }
@@ -209,7 +206,7 @@ fn what_cannot_be_raised_is_reported() {
         demands: vec![demand("a", vec![10, 0], 4)],
     };
     let plan = depot.plan();
-    let steady = depot.steady(&plan, &[6]);
+    let steady = depot.steady(&plan, &[vec![6; 2]]);
     assert_eq!((steady.plan, steady.price, steady.unserved), (plan, 0, 4));
 }
 
@@ -223,7 +220,7 @@ fn runs_are_not_joined_where_the_minimum_would_come_later() {
     depot.slots[0].price = 2;
     let plan = depot.plan();
     assert_eq!(plan.flows, [[8, 0, 8, 0]]);
-    assert_eq!(depot.steady(&plan, &[6]).plan, plan);
+    assert_eq!(depot.steady(&plan, &[vec![6; 4]]).plan, plan);
 }
 
 #[test]
@@ -235,7 +232,7 @@ fn runs_are_joined_where_that_costs_nothing() {
     let plan = Plan {
         flows: vec![vec![10, 0, 10, 0, 10]],
     };
-    let steady = depot.steady(&plan, &[6]);
+    let steady = depot.steady(&plan, &[vec![6; 5]]);
     assert_eq!(
         steady
             .plan

@@ -97,7 +97,7 @@ pub struct Need {
     /// RFC 3339 with an offset: charging may not begin before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earliest_start: Option<String>,
-    /// `cost` (the default) or `time`.
+    /// `cost` (the default), `time` or `carbon`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimize: Option<String>,
 }

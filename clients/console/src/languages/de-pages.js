@@ -1243,6 +1243,7 @@ export default {
   'the session of the network, without a charge detail record': 'dem Ladevorgang des Netzes, ohne Abrechnungsdatensatz',
   'the sessions': 'die Ladevorgänge',
   'the shortest time': 'die kürzeste Zeit',
+  'the least carbon dioxide': 'am wenigsten CO₂',
   "the station's tariff": 'dem Tarif der Station',
   'the stations take no charging profiles': 'die Stationen nehmen keine Ladeprofile an',
   'the sums': 'die Summen',

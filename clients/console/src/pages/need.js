@@ -12,7 +12,7 @@ import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 
 /**
- * @typedef {{ amount: string, unit: 'percent' | 'kwh', readyBy: string, notBefore: string, optimize: 'cost' | 'time' }}
+ * @typedef {{ amount: string, unit: 'percent' | 'kwh', readyBy: string, notBefore: string, optimize: 'cost' | 'carbon' | 'time' }}
  *   NeedForm
  * The texts of the fields; moments as fields of type datetime-local have them.
  * @typedef {{ target_level?: number | null, energy_wh?: number | null, ready_by: string, earliest_start?: string |
@@ -63,7 +63,7 @@ const formOf = (need) => ({
   unit: need.target_level ? 'percent' : 'kwh',
   readyBy: localInput(need.ready_by),
   notBefore: need.earliest_start ? localInput(need.earliest_start) : '',
-  optimize: need.optimize === 'time' ? 'time' : 'cost',
+  optimize: need.optimize ?? 'cost',
 });
 
 /** @param {{ value: NeedForm, onChange: (next: NeedForm) => void }} props */
@@ -84,6 +84,7 @@ export function NeedFields({ value, onChange }) {
       html`<${Select} id=${id} value=${value.optimize} options=${[
         ['cost', t('the cheapest time')],
         ['time', t('the shortest time')],
+        ['carbon', t('the least carbon dioxide')],
       ]} onChange=${(/** @type {any} */ optimize) => onChange({ ...value, optimize })} />`}</${Field}>`;
 }
 

@@ -30,6 +30,12 @@ const PERCENT: u32 = 100;
 /// W of alternating current that a vehicle takes unless its `max_ac_power` is known.
 const USUAL_AC_POWER: u32 = 11_000;
 
+/// W of the least current at 230 V on one phase: IEC 61851-1 has none between 0 and 6 A. Vehicles pause below it.
+const LEAST_AC_POWER: u32 = 6 * 230;
+
+/// W of the greatest current that vehicles take on one phase, 32 A.
+const MOST_ON_ONE_PHASE: u32 = 7_400;
+
 /// The battery of a vehicle, and what it takes of the current of its plug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Battery {
@@ -87,6 +93,16 @@ impl Battery {
                         .unwrap_or_else(|| ChargingCurve::usual(capacity)),
                 ),
             },
+        }
+    }
+
+    /// The lowest W with which the battery charges at a connector that offers so many W; 0 for direct current. What takes more than 32 A
+    /// of one phase counts as taking three.
+    pub fn lowest_power(&self, offered: u32) -> u32 {
+        match (self.curve, offered.min(self.max_power)) {
+            (Some(_), _) => 0,
+            (None, ..=MOST_ON_ONE_PHASE) => LEAST_AC_POWER,
+            (None, _) => 3 * LEAST_AC_POWER,
         }
     }
 

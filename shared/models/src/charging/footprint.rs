@@ -4,8 +4,8 @@
 //! country: life-cycle emissions of the electricity that is generated there, in grams of CO2 equivalents per kWh, and the share of renewable
 //! sources in it. Source: Ember, Yearly Electricity Data, licence CC BY 4.0, values of 2023, rounded to whole grams and percent.
 
-use rust_decimal::Decimal;
-use rust_decimal::prelude::FromPrimitive as _;
+use rust_decimal::prelude::{FromPrimitive as _, ToPrimitive as _};
+use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::energy_mix::EnergyMix;
 use kernel::fields::address::Country;
@@ -98,6 +98,13 @@ impl Footprint {
             is_of_station: stated.is_some(),
         }
     }
+
+    /// Whole grams of CO2 of so many Wh, rounded half up.
+    pub fn grams(&self, energy: u32) -> Option<i64> {
+        let grams = self.carbon_g_per_kwh? * Decimal::new(energy.into(), 3);
+        let rounding = RoundingStrategy::MidpointAwayFromZero;
+        grams.round_dp_with_strategy(0, rounding).to_i64()
+    }
 }
 
 /// Grams per kWh and percent of renewable sources of a country.
@@ -140,6 +147,8 @@ mod tests {
         assert_eq!(footprint.carbon_g_per_kwh, Some(Decimal::new(415, 1)));
         assert_eq!(footprint.renewable_percent, Some(52.into()));
         assert!(footprint.is_of_station);
+        assert_eq!(footprint.grams(100), Some(4));
+        assert_eq!(footprint.grams(1_000), Some(42));
         let shares = mix((
             "sources",
             json!([{"source": "wind", "percent": 30.5}, {"source": "coal", "percent": 69.5}]),
@@ -152,5 +161,6 @@ mod tests {
             (nowhere.carbon_g_per_kwh, nowhere.renewable_percent),
             (None, None)
         );
+        assert_eq!(nowhere.grams(1_000), None);
     }
 }

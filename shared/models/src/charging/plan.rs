@@ -1,6 +1,7 @@
 //! The plan of a reservation by need: the block that a search has found, what it charges and what that costs.
 
 use super::estimate::SimulatedCharge;
+use super::footprint::Footprint;
 use super::matching::MatchRequest;
 use super::tariff;
 use crate::charging_station::{ChargingStation, Connector};
@@ -50,7 +51,10 @@ pub fn charging_plan(
         energy_wh: energy,
         cost: block.and_then(|block| cost(block.from)),
         cost_if_immediate: earliest.and_then(|first| cost(first.from)),
-        carbon_g: None,
+        carbon_g: found.and_then(|found| {
+            let mix = found.station.energy_mix.as_ref();
+            Footprint::of(mix, &found.station.address.country).grams(energy)
+        }),
         margin_seconds: block.map(|block| need.ready_by.since(block.until).as_secs()),
         revision: 1,
         replanned_because: None,

@@ -32,7 +32,7 @@ pub struct Need {
     /// When charging may begin: at most 7 days before `ready_by`. Default: now, or 7 days before `ready_by` if that is later.
     #[serde(default, skip_serializing_if = "is_default")]
     pub earliest_start: Option<Timestamp>,
-    /// What the chosen block has least of. Blocks that are equal in that: the earliest one.
+    /// What the chosen block has least of. Of blocks that are equal in that the one that costs less, then the earliest one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub optimize: Optimize,
     /// The highest effective price in minor units of the reservation's `currency`, with tax.
@@ -45,7 +45,7 @@ pub struct Need {
 pub enum Optimize {
     #[default]
     Cost,
-    /// Not available yet: no station has data about the carbon of its electricity.
+    /// The carbon dioxide of the energy, in whole grams, by the energy mix of the station or the average of its country.
     Carbon,
     /// The time at which the vehicle is ready.
     Time,
@@ -77,7 +77,7 @@ pub struct ChargingPlan {
     /// confirmation keeps it.
     #[schema(required)]
     pub cost_if_immediate: Option<i64>,
-    /// Always null: no station has data about the carbon of its electricity.
+    /// Grams of CO2 of the energy, by the `energy_mix` of the station or else the average of its country. Null if neither is known.
     #[schema(required)]
     pub carbon_g: Option<i64>,
     /// The seconds between the end of the block and `need.ready_by`.
@@ -145,10 +145,6 @@ impl Need {
                 return Err(invalid("need.target_level", message));
             }
             _ => {}
-        }
-        if self.optimize == Optimize::Carbon {
-            let message = "no station has data about the carbon of its electricity yet";
-            return Err(invalid("need.optimize", message));
         }
         if self.ready_by.since(now) > HORIZON {
             return Err(invalid("need.ready_by", "must be at most 90 days ahead"));

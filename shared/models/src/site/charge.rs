@@ -278,6 +278,17 @@ impl SiteVehicle {
         starts.filter(|_| is_soon).map_or(0, |one| one.power.into())
     }
 
+    /// The least Wh with which the vehicle charges in each window, and not more than the `most` that it can take.
+    pub(super) fn least(&self, offered: u32, windows: &[Window], most: &[u32]) -> Vec<u32> {
+        let power = Battery::of(&self.vehicle).lowest_power(offered);
+        let least = windows.iter().zip(most).map(|(window, most)| {
+            // Rounded up: the power of a profile is rounded down.
+            let energy = u64::from(power).min(1) + energy(power.into(), window);
+            u32::try_from(energy).unwrap_or(u32::MAX).min(*most)
+        });
+        least.collect()
+    }
+
     /// The constant power in W with which the vehicle counts at a connector that offers so many W.
     pub(super) fn power(&self, offered: u32, charge: &Charge) -> u32 {
         let curve = Battery::of(&self.vehicle).charge(offered, Some(charge.level));

@@ -6,6 +6,9 @@
 //!
 //! Levels that vehicles report replace those of the plan if they differ by more than 3 points: less is noise. A battery whose power
 //! depends on its level counts with the average power until it has what it needs.
+//!
+//! Alternating current flows with 6 A or not at all. The best plan is changed so that as few flows as possible are below that; the view
+//! says what that costs, and which flows remain.
 
 use std::collections::BTreeSet;
 
@@ -41,6 +44,8 @@ pub struct Planned {
     pub(super) windows: Vec<Window>,
     pub(super) depot: Depot,
     pub(super) plan: Plan,
+    /// The best plan, if vehicles charged with any power.
+    pub(super) best: Plan,
     /// W in each window that are not planned.
     pub(super) fixed: Vec<u64>,
     pub(super) prices: Vec<Option<(i64, bool)>>,
@@ -68,11 +73,13 @@ fn windows(charges: &[Charge], from: Timestamp) -> Vec<Window> {
     bounds.into_iter().map(window).collect()
 }
 
-/// What is planned: the windows, the depot, the plan, and the W in each window that are not planned.
+/// What is planned: the windows, the depot, the plan, the best one if vehicles charged with any power, and the W in each window that are
+/// not planned.
 struct Optimum {
     windows: Vec<Window>,
     depot: Depot,
     plan: Plan,
+    best: Plan,
     fixed: Vec<u64>,
 }
 
@@ -125,19 +132,33 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
         slots,
         demands: planned.map(|(demand, _)| demand.clone()).collect(),
     };
-    let mut flows = depot.plan().flows.into_iter();
-    let flows = demands.iter().zip(forced).map(|(demand, forced)| {
-        let planned = forced.map(|forced| served(demand, &forced));
-        planned.or_else(|| flows.next()).unwrap_or_default()
+    let best = depot.plan();
+    let pairs = charges.iter().zip(&demands).zip(&forced);
+    let least = pairs.filter(|(_, forced)| forced.is_none());
+    let least = least.map(|((charge, demand), _)| {
+        let vehicle = inputs.vehicle(charge);
+        vehicle.map_or_else(Vec::new, |one| {
+            one.least(inputs.offered(one), &windows, &demand.power)
+        })
     });
-    let plan = Plan {
-        flows: flows.collect(),
+    let steady = depot.steady(&best, &least.collect::<Vec<_>>()).plan;
+    let with_forced = |plan: Plan| {
+        let mut flows = plan.flows.into_iter();
+        let flows = demands.iter().zip(&forced).map(|(demand, forced)| {
+            let forced = forced.as_ref().map(|forced| served(demand, forced));
+            forced.or_else(|| flows.next()).unwrap_or_default()
+        });
+        Plan {
+            flows: flows.collect(),
+        }
     };
+    let (plan, best) = (with_forced(steady), with_forced(best));
     depot.demands = demands;
     Optimum {
         windows,
         depot,
         plan,
+        best,
         fixed,
     }
 }
@@ -286,6 +307,7 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
         windows,
         depot,
         plan,
+        best,
         fixed,
     } = optimum(&site.object, inputs, &charges, now);
     for (charge, flows) in charges.iter_mut().zip(&plan.flows) {
@@ -302,6 +324,7 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
         windows,
         depot,
         plan,
+        best,
         fixed,
     }
 }

@@ -1,9 +1,12 @@
 //! The plan of a site as it is shown.
 
+use planner::Plan;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::charge::{Execution, PlanInputs, ShortageReason, SiteVehicle, minor_units, power};
+use super::charge::{
+    Execution, PlanInputs, ShortageReason, SiteSession, SiteVehicle, minor_units, power,
+};
 use super::limits::Limits;
 use super::plan::Planned;
 use super::{LimitType, Site};
@@ -21,6 +24,10 @@ pub struct SitePlan {
     pub currency: Currency,
     /// Whether the vehicles follow the plan: in test mode by simulation, at stations of a charging network by charging profiles.
     pub enforced: bool,
+    /// What it costs, in minor units, that alternating current flows with at least 6 A: the planned energy would cost so much less if vehicles
+    /// charged with any power. Null without prices.
+    #[schema(required)]
+    pub gap_cost: Option<i64>,
     /// Why not all of them do.
     #[schema(required)]
     pub not_enforced_because: Option<NotEnforced>,
@@ -97,7 +104,8 @@ pub struct PlannedVehicle {
     /// When the last energy flows; null if none does.
     #[schema(required)]
     pub finish: Option<Timestamp>,
-    /// How many Wh less may flow than the battery would take, because its power counts as constant: at most this.
+    /// How many Wh less may flow than the battery would take, at most: because its power counts as constant, or because the planned power of
+    /// a slot is below the 6 A with which vehicles charge.
     pub gap_wh: u32,
     /// Percent.
     pub level: f64,
@@ -167,9 +175,13 @@ impl Planned {
         let assumed = (0..self.windows.len()).find(is_assumed);
         let vehicles = (0..self.charges.len()).map(|place| self.vehicle(place, inputs, now));
         let not_enforced_because = not_enforced(inputs);
+        let cost = |plan: &Plan| plan.flows.iter().map(|flows| self.cost(flows)).sum::<i64>();
         SitePlan {
             currency: site.currency,
             enforced: not_enforced_because.is_none(),
+            gap_cost: self
+                .is_priced()
+                .then(|| minor_units(cost(&self.plan) - cost(&self.best))),
             not_enforced_because,
             planned_at: now,
             prices_assumed_from: assumed.map(|place| self.windows[place].from),
@@ -180,14 +192,22 @@ impl Planned {
         }
     }
 
-    fn vehicle(&self, place: usize, inputs: &PlanInputs, now: Timestamp) -> PlannedVehicle {
-        let (charge, flows) = (&self.charges[place], &self.plan.flows[place]);
-        let demand = &self.depot.demands[place];
-        let is_priced = self.prices.iter().all(Option::is_some);
+    fn is_priced(&self) -> bool {
+        self.prices.iter().all(Option::is_some)
+    }
+
+    /// What the Wh of each slot cost, in millionths of a minor unit.
+    fn cost(&self, flows: &[u32]) -> i64 {
         let costs = flows.iter().zip(&self.prices);
         let costs =
             costs.map(|(flow, price)| i64::from(*flow) * price.map_or(0, |(price, _)| price));
-        let planned: i64 = costs.sum();
+        costs.sum()
+    }
+
+    fn vehicle(&self, place: usize, inputs: &PlanInputs, now: Timestamp) -> PlannedVehicle {
+        let (charge, flows) = (&self.charges[place], &self.plan.flows[place]);
+        let demand = &self.depot.demands[place];
+        let (is_priced, planned) = (self.is_priced(), self.cost(flows));
         let carbons = flows.iter().zip(&self.windows).map(|(flow, window)| {
             let carbon = inputs.carbon(window.from)?;
             Some(i64::from(*flow) * carbon)
@@ -197,12 +217,18 @@ impl Planned {
         let short_by_wh = self.short_by(place);
         let gap = inputs.vehicle(charge).map_or(0, |one| {
             let offered = inputs.offered(one);
+            let least = one.least(offered, &self.windows, &demand.power);
+            let small = flows
+                .iter()
+                .zip(&least)
+                .filter(|(flow, least)| flow < least);
+            let is_planned = one.session().is_none_or(SiteSession::is_limited);
+            let small: u32 = small.filter(|_| is_planned).map(|(flow, _)| flow).sum();
             let curve = Battery::of(&one.vehicle).charge(offered, Some(charge.level));
             let energy = curve.energy_within(charge.at.since(self.windows[0].from));
             let average: u64 = demand.power.iter().copied().map(u64::from).sum();
-            energy
-                .min(demand.need)
-                .saturating_sub(u32::try_from(average).unwrap_or(u32::MAX))
+            let planned = u32::try_from(average).unwrap_or(u32::MAX);
+            energy.min(demand.need).saturating_sub(planned) + small
         });
         PlannedVehicle {
             carbon_g: carbon.map(|carbon| minor_units(charge.carbon + carbon)),

@@ -217,7 +217,8 @@ impl Prospect {
             .and_then(|cost| cost.price(request.vehicle, kind.power, kind.plug, length));
         let price = price.map(|price| price.total());
         Some(Self {
-            base: need::base(need, first, price, request),
+            // The index knows nothing of carbon dioxide.
+            base: need::base(need, first, price, Some(0), request),
             price,
             lowest: price,
         })
@@ -535,7 +536,10 @@ impl<'a> BestFirst<'a> {
                     shift,
                     ..candidate.merits
                 };
-                let base = need.map(|need| need::base(need, &window, price, &self.request));
+                let base = need.map(|need| {
+                    let grams = candidate.grams;
+                    need::base(need, &window, price, grams, &self.request)
+                });
                 Pair {
                     place,
                     candidate,

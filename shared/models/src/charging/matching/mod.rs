@@ -127,6 +127,8 @@ struct Candidate {
     windows: Arc<[usize]>,
     /// How long its block lasts, for a need.
     length: Option<SignedDuration>,
+    /// The grams of carbon dioxide of what is charged, for a need.
+    grams: Option<i64>,
     prices: ConnectorPrices,
     /// All but the shift and the surcharge.
     merits: Merits,
@@ -247,6 +249,7 @@ fn candidates_of(
             length: request
                 .need()
                 .and_then(|_| need::length(request.vehicle, &charge)),
+            grams: request.need().and_then(|_| need::grams(station, request)),
             prices: passing.prices,
         }
     });

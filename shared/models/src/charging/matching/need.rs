@@ -1,13 +1,16 @@
-//! What the search for a need scores: the cost of a block, or when it ends.
+//! What the search for a need scores: the cost of a block, when it ends, or the carbon dioxide of its energy.
 //!
 //! The cost of a block is exact and rounded once, by the tariff of the connector, for the energy of the need. Blocks in the currency of the
 //! reservation come before those in another one or of unknown price, whose costs cannot be compared with theirs. Of blocks that cost the
 //! same the earlier one is chosen, then the one whose ids of station and connector come first. Where the time counts, the block that ends
-//! first is chosen, then the one that costs less.
+//! first is chosen, then the one that costs less; where carbon dioxide counts, that with the least whole grams, then the one that costs less.
+//! Energy whose carbon dioxide is unknown comes last.
 
 use super::{MatchRequest, PricePerKwh};
 use crate::charging::battery::Charge;
 use crate::charging::effective_price::ChargingVehicle;
+use crate::charging::footprint::Footprint;
+use crate::charging_station::ChargingStation;
 use crate::reservation::SHORTEST;
 use crate::reservation::need::{Need, Optimize};
 use kernel::time::{DAY, MINUTE, SignedDuration, millis, whole_millis};
@@ -19,6 +22,10 @@ const INCOMPARABLE: i64 = 1 << 60;
 /// The points of a minute by which a block ends later, where the time counts: more than any cost.
 const LATER: i64 = 1 << 40;
 
+/// The points of a gram of carbon dioxide, where that counts, and the most grams that are told apart.
+const GRAM: i64 = LATER;
+const MOST_GRAMS: i64 = (1 << 19) - 1;
+
 /// How long a block of a charge lasts: until the vehicle has charged what it needs. None if that is more than a day, or if no power flows.
 pub(super) fn length(vehicle: ChargingVehicle, charge: &Charge) -> Option<SignedDuration> {
     let lasts = charge.time_until(vehicle.energy()?)?;
@@ -28,11 +35,18 @@ pub(super) fn length(vehicle: ChargingVehicle, charge: &Charge) -> Option<Signed
     (length <= DAY).then_some(length)
 }
 
-/// The points of a block besides those of its cost.
+/// Whole grams of the carbon dioxide of what is charged at a station. None if they are unknown.
+pub(super) fn grams(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<i64> {
+    let footprint = Footprint::of(station.energy_mix.as_ref(), &station.address.country);
+    footprint.grams(request.vehicle.energy()?)
+}
+
+/// The points of a block besides those of its cost. `grams` are those of its energy.
 pub(super) fn base(
     need: &Need,
     block: &Window,
     price: Option<PricePerKwh>,
+    grams: Option<i64>,
     request: &MatchRequest<'_>,
 ) -> i64 {
     let currency = request.reservation.currency;
@@ -40,9 +54,10 @@ pub(super) fn base(
         Some(price) if price.currency == currency => 0,
         _ => INCOMPARABLE,
     };
-    let later = match (need.optimize, request.windows.first()) {
+    let aim = match (need.optimize, request.windows.first()) {
         (Optimize::Time, Some(first)) => block.until.since(first.from).as_mins() * LATER,
+        (Optimize::Carbon, _) => grams.map_or(MOST_GRAMS, |grams| grams.min(MOST_GRAMS)) * GRAM,
         _ => 0,
     };
-    later.saturating_add(incomparable)
+    aim.saturating_add(incomparable)
 }
