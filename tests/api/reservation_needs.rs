@@ -280,7 +280,7 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
 async fn the_station_that_emits_least_is_chosen_where_carbon_counts() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
-    let station = async |price: u32, grams: Option<f64>| {
+    let station = async |price: i64, grams: Option<f64>| {
         let mix = grams.map(
             |grams| json!({"carbon_g_per_kwh": grams, "is_green_energy": false, "sources": []}),
         );

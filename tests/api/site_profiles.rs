@@ -160,7 +160,7 @@ async fn a_refused_profile_counts_as_the_maximum_and_is_sent_again() {
     depot.scene.app.needs("a clock that can be moved");
     depot.scene.active().await;
     // Until the first profile is in force, the session itself leaves no room below the cost limit.
-    assert_eq!(depot.limits(), [0, 6_000, 2_000, 0]);
+    assert_eq!(depot.limits(), [0, 6_000, 5_700, 4_100, 0]);
     depot.result("REJECTED").await;
     let plan = depot.plan().await;
     let vehicle = &plan["vehicles"][0];

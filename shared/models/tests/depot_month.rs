@@ -364,7 +364,8 @@ impl Simulation {
         }
         for van in plan.vehicles {
             let load = van.loads_w.first().copied().unwrap_or_default();
-            let is_paused = (1..LEAST).contains(&load);
+            // Up to 20 Wh are negligible.
+            let is_paused = (81..LEAST).contains(&load);
             assert!(!is_paused || van.gap_wh > 0, "{van:?}");
             self.month.charging += usize::from(load > 0);
             self.month.paused += usize::from(is_paused);

@@ -110,7 +110,7 @@ fn passes(depot: &Depot, plan: &Plan) {
     );
     let minima = vec![vec![345; depot.slots.len()]; depot.demands.len()];
     let started = Instant::now();
-    let steady = depot.steady(plan, &minima);
+    let steady = depot.steady(plan, &minima, 20);
     println!(
         "  steady     {}, {} Wh below the minimum instead of {}, {} starts instead of {}, {:.1?}",
         describe(depot, &steady.plan),

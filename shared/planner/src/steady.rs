@@ -30,6 +30,7 @@ struct Pass<'a> {
     depot: &'a Depot,
     /// The minimum of each vehicle's flows in each slot.
     minima: &'a [Vec<u32>],
+    negligible: i64,
     prices: Vec<Vec<i64>>,
     flows: Vec<Vec<i64>>,
     /// How many Wh the load of each slot may grow.
@@ -38,8 +39,8 @@ struct Pass<'a> {
 
 impl Depot {
     /// Changes a plan so that each flow is 0 or at least the vehicle's minimum, where that is possible by steps of this pass. `minima` are in
-    /// Wh, for each demand and slot.
-    pub fn steady(&self, plan: &Plan, minima: &[Vec<u32>]) -> Steady {
+    /// Wh, for each demand and slot. Flows of at most so many Wh as are negligible do not matter by themselves.
+    pub fn steady(&self, plan: &Plan, minima: &[Vec<u32>], negligible: u32) -> Steady {
         let loads = self.loads(plan).into_iter().zip(&self.slots);
         let room = loads.map(|(load, slot)| {
             let limit = slot.threshold.max(load).min(slot.capacity);
@@ -50,6 +51,7 @@ impl Depot {
         let mut pass = Pass {
             depot: self,
             minima,
+            negligible: negligible.into(),
             prices: demands
                 .map(|demand| self.prices(demand).collect())
                 .collect(),
@@ -91,7 +93,8 @@ impl Pass<'_> {
     /// Makes the cheapest allowed change for each small flow of a vehicle.
     fn fix(&mut self, vehicle: usize, changes: impl Fn(&Self, usize) -> Vec<Changes>) {
         for slot in 0..self.room.len() {
-            if !self.is_small(vehicle, slot, self.flows[vehicle][slot]) {
+            let flow = self.flows[vehicle][slot];
+            if flow <= self.negligible || !self.is_small(vehicle, slot, flow) {
                 continue;
             }
             let candidates = changes(self, slot).into_iter();

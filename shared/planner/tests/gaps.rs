@@ -103,7 +103,7 @@ proptest! {
         }),
     ) {
         let plan = depot.plan();
-        let steady = depot.steady(&plan, &minima);
+        let steady = depot.steady(&plan, &minima, 0);
         check(&depot, &steady.plan);
         let (before, after) = (depot.aims(&plan), depot.aims(&steady.plan));
         for (before, after) in plan.flows.iter().zip(&steady.plan.flows) {
@@ -127,7 +127,7 @@ proptest! {
         let needs: Vec<u32> = needs.into_iter().map(|need| need + minimum).collect();
         let demands = (0..).zip(&needs).map(|(key, need)| demand(&format!("{key}"), vec![power; 24], *need));
         let depot = Depot { slots: flat(1_000_000, 24), demands: demands.collect() };
-        let steady = depot.steady(&depot.plan(), &vec![vec![minimum; 24]; needs.len()]);
+        let steady = depot.steady(&depot.plan(), &vec![vec![minimum; 24]; needs.len()], 0);
         prop_assert_eq!((steady.price, steady.unserved), (0, 0));
         prop_assert_eq!(depot.aims(&steady.plan).unserved, 0);
         for flows in &steady.plan.flows {
@@ -180,9 +180,20 @@ fn a_small_flow_is_raised_with_energy_of_its_neighbour() {
     };
     let plan = depot.plan();
     assert_eq!(plan.flows, [[10, 10, 2]]);
-    let steady = depot.steady(&plan, &[vec![6; 3]]);
+    let steady = depot.steady(&plan, &[vec![6; 3]], 0);
     assert_eq!(steady.plan.flows, [[10, 6, 6]]);
     assert_eq!((steady.price, steady.unserved), (0, 0));
+}
+
+#[test]
+fn what_is_negligible_stays() {
+    let depot = Depot {
+        slots: flat(100, 3),
+        demands: vec![demand("a", vec![10; 3], 22)],
+    };
+    let plan = depot.plan();
+    let steady = depot.steady(&plan, &[vec![6; 3]], 2);
+    assert_eq!((steady.plan, steady.unserved), (plan, 2));
 }
 
 #[test]
@@ -194,7 +205,7 @@ fn two_vehicles_exchange_energy_where_the_limit_is_full() {
     let plan = Plan {
         flows: vec![vec![10, 2], vec![2, 10]],
     };
-    let steady = depot.steady(&plan, &[vec![6; 2], vec![6; 2]]);
+    let steady = depot.steady(&plan, &[vec![6; 2], vec![6; 2]], 0);
     assert_eq!(steady.plan.flows, [[6, 6], [6, 6]]);
     assert_eq!((steady.price, steady.unserved), (0, 0));
 }
@@ -206,7 +217,7 @@ fn what_cannot_be_raised_is_reported() {
         demands: vec![demand("a", vec![10, 0], 4)],
     };
     let plan = depot.plan();
-    let steady = depot.steady(&plan, &[vec![6; 2]]);
+    let steady = depot.steady(&plan, &[vec![6; 2]], 0);
     assert_eq!((steady.plan, steady.price, steady.unserved), (plan, 0, 4));
 }
 
@@ -220,7 +231,7 @@ fn runs_are_not_joined_where_the_minimum_would_come_later() {
     depot.slots[0].price = 2;
     let plan = depot.plan();
     assert_eq!(plan.flows, [[8, 0, 8, 0]]);
-    assert_eq!(depot.steady(&plan, &[vec![6; 4]]).plan, plan);
+    assert_eq!(depot.steady(&plan, &[vec![6; 4]], 0).plan, plan);
 }
 
 #[test]
@@ -232,7 +243,7 @@ fn runs_are_joined_where_that_costs_nothing() {
     let plan = Plan {
         flows: vec![vec![10, 0, 10, 0, 10]],
     };
-    let steady = depot.steady(&plan, &[vec![6; 5]]);
+    let steady = depot.steady(&plan, &[vec![6; 5]], 0);
     assert_eq!(
         steady
             .plan

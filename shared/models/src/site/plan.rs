@@ -141,7 +141,8 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
             one.least(inputs.offered(one), &windows, &demand.power)
         })
     });
-    let steady = depot.steady(&best, &least.collect::<Vec<_>>()).plan;
+    let least: Vec<Vec<u32>> = least.collect();
+    let steady = depot.steady(&best, &least, TOLERANCE).plan;
     let with_forced = |plan: Plan| {
         let mut flows = plan.flows.into_iter();
         let flows = demands.iter().zip(&forced).map(|(demand, forced)| {

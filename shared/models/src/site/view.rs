@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::charge::{
-    Execution, PlanInputs, ShortageReason, SiteSession, SiteVehicle, minor_units, power,
+    Execution, PlanInputs, ShortageReason, SiteSession, SiteVehicle, TOLERANCE, minor_units, power,
 };
 use super::limits::Limits;
 use super::plan::Planned;
@@ -218,10 +218,8 @@ impl Planned {
         let gap = inputs.vehicle(charge).map_or(0, |one| {
             let offered = inputs.offered(one);
             let least = one.least(offered, &self.windows, &demand.power);
-            let small = flows
-                .iter()
-                .zip(&least)
-                .filter(|(flow, least)| flow < least);
+            let small = flows.iter().zip(&least);
+            let small = small.filter(|(flow, least)| **flow > TOLERANCE && flow < least);
             let is_planned = one.session().is_none_or(SiteSession::is_limited);
             let small: u32 = small.filter(|_| is_planned).map(|(flow, _)| flow).sum();
             let curve = Battery::of(&one.vehicle).charge(offered, Some(charge.level));
