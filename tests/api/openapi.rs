@@ -158,6 +158,25 @@ fn assert_conforms(what: &str, schema: &Value, example: &Value) {
     assert!(faults.is_empty(), "{what}: {faults:#?} in {example:#}");
 }
 
+/// The client that openapi-generator makes for Java does not compile otherwise.
+#[test]
+fn the_values_of_a_set_have_a_name() {
+    let mut open = vec![&*DOCUMENT];
+    let mut sets = 0;
+    while let Some(value) = open.pop() {
+        if value["uniqueItems"] == true {
+            assert!(value["items"].get("enum").is_none(), "{value}");
+            sets += 1;
+        }
+        match value {
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    assert!(sets > 5, "{sets} sets");
+}
+
 #[test]
 fn every_request_body_has_a_valid_example() {
     let mut bodies = 0;

@@ -25,7 +25,7 @@ pub struct SitePlan {
     /// Whether the vehicles follow the plan: in test mode by simulation, at stations of a charging network by charging profiles.
     pub enforced: bool,
     /// What it costs, in minor units, that alternating current flows with at least 6 A: the planned energy would cost so much less if vehicles
-    /// charged with any power. Null without prices.
+    /// charged with any power. Negative where it costs less, because a `min_level` comes later. Null without prices.
     #[schema(required)]
     pub gap_cost: Option<i64>,
     /// Why not all of them do.
