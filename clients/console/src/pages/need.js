@@ -12,12 +12,13 @@ import { now } from '../state/clock.js';
 import { zone } from '../state/zone.js';
 
 /**
- * @typedef {{ amount: string, unit: 'percent' | 'kwh', readyBy: string, notBefore: string, optimize: 'cost' | 'carbon' | 'time' }}
- *   NeedForm
+ * @typedef {'cost' | 'carbon' | 'time'} Optimize
+ * @typedef {{ amount: string, unit: 'percent' | 'kwh', readyBy: string, notBefore: string,
+ *   optimize: Optimize }} NeedForm
  * The texts of the fields; moments as fields of type datetime-local have them.
  * @typedef {{ target_level?: number | null, energy_wh?: number | null, ready_by: string, earliest_start?: string |
  *   null,
- *   optimize?: 'cost' | 'carbon' | 'time', max_price_per_kwh?: number | null }} Need
+ *   optimize?: Optimize, max_price_per_kwh?: number | null }} Need
  */
 
 const HOUR = 3_600_000;
