@@ -231,6 +231,36 @@ async fn a_replay_resends_just_what_failed_and_retries_what_fails_again() {
 }
 
 #[tokio::test]
+async fn a_replay_probes_an_endpoint_for_which_nothing_is_held() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let receiver = Receiver::start().await;
+    let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
+    let from = app.in_minutes(-60);
+    receiver.answer(&[500; 10]);
+    let ids = fleets(&app, 1).await;
+    app.advance(4 * 24 * 3600).await;
+    assert_eq!(receiver.received().len(), 10, "all attempts were made");
+    // The first attempt of the replay is the probe; that attempt is repeated as any other.
+    receiver.answer(&[500]);
+    let waits = replay(&app, &path, json!({"from": from})).await;
+    assert_eq!(
+        (&waits["status"], &waits["failed"]),
+        (&json!("running"), &json!(1))
+    );
+    for _ in 0..5 {
+        app.advance(60).await;
+    }
+    let done = app.alice.get(&format!("{path}/replay")).await;
+    let done = done.expect(200).body;
+    assert_eq!(
+        (&done["status"], &done["delivered"], &done["failed"]),
+        (&json!("succeeded"), &json!(0), &json!(1))
+    );
+    assert_eq!(objects(&receiver, 11), ids);
+}
+
+#[tokio::test]
 async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;

@@ -3,7 +3,7 @@
 //! Life cycle: closed → open → releasing → closed. An endpoint that fails five times in a row opens its breaker. From then on deliveries are
 //! held: they wait without being attempted. One of them, the oldest, is sent as a probe, at growing intervals. When an attempt succeeds, the
 //! held deliveries are released in the order of their age, and further ones are held behind them until none is left. While the breaker is
-//! open and no delivery is held, it is *idle*: the next delivery is the probe.
+//! open and no delivery is held, it is *idle*: the next delivery is the probe, or the next event of a replay.
 
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,11 @@ impl Breaker {
 
     pub fn is_open(self) -> bool {
         matches!(self, Self::Open { .. } | Self::Idle { .. })
+    }
+
+    /// Whether nothing is held that could be sent as a probe.
+    pub fn is_idle(self) -> bool {
+        matches!(self, Self::Idle { .. })
     }
 
     /// When the next probe is due, or the release.
@@ -176,7 +181,7 @@ mod tests {
         breaker.idle();
         assert_eq!(breaker.next_action_at(), None);
         assert!(
-            breaker.holds() && !breaker.begin_probe(at(3600)),
+            breaker.holds() && breaker.is_idle() && !breaker.begin_probe(at(3600)),
             "no delivery is there"
         );
         assert!(breaker.wake(at(61)) && !breaker.wake(at(61)));
