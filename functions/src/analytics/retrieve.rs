@@ -22,7 +22,6 @@ pub const ROUTE: Route = Route::get("retrieve-analytics", "/v1/analytics", Resou
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
     /// Id of the fleet.
-    #[schema(example = "flt_01a1f000000070008000000000000002")]
     fleet: Id,
     /// What is added up. Default `energy`.
     metric: Option<Metric>,

@@ -17,7 +17,8 @@ function withSamples(document) {
     for (const [method, operation] of Object.entries(item)) {
       const id = path.includes("{id}") ? idOf(path) : undefined;
       const needed = (operation.parameters ?? []).map(followed).filter((one) => one.in === "query" && one.required);
-      const query = Object.fromEntries(needed.map((one) => [one.name, one.schema.example]));
+      const idOfKind = (name) => shown(`/v1/${name}s`)?.data?.[0]?.id;
+      const query = Object.fromEntries(needed.map(({ name }) => [name, idOfKind(name) ?? "AB12"]));
       const url = document.servers[0].url + (id ? path.replace("{id}", id) : path);
       const call = { method: method.toUpperCase(), url, id, operation, query, body: example(operation.requestBody) };
       operation["x-codeSamples"] = [

@@ -18,7 +18,6 @@ pub const ROUTE: Route = Route::get("find-objects", "/v1/search", Resource::Sear
 #[derive(Deserialize, ToSchema)]
 pub struct Filters {
     /// The text, with at least one letter or digit.
-    #[schema(example = "AB12")]
     query: Text<100>,
 }
 
