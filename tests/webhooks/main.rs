@@ -15,6 +15,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use kernel::time::hours;
 use kernel::{Id, Mode};
 use models::event::DeliveryState;
+use models::webhook_endpoint::WebhookEndpoint;
+use models::webhook_replay::WebhookReplay;
 use serde_json::{Value, json};
 use tests::faulty::KILLS;
 use tests::records::Records;
@@ -175,7 +177,8 @@ impl World {
         self.check_steady(test).await;
         self.poll().await;
         self.replay().await;
-        self.wait(records, 4).await;
+        // A run of the replay that is killed is repeated once its lease is over and a sweep finds it: once in a quarter of a day here.
+        self.wait(records, 10).await;
         self.check().await
     }
 
@@ -348,7 +351,17 @@ impl World {
             if !acknowledged.contains(&id) {
                 let log = self.stage.get(&format!("{log}&event={id}")).await;
                 let replay = self.stage.get(&self.hooks[place].path("/replay")).await;
-                panic!("seed {seed}: endpoint {place} lacks {event}: {log}, {replay}");
+                let (store, tenant) = (&self.stage.app.store, &self.stage.tenant);
+                let endpoint = store.find::<WebhookEndpoint>(tenant, &self.hooks[place].id);
+                let breaker = endpoint.await.expect("the table");
+                let breaker = breaker.map(|one| one.internal.breaker);
+                let job = WebhookReplay::id_of(&self.hooks[place].id);
+                let job = store.find::<WebhookReplay>(tenant, &job).await;
+                let job = job.expect("the table").map(|one| one.internal);
+                panic!(
+                    "seed {seed}: endpoint {place} lacks {event}: {log}, {replay}, {job:?}, {breaker:?} at {}",
+                    self.stage.app.now()
+                );
             }
         }
     }

@@ -117,7 +117,14 @@ impl Reader<'_> {
         let samples = arguments
             .iter()
             .map(|argument| self.sample_argument(path, argument));
-        let sample_arguments = samples.collect::<Result<_, _>>()?;
+        let mut sample_arguments: Vec<String> = samples.collect::<Result<_, _>>()?;
+        let needed = query
+            .iter()
+            .filter(|one| one.presence == Presence::Required);
+        for one in needed {
+            sample_arguments.push(format!("--{}", one.flag));
+            sample_arguments.push(self.sample_of_query(&one.path[0]));
+        }
         Ok((
             names::group(&tag),
             Operation {
@@ -201,6 +208,14 @@ impl Reader<'_> {
         let of_object = object.as_ref().and_then(id);
         let id = of_object.or_else(|| id(&page.as_ref()?["data"][0]));
         Ok(id.unwrap_or_else(|| "ID".into()))
+    }
+
+    /// A value for a parameter of a query: the id of the first object in the example of the list of its name, or a text.
+    fn sample_of_query(&self, name: &str) -> String {
+        let list = &self.document["paths"][format!("/v1/{name}s")]["get"];
+        let page = self.success(list).ok().and_then(|(_, page)| page);
+        let id = page.and_then(|page| page["data"][0]["id"].as_str().map(str::to_owned));
+        id.unwrap_or_else(|| "AB12".into())
     }
 
     /// Adds the members of an object, and those of the objects in it.

@@ -144,13 +144,6 @@ fn every_example_is_accepted_by_the_service() {
         if let Some(place) = words.iter().position(|word| word == CONNECTOR) {
             words[place + 1] = ids[CONNECTOR].clone();
         }
-        if words[0] == "analytics" || words.get(1).is_some_and(|word| word == "analytics") {
-            let required = ["--fleet", &ids["flt"], "--metric", "energy"];
-            words.extend(required.map(str::to_owned));
-        }
-        if words.get(1).is_some_and(|word| word == "search") {
-            words.extend(["--query", "AB12"].map(str::to_owned));
-        }
         words.push("--json".into());
         let output = run(&words);
         let errors = String::from_utf8_lossy(&output.stderr);
