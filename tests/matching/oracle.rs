@@ -438,7 +438,7 @@ pub fn needed(world: &World<'_>) -> i128 {
     metered(capacity, level(world), target, kept)
 }
 
-/// Whole grams of carbon dioxide of so many Wh at a station: by its energy mix, or the averages of the countries of 2023.
+/// Whole grams of carbon dioxide of an energy in Wh at a station: by its energy mix, or the averages of the countries of 2023.
 pub fn grams(station: &Value, energy: i128) -> Option<i64> {
     let tenths = match (
         station["energy_mix"]["carbon_g_per_kwh"].as_f64(),

@@ -210,7 +210,7 @@ impl Reader<'_> {
         Ok(id.unwrap_or_else(|| "ID".into()))
     }
 
-    /// A value for a parameter of a query: the id of the first object in the example of the list of its name, or a text.
+    /// A value for a parameter of a query: for `fleet` the id in the example of `/v1/fleets`, and a text for a name without a list.
     fn sample_of_query(&self, name: &str) -> String {
         let list = &self.document["paths"][format!("/v1/{name}s")]["get"];
         let page = self.success(list).ok().and_then(|(_, page)| page);

@@ -9,16 +9,16 @@ function withSamples(document) {
     return content?.example ?? followed(Object.values(content?.examples ?? {})[0])?.value;
   };
   const shown = (path, method = "get") => example(document.paths[path]?.[method]?.responses["200"]);
+  const firstId = (list) => shown(list)?.data?.[0]?.id;
   const idOf = (path) => {
     const object = path.slice(0, path.indexOf("{id}") + 4);
-    return shown(object)?.id ?? shown(object.replace("/{id}", ""))?.data?.[0]?.id ?? "ID";
+    return shown(object)?.id ?? firstId(object.replace("/{id}", "")) ?? "ID";
   };
   for (const [path, item] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       const id = path.includes("{id}") ? idOf(path) : undefined;
       const needed = (operation.parameters ?? []).map(followed).filter((one) => one.in === "query" && one.required);
-      const idOfKind = (name) => shown(`/v1/${name}s`)?.data?.[0]?.id;
-      const query = Object.fromEntries(needed.map(({ name }) => [name, idOfKind(name) ?? "AB12"]));
+      const query = Object.fromEntries(needed.map(({ name }) => [name, firstId(`/v1/${name}s`) ?? "AB12"]));
       const url = document.servers[0].url + (id ? path.replace("{id}", id) : path);
       const call = { method: method.toUpperCase(), url, id, operation, query, body: example(operation.requestBody) };
       operation["x-codeSamples"] = [

@@ -130,44 +130,22 @@ async fn replay_page(
         row.finish(Some(ReplayFailedReason::TooManyEvents), app.now());
         return Ok(true);
     }
-    let (low, high) = (
-        Id::first_number(replay.from),
-        Id::first_number(replay.until).saturating_sub(1),
-    );
-    let start = || Id::from_number(Kind::Event, low.saturating_sub(1));
-    let page_request = PageRequest {
-        limit: PAGE,
-        from: Cursor::Before(row.internal.last.clone().unwrap_or_else(start)),
-        range: (low, high),
-    };
-    let types = types(&replay, &endpoint.object);
-    let (mut events, next) = match types.is_empty() {
-        true => (Vec::new(), None),
-        false => {
-            let store = &app.store;
-            store.events_onward(tenant, &page_request, &types).await?
-        }
-    };
-    events.retain(|event| endpoint.object.wants(event));
+    let (events, next) = next_events(app, tenant, row, &endpoint.object).await?;
     if breaker.is_idle() {
-        for event in &events {
-            let made = deliver(app, tenant, &replay, &endpoint, event).await?;
-            let Some(has_succeeded) = made else { continue };
-            row.count(has_succeeded);
-            row.advance(&event.object.id);
+        if probe(app, tenant, row, &endpoint, &events).await? {
             row.put_off(true, app.now());
             return Ok(false);
         }
-        events.clear();
-    }
-    let object = |event: &Stored<Event>| pace::object(event).unwrap_or_default();
-    for wave in pace::waves(events, object, Some(&endpoint.object)) {
-        pace::wait(app, tenant, &endpoint.object).await?;
-        let made = wave
-            .iter()
-            .map(|event| deliver(app, tenant, &replay, &endpoint, event));
-        for has_succeeded in try_join_all(made).await?.into_iter().flatten() {
-            row.count(has_succeeded);
+    } else {
+        let object = |event: &Stored<Event>| pace::object(event).unwrap_or_default();
+        for wave in pace::waves(events, object, Some(&endpoint.object)) {
+            pace::wait(app, tenant, &endpoint.object).await?;
+            let made = wave
+                .iter()
+                .map(|event| deliver(app, tenant, &replay, &endpoint, event));
+            for has_succeeded in try_join_all(made).await?.into_iter().flatten() {
+                row.count(has_succeeded);
+            }
         }
     }
     match next {
@@ -181,6 +159,52 @@ async fn replay_page(
         }
     }
     Ok(true)
+}
+
+/// The events of the next page that the endpoint receives, and the last one that was read, unless it ends the period.
+async fn next_events(
+    app: &App,
+    tenant: &Tenant,
+    row: &Stored<WebhookReplay>,
+    endpoint: &WebhookEndpoint,
+) -> Result<(Vec<Stored<Event>>, Option<Id>), Error> {
+    let replay = &row.object;
+    let types = types(replay, endpoint);
+    if types.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    let (low, high) = (
+        Id::first_number(replay.from),
+        Id::first_number(replay.until).saturating_sub(1),
+    );
+    let start = || Id::from_number(Kind::Event, low.saturating_sub(1));
+    let page = PageRequest {
+        limit: PAGE,
+        from: Cursor::Before(row.internal.last.clone().unwrap_or_else(start)),
+        range: (low, high),
+    };
+    let (mut events, next) = app.store.events_onward(tenant, &page, &types).await?;
+    events.retain(|event| endpoint.wants(event));
+    Ok((events, next))
+}
+
+/// Delivers the first of these events that the replay includes, as the probe of an endpoint. Returns whether there was one.
+async fn probe(
+    app: &App,
+    tenant: &Tenant,
+    row: &mut Stored<WebhookReplay>,
+    endpoint: &Stored<WebhookEndpoint>,
+    events: &[Stored<Event>],
+) -> Result<bool, Error> {
+    for event in events {
+        let attempt = deliver(app, tenant, &row.object, endpoint, event).await?;
+        if let Some(has_succeeded) = attempt {
+            row.count(has_succeeded);
+            row.advance(&event.object.id);
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Delivers an event once more, if the replay includes it. Returns whether the receiver has acknowledged it, if an attempt was made.

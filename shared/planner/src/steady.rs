@@ -30,6 +30,7 @@ struct Pass<'a> {
     depot: &'a Depot,
     /// The minimum of each vehicle's flows in each slot.
     minima: &'a [Vec<u32>],
+    /// No step is made for a flow of at most this many Wh.
     negligible: i64,
     prices: Vec<Vec<i64>>,
     flows: Vec<Vec<i64>>,
@@ -39,7 +40,7 @@ struct Pass<'a> {
 
 impl Depot {
     /// Changes a plan so that each flow is 0 or at least the vehicle's minimum, where that is possible by steps of this pass. `minima` are in
-    /// Wh, for each demand and slot. Flows of at most so many Wh as are negligible do not matter by themselves.
+    /// Wh, for each demand and slot. No step is made for a flow of at most `negligible` Wh.
     pub fn steady(&self, plan: &Plan, minima: &[Vec<u32>], negligible: u32) -> Steady {
         let loads = self.loads(plan).into_iter().zip(&self.slots);
         let room = loads.map(|(load, slot)| {

@@ -33,7 +33,7 @@ const USUAL_AC_POWER: u32 = 11_000;
 /// W of the least current at 230 V on one phase: IEC 61851-1 has none between 0 and 6 A. Vehicles pause below it.
 const LEAST_AC_POWER: u32 = 6 * 230;
 
-/// W of the greatest current that vehicles take on one phase, 32 A.
+/// W up to which a vehicle counts as charging on one phase: 32 A at 230 V, rounded up.
 const MOST_ON_ONE_PHASE: u32 = 7_400;
 
 /// The battery of a vehicle, and what it takes of the current of its plug.
@@ -96,8 +96,8 @@ impl Battery {
         }
     }
 
-    /// The lowest W with which the battery charges at a connector that offers so many W; 0 for direct current. What takes more than 32 A
-    /// of one phase counts as taking three.
+    /// The lowest power in W with which the battery charges at a connector that offers this power in W; 0 for direct current. A vehicle that takes
+    /// more than 32 A of one phase counts as taking three phases.
     pub fn lowest_power(&self, offered: u32) -> u32 {
         match (self.curve, offered.min(self.max_power)) {
             (Some(_), _) => 0,

@@ -7,6 +7,7 @@
 use rust_decimal::prelude::{FromPrimitive as _, ToPrimitive as _};
 use rust_decimal::{Decimal, RoundingStrategy};
 
+use crate::charging_station::ChargingStation;
 use crate::energy_mix::EnergyMix;
 use kernel::fields::address::Country;
 
@@ -99,7 +100,12 @@ impl Footprint {
         }
     }
 
-    /// Whole grams of CO2 of so many Wh, rounded half up.
+    /// That of a station.
+    pub fn at(station: &ChargingStation) -> Self {
+        Self::of(station.energy_mix.as_ref(), &station.address.country)
+    }
+
+    /// Whole grams of CO2 of an energy in Wh, rounded half up.
     pub fn grams(&self, energy: u32) -> Option<i64> {
         let grams = self.carbon_g_per_kwh? * Decimal::new(energy.into(), 3);
         let rounding = RoundingStrategy::MidpointAwayFromZero;

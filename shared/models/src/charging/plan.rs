@@ -51,10 +51,7 @@ pub fn charging_plan(
         energy_wh: energy,
         cost: block.and_then(|block| cost(block.from)),
         cost_if_immediate: earliest.and_then(|first| cost(first.from)),
-        carbon_g: found.and_then(|found| {
-            let mix = found.station.energy_mix.as_ref();
-            Footprint::of(mix, &found.station.address.country).grams(energy)
-        }),
+        carbon_g: found.and_then(|found| Footprint::at(found.station).grams(energy)),
         margin_seconds: block.map(|block| need.ready_by.since(block.until).as_secs()),
         revision: 1,
         replanned_because: None,

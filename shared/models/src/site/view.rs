@@ -24,8 +24,8 @@ pub struct SitePlan {
     pub currency: Currency,
     /// Whether the vehicles follow the plan: in test mode by simulation, at stations of a charging network by charging profiles.
     pub enforced: bool,
-    /// What it costs, in minor units, that alternating current flows with at least 6 A: the planned energy would cost so much less if vehicles
-    /// charged with any power. Negative where it costs less, because a `min_level` comes later. Null without prices.
+    /// The price of charging with at least 6 A of alternating current, in minor units: the cost of this plan less that of the best plan for any
+    /// power. Negative where a `min_level` comes later and the energy is cheaper. Null without prices.
     #[schema(required)]
     pub gap_cost: Option<i64>,
     /// Why not all of them do.

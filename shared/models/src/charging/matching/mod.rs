@@ -50,6 +50,7 @@ use self::score::{Merits, SpeedClass};
 use super::battery::Charge;
 use super::calendar::CalendarOwner;
 use super::effective_price::{ChargingVehicle, EffectivePrice, PriceCap, PricePerKwh};
+use super::footprint::Footprint;
 use super::geo::distance_meters;
 use super::opening_hours;
 use super::policies::{Breach, Limits, PricedStation};
@@ -249,7 +250,10 @@ fn candidates_of(
             length: request
                 .need()
                 .and_then(|_| need::length(request.vehicle, &charge)),
-            grams: request.need().and_then(|_| need::grams(station, request)),
+            grams: request
+                .need()
+                .and(request.vehicle.energy())
+                .and_then(|energy| Footprint::at(station).grams(energy)),
             prices: passing.prices,
         }
     });

@@ -9,8 +9,6 @@
 use super::{MatchRequest, PricePerKwh};
 use crate::charging::battery::Charge;
 use crate::charging::effective_price::ChargingVehicle;
-use crate::charging::footprint::Footprint;
-use crate::charging_station::ChargingStation;
 use crate::reservation::SHORTEST;
 use crate::reservation::need::{Need, Optimize};
 use kernel::time::{DAY, MINUTE, SignedDuration, millis, whole_millis};
@@ -33,12 +31,6 @@ pub(super) fn length(vehicle: ChargingVehicle, charge: &Charge) -> Option<Signed
     let whole = whole - whole % whole_millis(MINUTE);
     let length = millis(whole).max(SHORTEST);
     (length <= DAY).then_some(length)
-}
-
-/// Whole grams of the carbon dioxide of what is charged at a station. None if they are unknown.
-pub(super) fn grams(station: &ChargingStation, request: &MatchRequest<'_>) -> Option<i64> {
-    let footprint = Footprint::of(station.energy_mix.as_ref(), &station.address.country);
-    footprint.grams(request.vehicle.energy()?)
 }
 
 /// The points of a block besides those of its cost. `grams` are those of its energy.
