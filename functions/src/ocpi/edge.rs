@@ -281,6 +281,9 @@ fn sent_token(headers: &HeaderMap) -> Result<(Mode, CredentialsToken)> {
     CredentialsToken::own(header).ok_or_else(|| Reply::unauthorized(UNKNOWN_TOKEN))
 }
 
+/// How often a network is read again after a concurrent change.
+const TRIES: usize = 5;
+
 const UNKNOWN_TOKEN: &str = "The token is not valid.";
 
 /// The network behind a token, within its rate.
@@ -323,26 +326,32 @@ async fn authenticate(
     })
 }
 
-/// Ends the validity of the previous token, because the new one has arrived.
+/// Ends the validity of the previous token, because the new one has arrived. A pull of the network may change it at the same time.
 async fn confirm(app: &App, known: Stored<Network>, now: Timestamp) -> Result<Stored<Network>> {
     let origin = shared_origin(known.object.mode, now);
     let id = known.object.id.clone();
-    let mut network = app.store.load::<Network>(&origin.tenant, &id).await?;
-    if network.internal.token != known.internal.token {
-        return Ok(known);
-    }
-    if let Some(previous) = network.internal.previous_token.take() {
+    for _ in 0..TRIES {
+        let mut network = app.store.load::<Network>(&origin.tenant, &id).await?;
+        if network.internal.token != known.internal.token {
+            return Ok(known);
+        }
+        let Some(previous) = network.internal.previous_token.take() else {
+            app.networks.forget(&id);
+            return Ok(network);
+        };
         let mut tx = app.store.begin(&origin);
         tx.save(&mut network)?;
         tx.remove_own_token(&previous.hash)?;
         match tx.commit_without_response().await {
-            // Another request has done the same.
-            Ok(()) | Err(Error::Contended) => {}
+            Ok(()) => {
+                app.networks.forget(&id);
+                return Ok(network);
+            }
+            Err(Error::Contended) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    app.networks.forget(&id);
-    Ok(network)
+    Err(Error::Contended.into())
 }
 
 /// The party in the routing headers of a direction, if they are there.
