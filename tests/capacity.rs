@@ -103,6 +103,10 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
         "one consistent read: its balance is money",
     ),
     (
+        "list-batch-results",
+        "the batch is read, to know how many bodies it has",
+    ),
+    (
         "list-credit-notes",
         "the invoice or fleet of the filter is read, to tell an unknown one",
     ),

@@ -5,6 +5,7 @@ pub mod analytics;
 pub mod api_keys;
 pub mod app;
 pub mod aws;
+pub mod batches;
 pub mod budget;
 pub mod charge_cards;
 pub mod charging_sessions;
@@ -51,6 +52,7 @@ use axum::extract::Request;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter};
 use function::{Function, Trigger};
+use models::batch::Batch;
 use models::charge_card::ChargeCard;
 use models::credit_note::CreditNote;
 use models::driver::Driver;
@@ -153,6 +155,10 @@ pub fn endpoints() -> Vec<Endpoint> {
         route!(api_keys::create),
         route!(api_keys::delete),
         route!(api_keys::list),
+        route!(batches::create),
+        route!(batches::list),
+        route!(batches::list_results),
+        route!(batches::retrieve, Batch),
         route!(charge_cards::create),
         route!(charge_cards::delete),
         route!(charge_cards::list),

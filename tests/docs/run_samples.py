@@ -16,11 +16,11 @@ samples, url, key = sys.argv[1:]
 ORDER = {"post": 0, "get": 1, "delete": 2}
 # They leave objects of every kind; the last driver and the last vehicle belong together.
 EVENTS = (
-    "charge_card.created site.created policy.created report.succeeded ping service.succeeded credit_note.created invoice.finalized "
-    "reservation.created"
+    "charge_card.created batch.completed site.created policy.created report.succeeded ping service.succeeded credit_note.created "
+    "invoice.finalized reservation.created"
 ).split()
 LISTS = (
-    "charge_cards charging_sessions charging_stations credit_notes drivers events fleets invoices policies reports reservations "
+    "batches charge_cards charging_sessions charging_stations credit_notes drivers events fleets invoices policies reports reservations "
     "sites transactions vehicles webhook_endpoints"
 ).split()
 

@@ -83,6 +83,8 @@ def type_of(schema: dict[str, Any], *, request: bool) -> str:
     if name is not None:
         if name.startswith("Expandable"):
             return f"str | {name.removeprefix('Expandable')}"
+        if request and "enum" in SCHEMAS[name]:
+            return literal(SCHEMAS[name]["enum"])
         return request_name(name) if request else name
     if "const" in schema:
         return literal([schema["const"]])
@@ -99,7 +101,9 @@ def type_of(schema: dict[str, Any], *, request: bool) -> str:
 def _plain(kind: str, schema: dict[str, Any], *, request: bool) -> str:
     match kind:
         case "string":
-            return "str | datetime" if request and schema.get("format") == "date-time" else "str"
+            if schema.get("format") != "date-time":
+                return "str"
+            return "str | datetime" if request else "datetime"
         case "integer":
             return "int"
         case "number":
@@ -118,8 +122,10 @@ def _plain(kind: str, schema: dict[str, Any], *, request: bool) -> str:
 
 
 def wrapped(schema: dict[str, Any]) -> str | None:
-    """The name of the class of a member that is an object or a list of objects."""
+    """The name of the class of a member that is an object, a moment, or a list of such."""
     for one in [schema, schema.get("items", {}), *schema.get("oneOf", []), *schema.get("anyOf", [])]:
+        if one.get("format") == "date-time":
+            return "datetime"
         name = target(one)
         if name is not None and name.startswith("Expandable"):
             return name.removeprefix("Expandable")
@@ -223,7 +229,8 @@ def models() -> str:
             continue
         names.append(name)
         if "enum" in schema:
-            text += f"{name} = {literal(schema['enum'])}\n" + doc(schema.get("description"), "") + "\n"
+            # A newer service may show a value that is not known here. What a request names is one of these values.
+            text += f"{name} = {literal(schema['enum'])} | str\n" + doc(schema.get("description"), "") + "\n"
         elif "oneOf" in schema:
             options = " | ".join(str(target(one)) for one in schema["oneOf"])
             by = schema["discriminator"]

@@ -221,12 +221,15 @@ def test_an_object_has_its_members_as_attributes_and_expanded_ones_are_objects()
         "object": "reservation",
         "driver": {"id": "drv_1", "object": "driver", "name": "Ada", "fleets": ["flt_1"]},
         "vehicle": "veh_1",
+        "ideal_start": "2027-01-15T09:00:00.000Z",
+        "status": "resting",
         "metadata": {"a": "b"},
         "later": 1,
     }
     reservation = Service(httpx.Response(200, json=body)).client().reservations.retrieve("res_1", expand=["driver"])
     assert isinstance(reservation.driver, Driver) and reservation.driver.name == "Ada"
     assert reservation.vehicle == "veh_1" and reservation.metadata == {"a": "b"}
+    assert reservation.ideal_start == datetime(2027, 1, 15, 9, tzinfo=UTC) and reservation.status == "resting"
     assert reservation["later"] == 1 and "later" in reservation
     assert reservation.to_dict() == body
     with pytest.raises(AttributeError):

@@ -1,7 +1,9 @@
-// Writes src/generated/models.ts and src/generated/resources.ts from the OpenAPI document. `npm run generate` runs it after
-// openapi-typescript, which writes the types that both refer to.
+// Writes src/generated from the OpenAPI document: openapi.ts, which openapi-typescript makes, and models.ts and resources.ts, which refer
+// to it.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import openapiTs, { astToString } from "openapi-typescript";
+import ts from "typescript";
 
 const root = new URL("../", import.meta.url);
 const document = JSON.parse(readFileSync(new URL("../../api/openapi.json", root), "utf8"));
@@ -34,6 +36,43 @@ function expandable(name) {
   }
   return [...new Set(paths)];
 }
+
+// The types.
+
+/** The schemas that these refer to, and those. */
+function reachable(names) {
+  const found = new Set();
+  for (const open = [...names]; open.length > 0; ) {
+    const name = open.pop();
+    if (found.has(name)) continue;
+    found.add(name);
+    open.push(...[...JSON.stringify(schemas[name]).matchAll(/#\/components\/schemas\/(\w+)"/g)].map(([, inner]) => inner));
+  }
+  return found;
+}
+
+const bodies = Object.values(document.paths)
+  .flatMap(Object.values)
+  .map((operation) => target(operation.requestBody?.content["application/json"]?.schema));
+const inRequests = reachable(bodies.filter(Boolean));
+
+/**
+ * The type of an enumeration that only responses have: a newer service may show a value that is not known here. `ApiError.is` takes the codes
+ * that are known.
+ */
+function openEnumeration(schema, { path }) {
+  const name = /^#\/components\/schemas\/(\w+)$/.exec(path ?? "")?.[1];
+  if (!schemas[name]?.enum || !schema.enum || name === "ErrorCode" || inRequests.has(name)) return undefined;
+  const known = schema.enum.map((word) => ts.factory.createLiteralTypeNode(ts.factory.createStringLiteral(word)));
+  const string = ts.factory.createKeywordTypeNode(ts.SyntaxKind.StringKeyword);
+  // Unlike `string`, the intersection leaves the values to editors to propose.
+  const other = ts.factory.createIntersectionTypeNode([string, ts.factory.createTypeLiteralNode([])]);
+  return ts.factory.createUnionTypeNode([...known, ts.factory.createParenthesizedType(other)]);
+}
+
+mkdirSync(new URL("src/generated", root), { recursive: true });
+const types = await openapiTs(document, { transform: openEnumeration });
+writeFileSync(new URL("src/generated/openapi.ts", root), HEADER + astToString(types));
 
 // The models.
 

@@ -20,11 +20,13 @@ type Member<V, K extends string, P extends string> =
     ? K extends Head<P>
       ? Expanded<Extract<V, ApiObject>, Rest<P, K>> | Extract<V, null | undefined>
       : Exclude<V, ApiObject>
-    : V extends readonly (infer Entry)[]
-      ? Member<Entry, K, P>[]
-      : V extends object
-        ? Expanded<V, Rest<P, K>>
-        : V;
+    : V extends string
+      ? V
+      : V extends readonly (infer Entry)[]
+        ? Member<Entry, K, P>[]
+        : V extends object
+          ? Expanded<V, Rest<P, K>>
+          : V;
 
 /**
  * An object whose ids are objects where one of the paths names them, and strings everywhere else:

@@ -6,6 +6,7 @@ use kernel::origin::Tenant;
 use models::action::Action;
 use models::ports::{Message, action_schedule};
 
+use crate::batches::run::RunBatch;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::charging_sessions::operate::OperateSession;
 use crate::charging_sessions::settle::SettleSession;
@@ -27,7 +28,7 @@ use crate::webhooks::replay::ReplayEvents;
 use crate::webhooks::resume::ResumeEndpoint;
 
 /// The jobs that objects wait for, and the one that the deliveries of an event wait for.
-pub(crate) const JOBS: [RegisteredJob; 18] = [
+pub(crate) const JOBS: [RegisteredJob; 19] = [
     RegisteredJob::of::<ConfirmReservation>(),
     RegisteredJob::of::<ExpireReservation>(),
     RegisteredJob::of::<ChargeReservationFee>(),
@@ -46,6 +47,7 @@ pub(crate) const JOBS: [RegisteredJob; 18] = [
     RegisteredJob::of::<BillFleet>(),
     RegisteredJob::of::<SyncNetwork>(),
     RegisteredJob::of::<PlanSite>(),
+    RegisteredJob::of::<RunBatch>(),
 ];
 
 /// The message that has an action done; none for the deliveries of an event, which the relay plans itself.
@@ -71,6 +73,7 @@ pub(crate) fn message(tenant: &Tenant, id: &Id, action: Action) -> Result<Option
         Action::ReplayEvents => ReplayEvents { tenant, replay: id }.message(),
         Action::ApplyCredit => ApplyCredit { tenant, adjustment: id }.message(),
         Action::PlanSite => PlanSite { tenant, site: id }.message(),
+        Action::RunBatch => RunBatch { tenant, batch: id }.message(),
         Action::PlanDeliveries => return Ok(None),
     };
     message.map(|message| Some(Message { schedule, ..message }))

@@ -21,6 +21,7 @@ use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use models::action::Action;
 use models::adjustment::Adjustment;
+use models::batch::Batch;
 use models::charge_card::ChargeCard;
 use models::charging_session::ChargingSession;
 use models::credit_note::CreditNote;
@@ -55,6 +56,7 @@ use crate::{accounts, charge_cards, charging_stations, networks};
 fn followers(kind: Kind) -> Option<Followers> {
     Some(match kind {
         Kind::Adjustment => Followers::of::<Adjustment>(),
+        Kind::Batch => Followers::of::<Batch>(),
         Kind::ChargeCard => Followers::of::<ChargeCard>(),
         Kind::ChargingSession => Followers::of::<ChargingSession>(),
         Kind::CreditNote => Followers::of::<CreditNote>(),
@@ -210,6 +212,7 @@ fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
     };
     let action = match kind {
         Kind::Adjustment => Action::ApplyCredit,
+        Kind::Batch => Action::RunBatch,
         Kind::ChargeCard => Action::ExpireCard,
         Kind::Fleet => Action::BillFleet,
         Kind::Invoice => Action::CheckInvoice,

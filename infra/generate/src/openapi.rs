@@ -173,7 +173,7 @@ fn summary(route: &Route) -> String {
     let article = match (route.shows, object.chars().next()) {
         (
             Shows::Page(_)
-            | Shows::Lines
+            | Shows::Parts { .. }
             | Shows::Candidates
             | Shows::SitePlan
             | Shows::Computed(_),
@@ -275,9 +275,9 @@ fn shown(route: &Route, components: &mut Components) -> Value {
             format!("A page of {called} objects."),
             components.page(kind),
         ),
-        Shows::Lines => (
-            "A page of line items.".to_owned(),
-            components.page_of_lines(),
+        Shows::Parts { of, part } => (
+            format!("A page of {}s.", part.name().replace('_', " ")),
+            components.page_of_parts(of, part),
         ),
         Shows::Candidates => (
             "The candidates, the best first.".to_owned(),

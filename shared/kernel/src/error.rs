@@ -453,6 +453,8 @@ codes! {
     OwnerScopeInvalid "owner_scope_invalid" Invalid
         "The owner named is of the wrong kind, or driver, vehicle and fleet do not belong together."
         "Name a driver, a vehicle and a fleet that belong together: a driver has to be attached to the fleet of the vehicle or be one of its drivers.",
+    BatchNotFound "batch_not_found" NotFound
+        "No such batch, or it was made more than 30 days ago.",
     ChargeCardConflict "charge_card_conflict" Conflict
         "A charge card with this uid exists, or the change is not possible for the card that the service has made for a driver."
         "Update the card that has this uid, or retire the driver's card through the driver.",

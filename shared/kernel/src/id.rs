@@ -38,6 +38,8 @@ kinds! {
     Adjustment "adjustment" "adj_",
     Analytics "analytics" "ana_",
     ApiKey "api_key" "key_",
+    Batch "batch" "bat_",
+    BatchResult "batch_result" "btr_",
     ChargeCard "charge_card" "ccd_",
     ChargingSession "charging_session" "cs_",
     ChargingStation "charging_station" "chst_",
@@ -83,12 +85,13 @@ macro_rules! resources {
             }
 
             /// The resource whose scopes cover objects of a kind. Telemetry and departures are read with their vehicle, prices
-            /// with their site, a delivery or replay with its webhook endpoint.
+            /// with their site, results with their batch, a delivery or replay with its webhook endpoint.
             pub fn of(kind: Kind) -> Option<Self> {
                 match kind {
                     Kind::Departure | Kind::VehicleDepartures | Kind::VehicleTelemetry => {
                         Some(Self::Vehicles)
                     }
+                    Kind::BatchResult => Some(Self::Batches),
                     Kind::SiteDay => Some(Self::Sites),
                     Kind::WebhookDelivery | Kind::WebhookReplay => Some(Self::WebhookEndpoints),
                     kind => Self::ALL.iter().copied().find(|one| one.kind() == kind),
@@ -107,6 +110,7 @@ resources! {
     Accounts "accounts" Account,
     Analytics "analytics" Analytics,
     ApiKeys "api_keys" ApiKey,
+    Batches "batches" Batch,
     ChargeCards "charge_cards" ChargeCard,
     ChargingSessions "charging_sessions" ChargingSession,
     ChargingStations "charging_stations" ChargingStation,

@@ -41,6 +41,8 @@ pub enum Action {
     PlanSite,
     /// Give a credit of a charging network.
     ApplyCredit,
+    /// Carry out the bodies of a batch.
+    RunBatch,
 }
 
 impl Action {
@@ -65,6 +67,7 @@ impl Action {
             Self::ReplayEvents => "replay",
             Self::PlanSite => "plan",
             Self::ApplyCredit => "credit",
+            Self::RunBatch => "run",
         }
     }
 
@@ -90,6 +93,7 @@ impl Action {
             Kind::WebhookReplay => &[Self::ReplayEvents],
             Kind::Site => &[Self::PlanSite],
             Kind::Adjustment => &[Self::ApplyCredit],
+            Kind::Batch => &[Self::RunBatch],
             _ => &[],
         }
     }

@@ -23,6 +23,7 @@ macro_rules! event_types {
 }
 
 event_types! {
+    BatchCompleted "batch.completed",
     ChargeCardContested "charge_card.contested",
     ChargeCardCreated "charge_card.created",
     ChargeCardDeleted "charge_card.deleted",

@@ -5,6 +5,7 @@ pub mod action;
 pub mod adjustment;
 pub mod analytics;
 pub mod api_key;
+pub mod batch;
 pub mod body;
 pub mod charge_card;
 pub mod charging;

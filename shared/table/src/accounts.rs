@@ -12,7 +12,7 @@ use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use kernel::time::Timestamp;
 use models::account::Account;
-use models::api_key::{ActingKey, ApiKey, Secret};
+use models::api_key::{ActingKey, ApiKey};
 use models::stored::Stored;
 
 impl Store {
@@ -24,15 +24,14 @@ impl Store {
     pub async fn api_key(
         &self,
         tenant: &Tenant,
-        secret: &Secret,
+        hash: &str,
     ) -> Result<(Option<Stored<ApiKey>>, Option<Stored<Account>>)> {
-        let hash = secret.hash();
         let account = key_item(Key::Account {
             id: &tenant.account,
         });
         let key = key_item(Key::ApiKey {
             account: &tenant.account,
-            hash: &hash,
+            hash,
         });
         let is_account = |pk: &str| {
             account
@@ -85,11 +84,10 @@ impl Store {
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn note_use(&self, tenant: &Tenant, secret: &Secret, now: Timestamp) -> Result<()> {
-        let hash = secret.hash();
+    pub async fn note_use(&self, tenant: &Tenant, hash: &str, now: Timestamp) -> Result<()> {
         let key = Key::ApiKey {
             account: &tenant.account,
-            hash: &hash,
+            hash,
         };
         let update = self
             .client

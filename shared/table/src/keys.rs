@@ -23,6 +23,7 @@
 //! | number of the event whose turn it is there | the same | `#` | `ttl` 60 days after it has changed |
 //! | next moment at which a webhook endpoint with a limit takes an attempt | `<acct>#<mode>#<wh>#PACE` | `#` | |
 //! | number of webhook endpoints | `<acct>#<mode>#ENDPOINTS` | `#` | |
+//! | bodies of a batch, or how they have ended | `<acct>#<mode>#<bat>` | `CHUNK#<place>` | `ttl` 30 days |
 //! | line of an invoice | `<acct>#<mode>#<inv>` | `<li>` | |
 //! | invoice in the making | `<acct>#<mode>#<inv>` | `MAKING` | |
 //! | last number of the documents of a kind in a year | `<acct>#<mode>#NUMBERS` | `<kind>#<year>` | |
@@ -160,6 +161,12 @@ pub enum Key<'a> {
         holder: &'a Id,
         card: &'a Id,
     },
+    /// Some bodies of a batch, or how they have ended.
+    Chunk {
+        tenant: &'a Tenant,
+        batch: &'a Id,
+        chunk: usize,
+    },
     Line {
         tenant: &'a Tenant,
         invoice: &'a Id,
@@ -263,6 +270,8 @@ pub enum Key<'a> {
 const ALONE: &str = "#";
 /// The sort key of the row that counts the accounts below an account.
 const CHILDREN: &str = "CHILDREN";
+/// What the sort keys of the bodies of a batch begin with.
+const CHUNK: &str = "CHUNK#";
 /// The sort key of the row that says an invoice is in the making.
 const MAKING: &str = "MAKING";
 /// What the keys of objects that parties have sent begin with, after the mode.
@@ -357,6 +366,14 @@ impl Key<'_> {
             } => (
                 of_tenant(tenant, &format!("CARDS#{holder}")),
                 card.to_string(),
+            ),
+            Self::Chunk {
+                tenant,
+                batch,
+                chunk,
+            } => (
+                of_tenant(tenant, batch.as_str()),
+                format!("{CHUNK}{chunk:03}"),
             ),
             Self::Line {
                 tenant,
@@ -832,6 +849,11 @@ pub fn parse_object(pk: &str) -> Option<(Tenant, Id)> {
     let (tenant, id) = parse_tenant(pk)?;
     let id = Id::from(id);
     id.kind().is_some().then_some((tenant, id))
+}
+
+/// The place of the bodies of a batch, by their sort key.
+pub fn parse_chunk(sk: &str) -> Option<usize> {
+    sk.strip_prefix(CHUNK)?.parse().ok()
 }
 
 /// Whether a row is that of an invoice.

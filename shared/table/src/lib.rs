@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod accounts;
+pub mod batches;
 pub mod calendars;
 pub mod charge_cards;
 pub mod client;

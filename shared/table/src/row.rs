@@ -22,6 +22,7 @@ use kernel::time::Timestamp;
 use models::account::{Account, AccountInternal};
 use models::adjustment::{Adjustment, AdjustmentInternal};
 use models::api_key::{ApiKey, ApiKeyInternal};
+use models::batch::Batch;
 use models::charge_card::ChargeCard;
 use models::charging_session::{ChargingSession, SessionInternal};
 use models::charging_station::{ChargingStation, StationInternal};
@@ -960,6 +961,12 @@ records! {
 
     Report {    }
 
+    Batch {
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.kept_until())
+        }
+    }
+
     Event {
         fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a EventInternal) -> Key<'a> {
             Self::locate(tenant, &self.id)
@@ -1147,6 +1154,7 @@ fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
 }
 
 impl ById for Adjustment {}
+impl ById for Batch {}
 impl ById for ChargeCard {}
 impl ById for ChargingSession {}
 impl ById for CreditNote {}

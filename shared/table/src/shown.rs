@@ -5,6 +5,7 @@ use super::row::Record;
 use kernel::id::Kind;
 use kernel::response::{Deleted, FileOf};
 use models::analytics::Analytics;
+use models::batch::BatchResult;
 use models::charging::candidates::ReservationCandidates;
 use models::charging::policies::Allowed;
 use models::departure::ReplacedDepartures;
@@ -18,8 +19,11 @@ use models::webhooks::feed::EventFeed;
 pub enum Shows {
     Object(Kind),
     Page(Kind),
-    /// A page of an invoice's line items.
-    Lines,
+    /// A page of what an object has: the line items of an invoice, the results of a batch.
+    Parts {
+        of: Kind,
+        part: Kind,
+    },
     /// The candidates of a match.
     Candidates,
     /// The plan of a site.
@@ -43,7 +47,7 @@ impl Shows {
             | Self::Computed(kind)
             | Self::Deleted(kind)
             | Self::File(kind) => kind,
-            Self::Lines => Kind::Invoice,
+            Self::Parts { of, .. } => of,
             Self::Candidates => Kind::Reservation,
             Self::SitePlan => Kind::Site,
             Self::Departures => Kind::VehicleDepartures,
@@ -66,7 +70,17 @@ impl<T: Record> Shown for Page<T> {
 }
 
 impl Shown for Page<LineItem> {
-    const SHOWS: Shows = Shows::Lines;
+    const SHOWS: Shows = Shows::Parts {
+        of: Kind::Invoice,
+        part: Kind::LineItem,
+    };
+}
+
+impl Shown for Page<BatchResult> {
+    const SHOWS: Shows = Shows::Parts {
+        of: Kind::Batch,
+        part: Kind::BatchResult,
+    };
 }
 
 impl<T: Record> Shown for Allowed<T> {

@@ -103,12 +103,29 @@ pub async fn authenticate(
     now: Timestamp,
 ) -> Result<Principal> {
     let (secret, own) = sent_key(headers)?;
-    let key = keys.key(store, &own, &secret, now).await?;
+    let acts_in = headers.get(ACT_IN);
+    let acts_in = acts_in.map(|account| Id::from(account.to_str().unwrap_or_default()));
+    principal(store, keys, &own, &secret.hash(), acts_in, now).await
+}
+
+/// Who a key stands for: the key of an account with that hash, which may act in another account.
+///
+/// # Errors
+/// As [`authenticate`].
+pub async fn principal(
+    store: &Store,
+    keys: &KeyRing,
+    own: &Tenant,
+    hash: &str,
+    acts_in: Option<Id>,
+    now: Timestamp,
+) -> Result<Principal> {
+    let key = keys.key(store, own, hash, now).await?;
     let key = key.filter(|key| !key.object.is_expired(now));
     let key = key.ok_or_else(|| {
         Error::unauthenticated("This API key does not exist, has expired or was revoked.")
     })?;
-    let lineage = keys.lineage(store, &own, now).await?;
+    let lineage = keys.lineage(store, own, now).await?;
     if lineage.status == AccountStatus::Closed {
         return Err(Error::unauthenticated(
             "The account of this API key is closed.",
@@ -127,11 +144,34 @@ pub async fn authenticate(
         version: key.internal.version.unwrap_or_else(|| CURRENT.to_owned()),
         account_mismatch: false,
     };
-    if let Some(header) = headers.get(ACT_IN) {
-        let account = Id::from(header.to_str().unwrap_or_default());
+    if let Some(account) = acts_in {
         act_in(store, keys, &mut principal, account, now).await?;
     }
     Ok(principal)
+}
+
+impl Principal {
+    /// Checks that the account that the request acts in is there and may be changed.
+    ///
+    /// # Errors
+    /// 403 if it is suspended, or an account above it; 404 if the key may not act in it.
+    pub fn may_write(&self) -> Result<()> {
+        if self.suspended {
+            return Err(Error::suspended());
+        }
+        self.may_read()
+    }
+
+    /// Checks that the account that the request acts in is there.
+    ///
+    /// # Errors
+    /// 404 if the key may not act in it.
+    pub fn may_read(&self) -> Result<()> {
+        match self.account_mismatch {
+            true => Err(Error::not_found(Kind::Account).at("Service-Account")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Lets a request act in the account that `Service-Account` names: the key's own, or a child of it that is not closed.
@@ -196,17 +236,16 @@ impl KeyRing {
         &self,
         store: &Store,
         tenant: &Tenant,
-        secret: &Secret,
+        hash: &str,
         now: Timestamp,
     ) -> Result<Option<Stored<ApiKey>>> {
-        let hash = secret.hash();
-        if let Some(known) = self.keys.get(&hash, now) {
+        if let Some(known) = self.keys.get(hash, now) {
             return Ok(Some(known));
         }
-        if self.unknown_keys.get(&hash, now).is_some() {
+        if self.unknown_keys.get(hash, now).is_some() {
             return Ok(None);
         }
-        let (key, account) = store.api_key(tenant, secret).await?;
+        let (key, account) = store.api_key(tenant, hash).await?;
         if let Some(account) = account {
             let known = KnownAccount::from(account);
             self.accounts.insert(tenant.account.clone(), known, now);
@@ -214,14 +253,14 @@ impl KeyRing {
         if key
             .as_ref()
             .is_some_and(|key| key.object.is_use_worth_noting(now))
-            && let Err(error) = store.note_use(tenant, secret, now).await
+            && let Err(error) = store.note_use(tenant, hash, now).await
         {
             // The hour of last use is a courtesy: the request goes on without it.
             tracing::warn!(account.id = %tenant.account, %error, "the use of a key was not noted");
         }
         match &key {
-            Some(key) => self.keys.insert(hash, key.clone(), now),
-            None => self.unknown_keys.insert(hash, (), now),
+            Some(key) => self.keys.insert(hash.to_owned(), key.clone(), now),
+            None => self.unknown_keys.insert(hash.to_owned(), (), now),
         }
         Ok(key)
     }

@@ -44,10 +44,19 @@ impl<S: Send + Sync, T: RequestBody> FromRequest<S> for Body<T> {
             let message = "The body must have the content type application/json.";
             return Err(Error::malformed(message).into());
         }
-        let read = read(&bytes, T::INVALID);
-        Ok(Self(read.map_err(|error| {
-            error.violating(violations::of::<T>(&bytes))
-        })?))
+        Ok(Self::of(&bytes)?)
+    }
+}
+
+impl<T: RequestBody> Body<T> {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// Those of [`read`], with all violations.
+    pub fn of(bytes: &[u8]) -> Result<Self> {
+        let read = read(bytes, T::INVALID);
+        let read = read.map_err(|error| error.violating(violations::of::<T>(bytes)));
+        read.map(Self)
     }
 }
 

@@ -248,11 +248,9 @@ fn allow(edge: &Edge, route: &Route, principal: &Principal, headers: &HeaderMap)
     for scope in route.scopes() {
         principal.key.rights.check(scope)?;
     }
-    if principal.suspended && !route.only_reads() {
-        return Err(Error::suspended());
-    }
-    if principal.account_mismatch {
-        return Err(Error::not_found(Kind::Account).at("Service-Account"));
+    match route.only_reads() {
+        true => principal.may_read()?,
+        false => principal.may_write()?,
     }
     asked_version(edge, headers, &principal.version)
 }

@@ -152,7 +152,7 @@ pub fn is_taken(route: &Route) -> bool {
         route.shows,
         Shows::Deleted(_)
             | Shows::File(_)
-            | Shows::Lines
+            | Shows::Parts { .. }
             | Shows::Candidates
             | Shows::SitePlan
             | Shows::Departures
@@ -183,7 +183,7 @@ impl Wanted {
                 Shows::Object(_)
                 | Shows::Deleted(_)
                 | Shows::File(_)
-                | Shows::Lines
+                | Shows::Parts { .. }
                 | Shows::Candidates
                 | Shows::SitePlan
                 | Shows::Departures

@@ -278,8 +278,9 @@ pub fn part(object: &Value, members: &[&str]) -> Value {
 
 /// The path of the object with an id, whose prefix says what it is.
 pub fn path(id: &str, expected: Option<&str>) -> Result<String, String> {
-    const PATHS: [(&str, &str); 15] = [
+    const PATHS: [(&str, &str); 16] = [
         ("acct_", "accounts"),
+        ("bat_", "batches"),
         ("ccd_", "charge_cards"),
         ("chst_", "charging_stations"),
         ("cs_", "charging_sessions"),

@@ -98,6 +98,10 @@ impl<'a> Stage<'a> {
                 let id = self.policy().await?;
                 self.delete("policies", &id).await
             }
+            "batch.completed" => {
+                let body = json!({"operation": "create_driver", "bodies": [driver()]});
+                self.create("batches", body).await
+            }
             "report.succeeded" => self.create("reports", json!({})).await,
             "ping" => {
                 let id = self.endpoint().await?;
@@ -167,7 +171,7 @@ impl<'a> Stage<'a> {
     }
 
     async fn driver(&mut self) -> Result<String, Failure> {
-        let body = json!({"name": "Triggered driver", "email": "triggered@fleet.example"});
+        let body = driver();
         self.create("drivers", body).await
     }
 
@@ -300,4 +304,9 @@ impl<'a> Stage<'a> {
     async fn about(&self, id: &str, name: &str) -> Result<Value, Failure> {
         wait_for(self.context, name, id, Timestamp::UNIX_EPOCH).await
     }
+}
+
+/// The body of a driver.
+fn driver() -> Value {
+    json!({"name": "Triggered driver", "email": "triggered@fleet.example"})
 }

@@ -9,14 +9,14 @@ import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypedDict
 
 import httpx
 
 from ._clock import Clock
 from ._generated.version import API_VERSION, CLIENT_VERSION
-from ._objects import wrap
+from ._objects import timestamp, wrap
 from ._pages import AsyncPage, AsyncPageRequest, Page
 from ._errors import ApiError, ConnectionFailedError, FleetError, RequestTimeoutError, error_of
 
@@ -176,7 +176,7 @@ def _json(value: object) -> str:
 def _timestamp(moment: datetime) -> str:
     if moment.tzinfo is None:
         raise FleetError(f"{moment} has no time zone.")
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return timestamp(moment)
 
 
 def _text(value: object) -> str:

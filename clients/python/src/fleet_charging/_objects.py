@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
+
+# What a member is that holds a moment.
+MOMENT = "datetime"
 
 _classes: dict[str, type[ApiObject]] = {}
 # A schema that is one of several: the member that decides, and the class for each of its values.
@@ -16,10 +20,17 @@ def register_union(name: str, member: str, classes: Mapping[str, str]) -> None:
     _unions[name] = (member, classes)
 
 
+def timestamp(moment: datetime) -> str:
+    """A moment as the service writes it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def wrap(value: Any, name: str) -> Any:
-    """The object of the class with this name that a JSON value stands for, or a list of such; anything else stays."""
+    """The object of the class with this name that a JSON value stands for, or a moment, or a list of such; anything else stays."""
     if isinstance(value, list):
         return [wrap(entry, name) for entry in value]
+    if name == MOMENT and isinstance(value, str):
+        return datetime.fromisoformat(value)
     if not isinstance(value, dict):
         return value
     if name in _unions:
@@ -32,20 +43,22 @@ def unwrap(value: Any) -> Any:
     """The JSON value that an object was made from."""
     if isinstance(value, ApiObject):
         return value.to_dict()
+    if isinstance(value, datetime):
+        return timestamp(value)
     if isinstance(value, list):
         return [unwrap(entry) for entry in value]
     return value
 
 
 class ApiObject:
-    """A JSON object. Its members are attributes; one that is a keyword of Python ends with an underscore (`range.from_`).
+    """A JSON object. Its members are attributes, and moments are `datetime`s; a member that is a keyword of Python ends with an underscore (`range.from_`).
 
     Members that this version of the client does not know are there as well: `fleet["new_member"]`.
     """
 
     __slots__ = ("_members",)
 
-    # The classes of the members that are objects or lists of objects.
+    # The classes of the members that are objects, moments, or lists of these.
     _types: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, members: Mapping[str, Any]) -> None:

@@ -78,7 +78,7 @@ pub fn name(route: &Route) -> String {
         _ if route.name == "create-api-key" => "created_api_key".to_owned(),
         Shows::Object(kind) => kind.name().to_owned(),
         Shows::Page(kind) => format!("page_of_{}", kind.name()),
-        Shows::Lines => "page_of_line_items".to_owned(),
+        Shows::Parts { part, .. } => format!("page_of_{}s", part.name()),
         Shows::Candidates => CANDIDATES.to_owned(),
         Shows::SitePlan => PLAN.to_owned(),
         Shows::Departures => "replaced_departures".to_owned(),
@@ -105,7 +105,11 @@ pub fn response(route: &Route) -> Value {
             object
         }
         Shows::Page(kind) => page(object(kind)),
-        Shows::Lines => page(object(Kind::Invoice)["line_items"][0].clone()),
+        Shows::Parts {
+            part: Kind::LineItem,
+            ..
+        } => page(object(Kind::Invoice)["line_items"][0].clone()),
+        Shows::Parts { part, .. } => page(example(part.name())),
         Shows::Candidates => example(CANDIDATES),
         Shows::File(_) => unreachable!("a redirect shows nothing"),
         Shows::SitePlan => example(PLAN),

@@ -49,7 +49,9 @@ pub fn method(route: &Route) -> String {
     }
     match (&segments[..], route.method) {
         ([] | ["{id}"], _) => verb.replace('-', "_"),
-        ([.., last], Method::Get) if matches!(route.shows, Shows::Page(_) | Shows::Lines) => {
+        ([.., last], Method::Get)
+            if matches!(route.shows, Shows::Page(_) | Shows::Parts { .. }) =>
+        {
             format!("list_{last}")
         }
         ([.., last], Method::Get) if matches!(route.shows, Shows::Feed) => format!("poll_{last}"),

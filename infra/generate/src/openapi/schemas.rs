@@ -119,10 +119,19 @@ impl Components {
         self.page_of(&name)
     }
 
-    /// A reference to a page of an invoice's line items.
-    pub fn page_of_lines(&mut self) -> Value {
-        self.object_name(Kind::Invoice);
-        self.page_of("LineItem")
+    /// A reference to a page of the parts of an object.
+    pub fn page_of_parts(&mut self, of: Kind, part: Kind) -> Value {
+        self.object_name(of);
+        match part {
+            Kind::BatchResult => {
+                let (name, schemas) = named::<models::batch::BatchResult>();
+                self.add_all(schemas);
+                self.responses.insert(name.clone());
+                self.kinds.insert(name.clone(), part);
+                self.page_of(&name)
+            }
+            _ => self.page_of("LineItem"),
+        }
     }
 
     /// A reference to the candidates of a match.

@@ -76,8 +76,8 @@ const STACKS: &[Groups] = &[
     },
     Groups {
         name: "invoices",
-        about: "invoices, credit notes and reports",
-        groups: &["Invoices", "CreditNotes", "Reports"],
+        about: "invoices, credit notes, reports and batches",
+        groups: &["Invoices", "CreditNotes", "Reports", "Batches"],
     },
     Groups {
         name: "webhooks",
@@ -155,7 +155,8 @@ impl Function {
     fn has_pages(&self) -> bool {
         match self {
             Self::Route(route) => {
-                self.needs(Need::PageTokens) || matches!(route.shows, Shows::Page(_) | Shows::Lines)
+                self.needs(Need::PageTokens)
+                    || matches!(route.shows, Shows::Page(_) | Shows::Parts { .. })
             }
             Self::Other(_) => false,
         }

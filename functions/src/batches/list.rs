@@ -1,0 +1,39 @@
+//! `GET /v1/batches`: lists the batches, newest first. Filters: `status`, `created[…]`.
+
+use crate::App;
+use axum::extract::State;
+use kernel::Reply;
+use kernel::{Error, Kind};
+use models::api_key::Resource;
+use models::batch::{Batch, BatchStatus};
+use models::condition::Condition;
+use serde::Deserialize;
+use table::keys::Partition;
+use table::list::Page;
+use utoipa::ToSchema;
+use web::{Created, ListQuery, Query, RequestContext, Route};
+
+pub const ROUTE: Route = Route::get("list-batches", "/v1/batches", Resource::Batches);
+
+/// The filters of the list.
+#[derive(Deserialize, ToSchema)]
+pub struct Filters {
+    /// Only batches of this status.
+    status: Option<BatchStatus>,
+}
+
+pub async fn handle(
+    context: RequestContext,
+    State(app): State<App>,
+    query: ListQuery,
+    Query(created): Query<Created>,
+    Query(filters): Query<Filters>,
+) -> Result<Reply<Page<Batch>>, Error> {
+    let (tenant, kind) = (context.tenant(), Kind::Batch);
+    let page_request = created.narrow(query.page_request(tenant, kind)?);
+    let filter = Condition::given("status", filters.status);
+    let list = Partition::Kind { tenant, kind };
+    let filter = filter.into_iter().collect();
+    let found = app.store.list_objects(list, &page_request, filter).await?;
+    query.respond(&context, found)
+}

@@ -1,0 +1,259 @@
+//! `run-batch`: carries out the bodies of a batch, a chunk at a time.
+//!
+//! Before each chunk the key that has made the batch is checked again. Each body is read and handled as by the route of its operation, with an
+//! idempotency key that is made of the batch and of the place of the body: a chunk that is begun again after a crash creates nothing twice.
+//! How the bodies of a chunk have ended takes their place in the transaction that counts them in the batch.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kernel::backoff::Backoff;
+use kernel::origin::{Idempotency, Origin, Tenant};
+use kernel::response::Response;
+use kernel::scope::Scope;
+use kernel::{Error, Id, Kind};
+use models::action::Action;
+use models::batch::{Batch, BatchError, BatchOperation, Bodies, CHUNK, Outcome};
+use models::ports::JobSubject;
+use models::stored::Stored;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use table::access::Rows;
+use tokio::time::Instant;
+use web::auth::{self, Principal};
+use web::deployment::Deployment;
+use web::{Body, RequestContext, errors};
+
+use crate::function::Function;
+use crate::job::{Job, find_due, write_progress};
+use crate::{App, charge_cards, drivers, fleets, policies, reservations, vehicles};
+
+/// How long a run of the job begins with further chunks: the function has 300 seconds.
+const RUN: Duration = Duration::from_secs(120);
+
+/// How many bodies are carried out at a time.
+const ABREAST: usize = 4;
+
+/// How often a body is tried that collides with concurrent changes: those of other bodies may be of the same fleet.
+const TRIES: u32 = 10;
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), 2, Duration::from_millis(200));
+
+/// Carries out the bodies of a batch.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RunBatch {
+    pub tenant: Tenant,
+    pub batch: Id,
+}
+
+impl Job for RunBatch {
+    const NAME: &'static str = "run-batch";
+    const IS_LOOP: bool = true;
+    const FUNCTION: Function = Function::worker(
+        Self::NAME,
+        Deployment::in_background().timeout(300).writing(&[
+            Rows::Of(Kind::Batch),
+            Rows::Of(Kind::ChargeCard),
+            Rows::Of(Kind::Driver),
+            Rows::Of(Kind::Fleet),
+            Rows::Of(Kind::Policy),
+            Rows::Of(Kind::Reservation),
+            Rows::Of(Kind::Vehicle),
+            Rows::Of(Kind::VehicleTelemetry),
+            Rows::CardHolders,
+            Rows::CardTokens,
+            Rows::Idempotency,
+        ]),
+    );
+
+    fn subject(&self) -> JobSubject {
+        JobSubject::of(&self.tenant, &self.batch)
+    }
+
+    async fn run(self, app: &App) -> Result<(), Error> {
+        let Self { tenant, batch: id } = &self;
+        let Some((mut batch, _)) = find_due::<Batch>(app, tenant, id, Action::RunBatch).await?
+        else {
+            return Ok(());
+        };
+        if !batch.begin(app.now()) || !write_progress(app, tenant, &mut batch).await? {
+            return Ok(());
+        }
+        let until = Instant::now() + RUN;
+        while let Some(place) = batch.next_chunk() {
+            if Instant::now() > until {
+                batch.put_off(false, app.now());
+                break;
+            }
+            let Some(bodies) = app.store.batch_bodies(tenant, &batch.object, place).await? else {
+                return Err(Error::permanent("a batch without its bodies"));
+            };
+            let outcomes = match carry_out(app, tenant, &batch, place * CHUNK, bodies).await {
+                Ok(outcomes) => outcomes,
+                Err(error) => {
+                    tracing::warn!(%error, batch.id = %id, "a batch is put off");
+                    batch.put_off(true, app.now());
+                    break;
+                }
+            };
+            batch.count(&outcomes, app.now());
+            let origin = Origin::background(tenant.clone(), app.now());
+            let mut tx = app.store.begin(&origin);
+            tx.put_outcomes(&batch.object, place, &outcomes)?;
+            tx.save(&mut batch)?;
+            match tx.commit_without_response().await {
+                // Another instance works on the batch.
+                Err(Error::Contended) => return Ok(()),
+                done => done?,
+            }
+        }
+        match batch.next_chunk() {
+            Some(_) => write_progress(app, tenant, &mut batch).await.map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Carries out the bodies of a chunk, the first of which has that place, and gives how they have ended.
+///
+/// # Errors
+/// The service is too busy for one of them.
+async fn carry_out(
+    app: &App,
+    tenant: &Tenant,
+    batch: &Stored<Batch>,
+    first: usize,
+    bodies: Bodies,
+) -> Result<Vec<Outcome>, Error> {
+    let principal = principal(app, tenant, batch).await;
+    let bodies = bodies.into_iter().enumerate();
+    let ended = bodies.map(|(number, body)| end(app, batch, &principal, first + number, body));
+    stream::iter(ended).buffered(ABREAST).try_collect().await
+}
+
+/// Who carries out the batch, and may still do so.
+async fn principal(app: &App, tenant: &Tenant, batch: &Stored<Batch>) -> Result<Principal, Error> {
+    let internal = &batch.internal;
+    let (account, hash) = internal
+        .key
+        .as_ref()
+        .ok_or_else(|| Error::permanent("a batch without a key"))?;
+    let own = Tenant {
+        account: account.clone(),
+        mode: tenant.mode,
+    };
+    let acts_in = Some(tenant.account.clone()).filter(|id| id != account);
+    let keys = &app.edge.keys;
+    let found = auth::principal(&app.store, keys, &own, hash, acts_in, app.now()).await?;
+    let scope = Scope::Write(batch.object.operation.writes());
+    found.key.rights.check(scope)?;
+    found.may_write()?;
+    Ok(found)
+}
+
+/// Carries out a body, and gives how it has ended.
+///
+/// # Errors
+/// The service is too busy for it, and it is tried again.
+async fn end(
+    app: &App,
+    batch: &Stored<Batch>,
+    principal: &Result<Principal, Error>,
+    index: usize,
+    body: Map<String, Value>,
+) -> Result<Outcome, Error> {
+    let principal = match principal {
+        Ok(principal) => principal,
+        Err(error) => return refused(app, batch, error),
+    };
+    let body = serde_json::to_vec(&body).map_err(Error::internal)?;
+    let idempotency = Idempotency {
+        key: format!("{}-{index}", batch.object.id),
+        fingerprint: String::new(),
+        rights: principal.key.rights.clone(),
+    };
+    let run = || async {
+        let origin = Origin {
+            request: batch.internal.request.clone(),
+            idempotency: Some(idempotency.clone()),
+            ..Origin::background(principal.tenant.clone(), app.now())
+        };
+        if let Some(earlier) = app.store.recall(&origin, &idempotency).await? {
+            return Ok(earlier);
+        }
+        let context = RequestContext {
+            origin,
+            key: principal.key.clone(),
+            lineage: principal.lineage.clone(),
+            default_version: principal.version.clone(),
+            base_url: batch.internal.base_url.clone(),
+        };
+        handle(app, context, batch.object.operation, &body).await
+    };
+    match BACKOFF.after_collisions(TRIES, run).await {
+        Ok(response) => {
+            let made: Made = serde_json::from_slice(&response.body).map_err(Error::internal)?;
+            Ok(Outcome::Succeeded(made.id))
+        }
+        Err(error) => refused(app, batch, &error),
+    }
+}
+
+/// What is read of an object that was created.
+#[derive(Deserialize)]
+struct Made {
+    id: Id,
+}
+
+/// How a body has ended that was refused, in the words of the error that a request would have got.
+///
+/// # Errors
+/// The service is too busy for it, and it is tried again.
+fn refused(app: &App, batch: &Stored<Batch>, error: &Error) -> Result<Outcome, Error> {
+    let is_temporary = matches!(error, Error::Unavailable(_) | Error::Contended);
+    if is_temporary && batch.is_patient(app.now()) {
+        return Err(Error::Contended);
+    }
+    let internal = &batch.internal;
+    let request = internal.request.clone();
+    let request = request.unwrap_or_else(|| batch.object.id.as_kind(Kind::Request));
+    let answer = errors::answer(error, &request, &internal.base_url);
+    let shown: BatchError = serde_json::from_slice(&answer.body).map_err(Error::internal)?;
+    Ok(Outcome::Failed(shown))
+}
+
+/// Has the route of an operation handle a body.
+async fn handle(
+    app: &App,
+    context: RequestContext,
+    operation: BatchOperation,
+    body: &[u8],
+) -> Result<Response, Error> {
+    let app = State(app.clone());
+    match operation {
+        BatchOperation::CreateChargeCard => {
+            let made = charge_cards::create::handle(context, app, Body::of(body)?);
+            made.await.map(Response::from)
+        }
+        BatchOperation::CreateDriver => {
+            let made = drivers::create::handle(context, app, Body::of(body)?);
+            made.await.map(Response::from)
+        }
+        BatchOperation::CreateFleet => {
+            let made = fleets::create::handle(context, app, Body::of(body)?);
+            made.await.map(Response::from)
+        }
+        BatchOperation::CreatePolicy => {
+            let made = policies::create::handle(context, app, Body::of(body)?);
+            made.await.map(Response::from)
+        }
+        BatchOperation::CreateReservation => {
+            let made = reservations::create::handle(context, app, Body::of(body)?);
+            made.await.map(Response::from)
+        }
+        BatchOperation::CreateVehicle => {
+            let made = vehicles::create::handle(context, app, Body::of(body)?);
+            made.await.map(Response::from)
+        }
+    }
+}

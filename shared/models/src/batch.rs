@@ -1,0 +1,341 @@
+//! Batches: many bodies of one operation, carried out in the background.
+//!
+//! Life cycle: running → completed. The bodies are taken in chunks, in their order, and each is handled as a request of its own would be: with the
+//! checks, the events and the rights of the key that has made the batch, as they are at that moment. A body that is refused fails alone.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::action::Action;
+use super::body::RequestBody;
+use super::event_type::EventType;
+use super::stored::{Object, Stored};
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind, Resource};
+use kernel::time::{DAY, SignedDuration, Timestamp, minutes};
+
+/// The most bodies of a batch. Together with the batch their chunks are written in one transaction, which has at most 100 writes.
+pub const MAX_BODIES: usize = 1000;
+
+/// Bodies of requests, as they were sent.
+pub type Bodies = Vec<Map<String, Value>>;
+
+/// How many bodies a chunk has.
+pub const CHUNK: usize = 20;
+
+/// For how long a batch and its results are kept.
+pub const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// How long one run of the job may take before it counts as lost: longer than the function can run.
+const LEASE: SignedDuration = minutes(10);
+
+/// How long a batch waits after a body could not be carried out because the service was busy, and for how long after its creation it is
+/// tried again.
+const PAUSE: SignedDuration = minutes(1);
+const PATIENCE: SignedDuration = DAY;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Batch {
+    pub id: Id,
+    pub object: Kind,
+    pub created: Timestamp,
+    /// How many bodies were refused.
+    #[schema(example = 1)]
+    pub failed: usize,
+    /// Time at which the last body was carried out; null until then.
+    pub finished_at: Option<Timestamp>,
+    /// The operation that each body is for.
+    pub operation: BatchOperation,
+    /// Whether the bodies are still being carried out.
+    pub status: BatchStatus,
+    /// How many bodies were carried out.
+    #[schema(example = 249)]
+    pub succeeded: usize,
+    /// How many bodies there are.
+    #[schema(example = 250)]
+    pub total: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchStatus {
+    Running,
+    Completed,
+}
+
+/// An operation that a batch can be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchOperation {
+    CreateChargeCard,
+    CreateDriver,
+    CreateFleet,
+    CreatePolicy,
+    CreateReservation,
+    CreateVehicle,
+}
+
+impl BatchOperation {
+    /// The resource that a key has to be allowed to write.
+    pub fn writes(self) -> Resource {
+        match self {
+            Self::CreateChargeCard => Resource::ChargeCards,
+            Self::CreateDriver => Resource::Drivers,
+            Self::CreateFleet => Resource::Fleets,
+            Self::CreatePolicy => Resource::Policies,
+            Self::CreateReservation => Resource::Reservations,
+            Self::CreateVehicle => Resource::Vehicles,
+        }
+    }
+}
+
+/// What the batch keeps to itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchInternal {
+    /// The key that has made the batch: the account that it belongs to, and the hash of its secret.
+    pub key: Option<(Id, String)>,
+    /// The request that has made the batch.
+    pub request: Option<Id>,
+    /// The address that the client uses, under which errors link to the documentation.
+    pub base_url: String,
+    pub next_action_at: Option<Timestamp>,
+}
+
+impl Object for Batch {
+    type Internal = BatchInternal;
+
+    const KIND: Kind = Kind::Batch;
+
+    fn id(&self) -> &Id {
+        &self.id
+    }
+
+    fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
+        let at = stored.internal.next_action_at;
+        at.map(|at| (at, Action::RunBatch))
+    }
+}
+
+/// The body of `POST /v1/batches`.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewBatch {
+    /// 1 to 1,000 bodies of the operation.
+    #[schema(value_type = Vec<Object>, min_items = 1, max_items = 1000)]
+    pub bodies: Bodies,
+    /// The operation that each body is for.
+    pub operation: BatchOperation,
+}
+
+impl RequestBody for NewBatch {}
+
+/// How one body of a batch has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BatchResult {
+    pub id: Id,
+    pub object: Kind,
+    /// Why the body was refused; null unless it was.
+    pub error: Option<BatchError>,
+    /// The place of the body in the batch, from 0.
+    #[schema(example = 0)]
+    pub index: usize,
+    /// Id of the object that was created; null unless one was.
+    pub result: Option<Id>,
+    /// Whether the body was carried out.
+    pub status: BatchResultStatus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchResultStatus {
+    Pending,
+    Succeeded,
+    Failed,
+}
+
+/// Why a body of a batch was refused, in the words of the error that a request with this body would have got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BatchError {
+    /// Class of the error.
+    #[serde(rename = "type")]
+    #[schema(example = "invalid_request_error")]
+    pub kind: String,
+    /// The specific condition, if it has a code.
+    pub code: Option<String>,
+    /// Explanation for a reader.
+    #[schema(example = "No such fleet.")]
+    pub message: String,
+    /// The member of the body that is at fault.
+    #[schema(example = "fleet")]
+    pub param: Option<String>,
+    /// Page about the code.
+    pub doc_url: Option<String>,
+}
+
+/// How one body of a batch has ended, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    Succeeded(Id),
+    Failed(BatchError),
+}
+
+impl Batch {
+    /// A new batch, which is due at once, and its chunks of bodies.
+    ///
+    /// # Errors
+    /// 400 for fewer than 1 or more than 1,000 bodies.
+    pub fn new(
+        new: NewBatch,
+        internal: BatchInternal,
+        now: Timestamp,
+    ) -> Result<(Stored<Self>, Vec<Bodies>)> {
+        let total = new.bodies.len();
+        if !(1..=MAX_BODIES).contains(&total) {
+            let message = format!("must have 1 to {MAX_BODIES} entries, not {total}");
+            return Err(Error::invalid("bodies", message));
+        }
+        let batch = Self {
+            id: Id::new(Kind::Batch, now),
+            object: Kind::Batch,
+            created: now,
+            failed: 0,
+            finished_at: None,
+            operation: new.operation,
+            status: BatchStatus::Running,
+            succeeded: 0,
+            total,
+        };
+        let internal = BatchInternal {
+            next_action_at: Some(now),
+            ..internal
+        };
+        let chunks = new.bodies.chunks(CHUNK).map(<[_]>::to_vec).collect();
+        Ok((Stored::with_internal(batch, internal), chunks))
+    }
+
+    /// The id of the result of a body. Lists run from the highest id to the lowest, so that the first body has the highest one.
+    pub fn result_id(&self, index: usize) -> Id {
+        let last = u128::from(u16::MAX);
+        let number = self.id.number(Kind::Batch).unwrap_or_default() & !last;
+        Id::from_number(Kind::BatchResult, number | (last - index as u128))
+    }
+
+    /// The place of the body that a result is about.
+    pub fn index_of(result: &Id) -> Option<usize> {
+        let last = u128::from(u16::MAX);
+        let number = result.number(Kind::BatchResult)? & last;
+        usize::try_from(last - number).ok()
+    }
+
+    /// The result of a body, with how it has ended, if it has.
+    pub fn result(&self, index: usize, outcome: Option<Outcome>) -> BatchResult {
+        let (status, result, error) = match outcome {
+            None => (BatchResultStatus::Pending, None, None),
+            Some(Outcome::Succeeded(id)) => (BatchResultStatus::Succeeded, Some(id), None),
+            Some(Outcome::Failed(error)) => (BatchResultStatus::Failed, None, Some(error)),
+        };
+        BatchResult {
+            id: self.result_id(index),
+            object: Kind::BatchResult,
+            error,
+            index,
+            result,
+            status,
+        }
+    }
+
+    /// When the batch is dropped, with its chunks.
+    pub fn kept_until(&self) -> Timestamp {
+        self.created.plus(KEPT)
+    }
+}
+
+impl Stored<Batch> {
+    /// Starts a run of the job, unless one is running or none is due. Returns whether one was started.
+    pub fn begin(&mut self, now: Timestamp) -> bool {
+        let is_due = self.is_due(Action::RunBatch, now);
+        if is_due {
+            self.internal.next_action_at = Some(now.plus(LEASE));
+        }
+        is_due
+    }
+
+    /// The chunk that is carried out next.
+    pub fn next_chunk(&self) -> Option<usize> {
+        let done = self.object.succeeded + self.object.failed;
+        (done < self.object.total).then_some(done / CHUNK)
+    }
+
+    /// Whether what the service could not carry out is tried again.
+    pub fn is_patient(&self, now: Timestamp) -> bool {
+        now < self.object.created.plus(PATIENCE)
+    }
+
+    /// Counts the outcomes of the next chunk. After the last one the batch is completed.
+    pub fn count(&mut self, outcomes: &[Outcome], now: Timestamp) {
+        let failed = outcomes.iter();
+        let failed = failed.filter(|one| matches!(one, Outcome::Failed(_)));
+        let failed = failed.count();
+        self.object.failed += failed;
+        self.object.succeeded += outcomes.len() - failed;
+        if self.next_chunk().is_none() {
+            self.object.status = BatchStatus::Completed;
+            self.object.finished_at = Some(now);
+            self.internal.next_action_at = None;
+            self.record(EventType::BatchCompleted);
+        }
+    }
+
+    /// Ends a run of the job before the last chunk: the next one begins at once, or after a pause.
+    pub fn put_off(&mut self, pauses: bool, now: Timestamp) {
+        let pause = if pauses { PAUSE } else { SignedDuration::ZERO };
+        self.internal.next_action_at = Some(now.plus(pause));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(count: usize) -> Result<(Stored<Batch>, Vec<Bodies>)> {
+        let new = NewBatch {
+            bodies: vec![Map::new(); count],
+            operation: BatchOperation::CreateFleet,
+        };
+        Batch::new(new, BatchInternal::default(), Timestamp::EPOCH)
+    }
+
+    #[test]
+    fn a_batch_has_1_to_1000_bodies_in_chunks() {
+        assert!(batch(0).is_err());
+        assert!(batch(MAX_BODIES + 1).is_err());
+        let (_, chunks) = batch(MAX_BODIES).unwrap();
+        assert!(chunks.len() < 100);
+        assert_eq!(chunks.iter().map(Vec::len).sum::<usize>(), MAX_BODIES);
+    }
+
+    #[test]
+    fn results_are_listed_in_the_order_of_the_bodies() {
+        let (batch, _) = batch(MAX_BODIES).unwrap();
+        let ids: Vec<Id> = (0..MAX_BODIES).map(|n| batch.object.result_id(n)).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] > pair[1]));
+        let places: Vec<usize> = ids.iter().filter_map(Batch::index_of).collect();
+        assert_eq!(places, (0..MAX_BODIES).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_batch_is_completed_with_its_last_chunk() {
+        let (mut batch, chunks) = batch(CHUNK + 1).unwrap();
+        let now = Timestamp::EPOCH;
+        assert!(batch.begin(now) && !batch.begin(now));
+        for (place, chunk) in chunks.iter().enumerate() {
+            assert_eq!(batch.next_chunk(), Some(place));
+            let id = Id::new(Kind::Fleet, now);
+            batch.count(&vec![Outcome::Succeeded(id); chunk.len()], now);
+        }
+        assert_eq!(batch.object.status, BatchStatus::Completed);
+        assert_eq!(batch.object.succeeded, CHUNK + 1);
+        assert_eq!(batch.next_action(), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! The bodies and results of batches: one item for each chunk, which has the bodies until they were carried out and the results from then on.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::deflate::{deflated, inflated};
+use super::keys::{self, Key};
+use super::list::{Page, PageRequest, page_of_ids};
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Item, Store, key_item, n, new_item, string};
+use kernel::error::{Error, Result};
+use kernel::id::Kind;
+use kernel::origin::Tenant;
+use models::batch::{Batch, BatchResult, Bodies, CHUNK, Outcome};
+
+/// The attributes of an item.
+const BODIES: &str = "bodies";
+const OUTCOMES: &str = "outcomes";
+
+impl Store {
+    /// The bodies of a chunk; none if they were carried out.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn batch_bodies(
+        &self,
+        tenant: &Tenant,
+        batch: &Batch,
+        chunk: usize,
+    ) -> Result<Option<Bodies>> {
+        let item = self.item(key(tenant, batch, chunk), true).await?;
+        item.map_or(Ok(None), |item| content(&item, BODIES))
+    }
+
+    /// The results of a batch, in the order of its bodies.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn batch_results(
+        &self,
+        tenant: &Tenant,
+        batch: &Batch,
+        page_request: &PageRequest,
+    ) -> Result<Page<BatchResult>> {
+        let ids = (0..batch.total).map(|index| batch.result_id(index));
+        let page = page_of_ids(ids.collect(), Kind::BatchResult, page_request);
+        let places: Vec<usize> = page.rows.iter().filter_map(Batch::index_of).collect();
+        let mut chunks: Vec<usize> = places.iter().map(|index| index / CHUNK).collect();
+        chunks.dedup();
+        let keys = chunks
+            .iter()
+            .map(|chunk| key_item(key(tenant, batch, *chunk)));
+        let mut ended: Vec<(usize, Vec<Outcome>)> = Vec::new();
+        for item in self.items(keys.collect(), None, false).await? {
+            let chunk = keys::parse_chunk(string(&item, "sk"));
+            if let (Some(chunk), Some(outcomes)) = (chunk, content(&item, OUTCOMES)?) {
+                ended.push((chunk, outcomes));
+            }
+        }
+        let outcome = |index: usize| {
+            let mut ended = ended.iter();
+            let (_, outcomes) = ended.find(|(chunk, _)| *chunk == index / CHUNK)?;
+            outcomes.get(index % CHUNK).cloned()
+        };
+        let results = places.into_iter();
+        Ok(Page {
+            rows: results
+                .map(|index| batch.result(index, outcome(index)))
+                .collect(),
+            newer: page.newer,
+            older: page.older,
+            end: page.end,
+        })
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Writes a chunk of bodies.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn put_bodies(&mut self, batch: &Batch, chunk: usize, bodies: &Bodies) -> Result<()> {
+        self.put_chunk(batch, chunk, BODIES, bodies)
+    }
+
+    /// Replaces a chunk of bodies by how they have ended.
+    ///
+    /// # Errors
+    /// `Internal` if the write cannot be built.
+    pub fn put_outcomes(
+        &mut self,
+        batch: &Batch,
+        chunk: usize,
+        outcomes: &[Outcome],
+    ) -> Result<()> {
+        self.put_chunk(batch, chunk, OUTCOMES, &outcomes)
+    }
+
+    fn put_chunk<T: Serialize>(
+        &mut self,
+        batch: &Batch,
+        chunk: usize,
+        name: &str,
+        content: &T,
+    ) -> Result<()> {
+        let mut item = new_item(key(&self.origin.tenant, batch, chunk));
+        let text = serde_json::to_vec(content).map_err(Error::internal)?;
+        item.insert(name.into(), deflated(&text)?);
+        item.insert("ttl".into(), n(batch.kept_until().unix_seconds()));
+        let put = self.store.put(item).build().map_err(Error::internal)?;
+        self.push(Write::Put(put), Error::Contended);
+        Ok(())
+    }
+}
+
+fn key<'a>(tenant: &'a Tenant, batch: &'a Batch, chunk: usize) -> Key<'a> {
+    let batch = &batch.id;
+    Key::Chunk {
+        tenant,
+        batch,
+        chunk,
+    }
+}
+
+fn content<T: DeserializeOwned>(item: &Item, name: &str) -> Result<Option<T>> {
+    let Some(AttributeValue::B(bytes)) = item.get(name) else {
+        return Ok(None);
+    };
+    let content = serde_json::from_slice(&inflated(bytes)?);
+    content.map(Some).map_err(Error::permanent)
+}

@@ -1,0 +1,202 @@
+//! Batches: each body ends as a request with it would have ended, once, with the rights that the key has at that moment.
+
+use models::batch::{Batch, BatchStatus, CHUNK};
+use serde_json::{Value, json};
+use tests::samples::unused_uid;
+use tests::{Client, TestApp, driver, fleet, vehicle, with};
+
+/// Has bodies carried out. Gives the batch when that is done.
+async fn run(app: &TestApp, client: &Client, operation: &str, bodies: Vec<Value>) -> Value {
+    let total = bodies.len();
+    let body = json!({"operation": operation, "bodies": bodies});
+    let made = client.post("/v1/batches", body).await.expect(200).body;
+    assert_eq!(
+        (&made["status"], &made["total"], &made["finished_at"]),
+        (&json!("running"), &json!(total), &Value::Null)
+    );
+    app.drain().await;
+    let path = format!("/v1/batches/{}", made["id"].as_str().expect("an id"));
+    let batch = client.get(&path).await.expect(200).body;
+    assert_eq!(batch["status"], "completed", "{batch}");
+    batch
+}
+
+/// All results of a batch.
+async fn results(client: &Client, batch: &Value) -> Vec<Value> {
+    let id = batch["id"].as_str().expect("an id");
+    let mut next = Some(format!("/v1/batches/{id}/results?limit=100"));
+    let mut found = Vec::new();
+    while let Some(path) = next {
+        let page = client.get(&path).await.expect(200).body;
+        found.extend(page["data"].as_array().expect("a list").iter().cloned());
+        let url = page["next_page_url"].as_str();
+        next = url.and_then(|url| url.find("/v1/").map(|at| url[at..].to_owned()));
+    }
+    found
+}
+
+#[tokio::test]
+async fn each_body_ends_as_a_request_with_it_would() {
+    let app = TestApp::start().await;
+    let home = app.alice.post("/v1/fleets", fleet()).await.id();
+    let mut bodies: Vec<Value> = (0..145)
+        .map(|n| {
+            with(
+                vehicle(&home),
+                json!({"registration_plate": format!("V {n:03}")}),
+            )
+        })
+        .collect();
+    bodies[7] = with(vehicle(&home), json!({"battery_capacity": "large"}));
+    bodies[77] = vehicle("flt_01a1f000000070008000000000000099");
+    let batch = run(&app, &app.alice, "create_vehicle", bodies.clone()).await;
+    assert_eq!(
+        (&batch["succeeded"], &batch["failed"]),
+        (&json!(143), &json!(2))
+    );
+    let found = results(&app.alice, &batch).await;
+    assert_eq!(found.len(), bodies.len());
+    for (index, (result, body)) in found.iter().zip(bodies).enumerate() {
+        assert_eq!(result["index"], index);
+        if let Some(id) = result["result"].as_str() {
+            let made = app
+                .alice
+                .get(&format!("/v1/vehicles/{id}"))
+                .await
+                .expect(200);
+            assert_eq!(made.body["registration_plate"], body["registration_plate"]);
+            continue;
+        }
+        let refused = app.alice.post("/v1/vehicles", body).await;
+        for name in ["type", "code", "message", "param", "doc_url"] {
+            assert_eq!(result["error"][name], refused.body[name], "{index}: {name}");
+        }
+    }
+    let counted = app.alice.get(&format!("/v1/fleets/{home}")).await.body;
+    assert_eq!(counted["total_vehicles"], 143);
+    let events = app.alice.get("/v1/events?type=batch.completed").await.body;
+    assert_eq!(events["data"][0]["data"]["object"], batch);
+}
+
+#[tokio::test]
+async fn each_operation_can_be_that_of_a_batch() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let token = json!({"type": "card", "token": "tok_success"});
+    let method = app.alice.post("/v1/payment_methods", token).await.id();
+    let rules = json!({"name": "Anything", "rules": {}});
+    let policy = app.alice.post("/v1/policies", rules.clone()).await.id();
+    let reservation = with(
+        app.reservation(&crew, 120),
+        json!({"payment_method": method}),
+    );
+    for (operation, body) in [
+        (
+            "create_charge_card",
+            json!({"uid": unused_uid(), "driver": crew.driver}),
+        ),
+        (
+            "create_driver",
+            with(
+                driver(),
+                json!({"preferences": {"default_payment_method": method}, "policy_ids": [policy]}),
+            ),
+        ),
+        (
+            "create_fleet",
+            with(fleet(), json!({"policy_ids": [policy]})),
+        ),
+        ("create_policy", rules),
+        ("create_reservation", reservation),
+        (
+            "create_vehicle",
+            with(vehicle(&crew.fleet), json!({"drivers": [crew.driver]})),
+        ),
+    ] {
+        let batch = run(&app, &app.alice, operation, vec![body]).await;
+        let found = results(&app.alice, &batch).await;
+        assert_eq!(batch["succeeded"], 1, "{operation}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_carried_out_is_not_carried_out_again() {
+    let app = TestApp::start().await;
+    app.needs("the table of the service");
+    let bodies: Vec<Value> = (0..25)
+        .map(|n| with(fleet(), json!({"name": format!("Depot {n}")})))
+        .collect();
+    let batch = run(&app, &app.alice, "create_fleet", bodies.clone()).await;
+    let first = results(&app.alice, &batch).await;
+    // As if the run had ended before it wrote what has become of the second chunk.
+    let (store, tenant) = (&app.app().store, app.alice.tenant());
+    let id = batch["id"].as_str().expect("an id").into();
+    let mut row = store.load::<Batch>(&tenant, &id).await.expect("the batch");
+    row.object.status = BatchStatus::Running;
+    row.object.finished_at = None;
+    row.object.succeeded = CHUNK;
+    row.internal.next_action_at = Some(app.now());
+    let chunk = bodies[CHUNK..]
+        .iter()
+        .map(|body| body.as_object().expect("a body").clone());
+    let origin = kernel::origin::Origin::background(tenant, app.now());
+    let mut tx = store.begin(&origin);
+    let chunk: Vec<_> = chunk.collect();
+    tx.put_bodies(&row.object, 1, &chunk).expect("a chunk");
+    tx.save(&mut row).expect("the batch");
+    tx.commit_without_response().await.expect("both are stored");
+    let waiting = results(&app.alice, &batch).await;
+    assert_eq!(waiting[CHUNK]["status"], "pending");
+    app.drain().await;
+    assert_eq!(results(&app.alice, &batch).await, first);
+    let fleets = app.alice.get("/v1/fleets?limit=100").await.ids();
+    assert_eq!(fleets.len(), 25);
+}
+
+#[tokio::test]
+async fn a_batch_has_the_rights_that_its_key_has_when_it_runs() {
+    let app = TestApp::start().await;
+    let body = json!({"operation": "create_driver", "bodies": [driver()]});
+    let lacking = app.restricted(&app.alice, &["batches:write"]).await;
+    let refused = lacking.post("/v1/batches", body.clone()).await;
+    assert_eq!(
+        (refused.status, refused.error().1),
+        (403, "authentication_error")
+    );
+
+    let scopes = ["batches:read", "batches:write", "drivers:write"];
+    let able = app.restricted(&app.alice, &scopes).await;
+    let bodies = vec![driver(), with(driver(), json!({"policy_ids": ["pol_x"]}))];
+    let batch = run(&app, &able, "create_driver", bodies).await;
+    assert_eq!(
+        (&batch["succeeded"], &batch["failed"]),
+        (&json!(1), &json!(1))
+    );
+
+    let batch = able.post("/v1/batches", body).await.expect(200).body;
+    let key = app.alice.get("/v1/api_keys?limit=1").await.ids().remove(0);
+    let key = format!("/v1/api_keys/{key}");
+    app.alice.delete(&key).await.expect(200);
+    app.drain().await;
+    let found = results(&app.alice, &batch).await;
+    assert_eq!(
+        found[0]["error"]["type"], "authentication_error",
+        "{found:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_batch_without_bodies_or_with_too_many_is_refused() {
+    let app = TestApp::start().await;
+    for count in [0, 1001] {
+        let body = json!({"operation": "create_fleet", "bodies": vec![json!({}); count]});
+        let refused = app.alice.post("/v1/batches", body).await;
+        assert_eq!(refused.expect(400).body["param"], "bodies");
+    }
+    let body = json!({"operation": "create_fleet", "bodies": ["North"]});
+    let refused = app.alice.post("/v1/batches", body).await;
+    assert_eq!(refused.expect(400).body["param"], "bodies[0]");
+    let body = json!({"operation": "pay_invoice", "bodies": [{}]});
+    let refused = app.alice.post("/v1/batches", body).await;
+    assert_eq!(refused.expect(400).body["param"], "operation");
+}
