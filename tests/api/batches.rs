@@ -186,6 +186,37 @@ async fn a_batch_has_the_rights_that_its_key_has_when_it_runs() {
 }
 
 #[tokio::test]
+async fn a_batch_acts_in_the_account_that_its_request_acts_in() {
+    let app = TestApp::start().await;
+    let child = app.child_of(&app.alice).await;
+    let account = child.account.clone().expect("an account").to_string();
+    let acting = [("service-account", account.as_str())];
+    let body = json!({"operation": "create_fleet", "bodies": [fleet()]});
+    let made = app
+        .alice
+        .send("POST", "/v1/batches", Some(body.to_string()), &acting);
+    let batch = made.await.expect(200).body;
+    app.drain().await;
+    let found = results(&child, &batch).await;
+    assert_eq!(found[0]["status"], "succeeded", "{found:?}");
+    assert_eq!(child.get("/v1/fleets").await.ids().len(), 1);
+    assert_eq!(app.alice.get("/v1/fleets").await.ids().len(), 0);
+}
+
+#[tokio::test]
+async fn a_suspended_account_creates_nothing_more() {
+    let app = TestApp::start().await;
+    let body = json!({"operation": "create_fleet", "bodies": [fleet()]});
+    let batch = app.alice.post("/v1/batches", body).await.expect(200).body;
+    app.set_account_status(&app.alice.tenant().account, "suspended")
+        .await;
+    app.drain().await;
+    let found = results(&app.alice, &batch).await;
+    assert_eq!(found[0]["status"], "failed", "{found:?}");
+    assert_eq!(app.alice.get("/v1/fleets").await.ids().len(), 0);
+}
+
+#[tokio::test]
 async fn a_batch_without_bodies_or_with_too_many_is_refused() {
     let app = TestApp::start().await;
     for count in [0, 1001] {

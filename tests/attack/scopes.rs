@@ -28,6 +28,10 @@ const CONDITIONAL: &[(&str, &str)] = &[
         "scopes::without_a_read_scope_no_operation_shows_an_object_of_that_kind",
     ),
     (
+        "<resource>:write",
+        "scopes::a_batch_is_made_only_by_keys_that_may_write_what_it_creates",
+    ),
+    (
         "payment_methods:write",
         "scopes::a_payment_method_is_charged_only_by_keys_that_may_write_payment_methods",
     ),
@@ -66,6 +70,7 @@ async fn asked_by_sample(app: &TestApp, route: &Route, event: &Value) -> Vec<Sco
             Scope::Write(Resource::Reservations),
             Scope::Read(Resource::ChargingStations),
         ],
+        "create-batch" => vec![Scope::Write(Resource::Fleets)],
         // It names a fleet, and analyses the costs of each vehicle.
         "create-report" => vec![
             Scope::Read(Resource::ChargingSessions),
@@ -427,6 +432,28 @@ async fn a_signing_secret_is_masked_for_keys_that_may_not_write_endpoints() {
         let listed = client.get(path).await.expect(200);
         assert_eq!(listed.body["data"][0]["secret"], want);
         assert_eq!(listed.text.contains(secret), want == secret);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_is_made_only_by_keys_that_may_write_what_it_creates() {
+    let app = TestApp::start().await;
+    for (operation, scope) in [
+        ("create_charge_card", "charge_cards:write"),
+        ("create_driver", "drivers:write"),
+        ("create_fleet", "fleets:write"),
+        ("create_policy", "policies:write"),
+        ("create_reservation", "reservations:write"),
+        ("create_vehicle", "vehicles:write"),
+    ] {
+        let body = json!({"operation": operation, "bodies": [{}]});
+        let scopes = all_but(Scope::try_from(scope.to_owned()).expect("a scope"));
+        let client = app.restricted(&app.alice, &scopes).await;
+        let refused = client.post("/v1/batches", body.clone()).await;
+        let want = (403, "authentication_error", None, None);
+        assert_eq!(refused.error(), want, "{operation}");
+        let client = app.restricted(&app.alice, &["batches:write", scope]).await;
+        client.post("/v1/batches", body).await.expect(200);
     }
 }
 

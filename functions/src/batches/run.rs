@@ -67,7 +67,7 @@ impl Job for RunBatch {
     );
 
     fn subject(&self) -> JobSubject {
-        JobSubject::of(&self.tenant, &self.batch)
+        JobSubject::of(&self.tenant, &self.batch).waiting_for(&self.tenant.account)
     }
 
     async fn run(self, app: &App) -> Result<(), Error> {
@@ -192,8 +192,9 @@ async fn end(
     };
     match BACKOFF.after_collisions(TRIES, run).await {
         Ok(response) => {
-            let made: Made = serde_json::from_slice(&response.body).map_err(Error::internal)?;
-            Ok(Outcome::Succeeded(made.id))
+            let created: Created =
+                serde_json::from_slice(&response.body).map_err(Error::internal)?;
+            Ok(Outcome::Succeeded(created.id))
         }
         Err(error) => refused(app, batch, &error),
     }
@@ -201,7 +202,7 @@ async fn end(
 
 /// What is read of an object that was created.
 #[derive(Deserialize)]
-struct Made {
+struct Created {
     id: Id,
 }
 
@@ -229,31 +230,19 @@ async fn handle(
     operation: BatchOperation,
     body: &[u8],
 ) -> Result<Response, Error> {
-    let app = State(app.clone());
+    macro_rules! create {
+        ($resource:ident) => {{
+            let body = Body::of(body)?;
+            let created = $resource::create::handle(context, State(app.clone()), body);
+            created.await.map(Response::from)
+        }};
+    }
     match operation {
-        BatchOperation::CreateChargeCard => {
-            let made = charge_cards::create::handle(context, app, Body::of(body)?);
-            made.await.map(Response::from)
-        }
-        BatchOperation::CreateDriver => {
-            let made = drivers::create::handle(context, app, Body::of(body)?);
-            made.await.map(Response::from)
-        }
-        BatchOperation::CreateFleet => {
-            let made = fleets::create::handle(context, app, Body::of(body)?);
-            made.await.map(Response::from)
-        }
-        BatchOperation::CreatePolicy => {
-            let made = policies::create::handle(context, app, Body::of(body)?);
-            made.await.map(Response::from)
-        }
-        BatchOperation::CreateReservation => {
-            let made = reservations::create::handle(context, app, Body::of(body)?);
-            made.await.map(Response::from)
-        }
-        BatchOperation::CreateVehicle => {
-            let made = vehicles::create::handle(context, app, Body::of(body)?);
-            made.await.map(Response::from)
-        }
+        BatchOperation::CreateChargeCard => create!(charge_cards),
+        BatchOperation::CreateDriver => create!(drivers),
+        BatchOperation::CreateFleet => create!(fleets),
+        BatchOperation::CreatePolicy => create!(policies),
+        BatchOperation::CreateReservation => create!(reservations),
+        BatchOperation::CreateVehicle => create!(vehicles),
     }
 }

@@ -115,7 +115,8 @@ pub struct JobSubject {
     /// The owner of the object. None for the work of charging networks, which belong to no account.
     pub tenant: Option<Tenant>,
     pub object: Option<Id>,
-    /// A webhook endpoint or a charging network that may take long to respond.
+    /// Whose work must not hold up that of others: a webhook endpoint or a charging network that may take long to respond, or an account with
+    /// many batches.
     pub waits_for: Option<Id>,
 }
 
