@@ -19,7 +19,10 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::http::StatusCode;
+use functions::batches;
+use functions::batches::run::RunBatch;
 use functions::function::Trigger;
+use functions::job::Job as _;
 use kernel::function_scope::{self, EVERY_CHANGE, EVERY_REQUEST};
 use kernel::{Id, Kind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -131,6 +134,7 @@ pub fn render(recorded: &Recorded) -> String {
 /// - Around the handler of every route there are authentication and the rate limit, and idempotency records where it changes
 ///   something.
 /// - A route that takes `expand[]` reads objects of every kind that it can show in place of an id.
+/// - The job of batches handles the bodies of some routes.
 /// - A function that scans the table deals with rows of every kind, of which tests have a few: it may do what it was seen to do
 ///   with all rows that its deployment names.
 pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
@@ -151,7 +155,12 @@ pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
         // It serves every route by path, and no request gets as far as a handler.
         (None, Some(Trigger::Otherwise)) => of_scope(EVERY_REQUEST),
         (None, Some(_)) => {
-            let seen = of_scope(name)?;
+            let mut seen = of_scope(name)?;
+            if name == RunBatch::NAME {
+                let routes = batches::ROUTES.iter();
+                let handled = routes.filter_map(|route| granted(recorded, route.name));
+                seen.extend(handled.flatten());
+            }
             let deployment = functions::deployment_named(name)?;
             Some(match deployment.needs.contains(&Need::ScanTable) {
                 true => widened(&seen, deployment.writes),

@@ -10,6 +10,18 @@ pub mod retrieve;
 pub mod run;
 
 use crate::stream::change::OnChange;
+use crate::{charge_cards, drivers, fleets, policies, reservations, vehicles};
 use models::batch::Batch;
+use web::Route;
+
+/// The routes that handle the bodies of batches. What they may call of the table, the job may call as well.
+pub const ROUTES: [Route; 6] = [
+    charge_cards::create::ROUTE,
+    drivers::create::ROUTE,
+    fleets::create::ROUTE,
+    policies::create::ROUTE,
+    reservations::create::ROUTE,
+    vehicles::create::ROUTE,
+];
 
 impl OnChange for Batch {}
