@@ -122,7 +122,7 @@ impl Object for Batch {
 #[serde(deny_unknown_fields)]
 pub struct NewBatch {
     /// 1 to 1,000 bodies of the operation.
-    #[schema(value_type = Vec<Object>, min_items = 1, max_items = 1000)]
+    #[schema(value_type = Vec<HashMap<String, Value>>, min_items = 1, max_items = 1000)]
     pub bodies: Bodies,
     /// The operation that each body is for.
     pub operation: BatchOperation,
