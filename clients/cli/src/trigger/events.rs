@@ -28,6 +28,7 @@ const fn later(name: &'static str, about: &'static str) -> Event {
 
 /// The events that the command can make happen, in alphabetical order.
 pub static EVENTS: &[Event] = &[
+    event("batch.completed", "creates a driver in a batch"),
     event("charge_card.created", "creates a charge card of a driver"),
     event(
         "charge_card.deleted",
