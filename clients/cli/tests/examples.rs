@@ -33,6 +33,7 @@ fn prefix(word: &str) -> Option<&str> {
 /// Ids that exist, by their prefixes.
 fn ids() -> BTreeMap<String, String> {
     for event in [
+        "batch.completed",
         "service.succeeded",
         "invoice.finalized",
         "reservation.created",
@@ -52,6 +53,7 @@ fn ids() -> BTreeMap<String, String> {
     ));
     add(done("fleet api-keys create --get id"));
     for list in [
+        "batches list",
         "charging-sessions list",
         "drivers list",
         "events list",
