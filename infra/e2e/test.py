@@ -713,8 +713,17 @@ class Samples:
                 api.post(f"/v1/webhook_endpoints/{id}/replay", {"from": moment(-60)})
             return id
 
+        def batch():
+            bodies = [{"name": "Ada Byron", "email": "ada@fleet.example"}, {"name": "Nobody"}]
+            id = api.post("/v1/batches", {"operation": "create_driver", "bodies": bodies})["id"]
+            shown = lambda: api.get(f"/v1/batches/{id}")  # noqa: E731
+            until("the batch", lambda: shown()["status"] == "completed")
+            assert (shown()["succeeded"], shown()["failed"]) == (1, 1), shown()
+            return id
+
         makers = {
             "acct": lambda: self.account,
+            "bat": batch,
             "ccd": lambda: api.post("/v1/charge_cards", {"uid": f"04A1{self.number:08X}", "driver": own("drv")})["id"],
             "chst": lambda: self.stations[self.number % len(self.stations)],
             "cs": session,
