@@ -9,13 +9,17 @@ use tests::{Client, TestApp, driver, fleet, vehicle, with};
 async fn run(app: &TestApp, client: &Client, operation: &str, bodies: Vec<Value>) -> Value {
     let total = bodies.len();
     let body = json!({"operation": operation, "bodies": bodies});
-    let made = client.post("/v1/batches", body).await.expect(200).body;
+    let started = client.post("/v1/batches", body).await.expect(200).body;
     assert_eq!(
-        (&made["status"], &made["total"], &made["finished_at"]),
+        (
+            &started["status"],
+            &started["total"],
+            &started["finished_at"]
+        ),
         (&json!("running"), &json!(total), &Value::Null)
     );
     app.drain().await;
-    let path = format!("/v1/batches/{}", made["id"].as_str().expect("an id"));
+    let path = format!("/v1/batches/{}", started["id"].as_str().expect("an id"));
     let batch = client.get(&path).await.expect(200).body;
     assert_eq!(batch["status"], "completed", "{batch}");
     batch
@@ -59,12 +63,15 @@ async fn each_body_ends_as_a_request_with_it_would() {
     for (index, (result, body)) in found.iter().zip(bodies).enumerate() {
         assert_eq!(result["index"], index);
         if let Some(id) = result["result"].as_str() {
-            let made = app
+            let created = app
                 .alice
                 .get(&format!("/v1/vehicles/{id}"))
                 .await
                 .expect(200);
-            assert_eq!(made.body["registration_plate"], body["registration_plate"]);
+            assert_eq!(
+                created.body["registration_plate"],
+                body["registration_plate"]
+            );
             continue;
         }
         let refused = app.alice.post("/v1/vehicles", body).await;
@@ -131,19 +138,19 @@ async fn what_was_carried_out_is_not_carried_out_again() {
     // As if the run had ended before it wrote what has become of the second chunk.
     let (store, tenant) = (&app.app().store, app.alice.tenant());
     let id = batch["id"].as_str().expect("an id").into();
-    let mut row = store.load::<Batch>(&tenant, &id).await.expect("the batch");
-    row.object.status = BatchStatus::Running;
-    row.object.finished_at = None;
-    row.object.succeeded = CHUNK;
-    row.internal.next_action_at = Some(app.now());
+    let mut stored = store.load::<Batch>(&tenant, &id).await.expect("the batch");
+    stored.object.status = BatchStatus::Running;
+    stored.object.finished_at = None;
+    stored.object.succeeded = CHUNK;
+    stored.internal.next_action_at = Some(app.now());
     let chunk = bodies[CHUNK..]
         .iter()
         .map(|body| body.as_object().expect("a body").clone());
     let origin = kernel::origin::Origin::background(tenant, app.now());
     let mut tx = store.begin(&origin);
     let chunk: Vec<_> = chunk.collect();
-    tx.put_bodies(&row.object, 1, &chunk).expect("a chunk");
-    tx.save(&mut row).expect("the batch");
+    tx.put_bodies(&stored.object, 1, &chunk).expect("a chunk");
+    tx.save(&mut stored).expect("the batch");
     tx.commit_without_response().await.expect("both are stored");
     let waiting = results(&app.alice, &batch).await;
     assert_eq!(waiting[CHUNK]["status"], "pending");
@@ -192,10 +199,10 @@ async fn a_batch_acts_in_the_account_that_its_request_acts_in() {
     let account = child.account.clone().expect("an account").to_string();
     let acting = [("service-account", account.as_str())];
     let body = json!({"operation": "create_fleet", "bodies": [fleet()]});
-    let made = app
+    let request = app
         .alice
         .send("POST", "/v1/batches", Some(body.to_string()), &acting);
-    let batch = made.await.expect(200).body;
+    let batch = request.await.expect(200).body;
     app.drain().await;
     let found = results(&child, &batch).await;
     assert_eq!(found[0]["status"], "succeeded", "{found:?}");

@@ -253,12 +253,8 @@ async fn a_reserved_connector_makes_its_siblings_on_the_evse_unavailable_in_a_se
 #[tokio::test]
 async fn a_client_cannot_change_a_station() {
     let app = TestApp::start().await;
-    let id = app
-        .alice
-        .get("/v1/charging_stations?limit=1")
-        .await
-        .ids()
-        .remove(0);
+    let listed = app.alice.get("/v1/charging_stations?limit=1").await;
+    let id = listed.expect(200).ids().remove(0);
     let path = format!("/v1/charging_stations/{id}");
     for (method, path) in [
         ("POST", "/v1/charging_stations"),

@@ -200,7 +200,7 @@ async fn end(
     }
 }
 
-/// What is read of an object that was created.
+/// The id of the object in the response of a body that was carried out.
 #[derive(Deserialize)]
 struct Created {
     id: Id,

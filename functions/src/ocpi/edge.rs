@@ -335,20 +335,18 @@ async fn confirm(app: &App, known: Stored<Network>, now: Timestamp) -> Result<St
         if network.internal.token != known.internal.token {
             return Ok(known);
         }
-        let Some(previous) = network.internal.previous_token.take() else {
-            app.networks.forget(&id);
-            return Ok(network);
-        };
         let mut tx = app.store.begin(&origin);
-        tx.save(&mut network)?;
-        tx.remove_own_token(&previous.hash)?;
+        if let Some(previous) = network.internal.previous_token.take() {
+            tx.save(&mut network)?;
+            tx.remove_own_token(&previous.hash)?;
+        }
         match tx.commit_without_response().await {
-            Ok(()) => {
+            Err(Error::Contended) => {}
+            done => {
+                done?;
                 app.networks.forget(&id);
                 return Ok(network);
             }
-            Err(Error::Contended) => {}
-            Err(error) => return Err(error.into()),
         }
     }
     Err(Error::Contended.into())

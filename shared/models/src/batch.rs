@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::action::Action;
 use super::body::RequestBody;
+use super::event;
 use super::event_type::EventType;
 use super::stored::{Object, Stored};
 use kernel::error::{Error, Result};
@@ -23,9 +24,6 @@ pub type Bodies = Vec<Map<String, Value>>;
 
 /// How many bodies a chunk has.
 pub const CHUNK: usize = 20;
-
-/// For how long a batch and its results are kept.
-pub const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// How long one run of the job may take before it counts as lost: longer than the function can run.
 const LEASE: SignedDuration = minutes(10);
@@ -90,7 +88,7 @@ impl BatchOperation {
     }
 }
 
-/// What the batch keeps to itself.
+/// The state of a batch that responses do not show.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchInternal {
     /// The key that has made the batch: the account that it belongs to, and the hash of its secret.
@@ -247,7 +245,7 @@ impl Batch {
 
     /// When the batch is dropped, with its chunks.
     pub fn kept_until(&self) -> Timestamp {
-        self.created.plus(KEPT)
+        self.created.plus(event::KEPT)
     }
 }
 
@@ -274,9 +272,8 @@ impl Stored<Batch> {
 
     /// Counts the outcomes of the next chunk. After the last one the batch is completed.
     pub fn count(&mut self, outcomes: &[Outcome], now: Timestamp) {
-        let failed = outcomes.iter();
-        let failed = failed.filter(|one| matches!(one, Outcome::Failed(_)));
-        let failed = failed.count();
+        let is_failed = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_));
+        let failed = outcomes.iter().filter(is_failed).count();
         self.object.failed += failed;
         self.object.succeeded += outcomes.len() - failed;
         if self.next_chunk().is_none() {

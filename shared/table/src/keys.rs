@@ -6,7 +6,7 @@
 //! | vehicle, reservation, session, transaction | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id |
 //! | reservation, session | | | also `driver`: `<drv>` by id; `vehicle`: `<veh>` by id; `payment`: `<acct>#<mode>#OPEN#<0 to 3>` by id, of a reservation while it is open, and of a session while it is open and names a payment method, unless it fulfils a reservation that names the same |
 //! | reservation | | | also, while its fee is due, `network`: `<acct>#<mode>#FEES` by id, and once it is paid `<acct>#<mode>#FEES#<yyyy-mm>` |
-//! | transaction | | | also `payment`: of one that pays a session or an invoice, and of its refunds, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
+//! | transaction | | | also `payment`: of one that pays an invoice, of its refunds and of those of a session, `<cs or inv>` by id; `network`: of a refund `<acct>#<mode>#REFUNDS#<yyyy-mm>` by id |
 //! | invoice | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<acct>#<mode>#invoice#<status>` by id; with a number `network`: `<acct>#<mode>#NUMBER#invoice#<number>` and `driver`: `<acct>#<mode>#FINALIZED#<yyyy-mm>` by id |
 //! | credit note | | | also `fleet`: `<acct>#<mode>#<flt>#<kind>` by id; `payment`: `<inv>` by id |
 //! | estimation | `<acct>#<mode>#<est>` | `#` | `ttl` 30 days after its prices have lapsed |
@@ -270,7 +270,7 @@ pub enum Key<'a> {
 const ALONE: &str = "#";
 /// The sort key of the row that counts the accounts below an account.
 const CHILDREN: &str = "CHILDREN";
-/// What the sort keys of the bodies of a batch begin with.
+/// The prefix of the sort keys of the bodies of a batch.
 const CHUNK: &str = "CHUNK#";
 /// The sort key of the row that says an invoice is in the making.
 const MAKING: &str = "MAKING";
@@ -528,7 +528,8 @@ pub enum Partition<'a> {
     },
     /// The refunds of a month. The date is its first day, UTC.
     Refunds { tenant: &'a Tenant, month: Date },
-    /// The transactions that pay a session or an invoice, and their refunds; and the credit notes of an invoice.
+    /// The transactions that pay an invoice, and their refunds; the refunds and adjustments of a session, whose charge has an id that follows
+    /// from it; and the credit notes of an invoice.
     PaymentsFor { tenant: &'a Tenant, what: &'a Id },
     /// The reservations and sessions of a driver.
     Driver { tenant: &'a Tenant, driver: &'a Id },

@@ -171,8 +171,7 @@ impl<'a> Stage<'a> {
     }
 
     async fn driver(&mut self) -> Result<String, Failure> {
-        let body = driver();
-        self.create("drivers", body).await
+        self.create("drivers", driver()).await
     }
 
     async fn attached(&mut self) -> Result<(String, String), Failure> {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-# What a member is that holds a moment.
+# The name in `_types` of a member that holds a moment.
 MOMENT = "datetime"
 
 _classes: dict[str, type[ApiObject]] = {}
@@ -51,9 +51,10 @@ def unwrap(value: Any) -> Any:
 
 
 class ApiObject:
-    """A JSON object. Its members are attributes, and moments are `datetime`s; a member that is a keyword of Python ends with an underscore (`range.from_`).
+    """A JSON object. Its members are attributes, and moments are `datetime`s.
 
-    Members that this version of the client does not know are there as well: `fleet["new_member"]`.
+    A member whose name is a keyword of Python ends with an underscore (`range.from_`). Members that this version of the client does not know
+    are there as well: `fleet["new_member"]`.
     """
 
     __slots__ = ("_members",)
