@@ -1,6 +1,7 @@
 //! What one whole reservation takes and costs: it is created, confirmed and charged, its session is paid and put on an invoice, and six
 //! events are delivered to one endpoint.
 
+use axum::http::HeaderMap;
 use functions::function::Trigger;
 use functions::jobs;
 use kernel::Id;
@@ -173,8 +174,16 @@ impl Bill {
     }
 }
 
-/// Bytes of the headers of a response, and of those of a delivery with its signatures.
-const HEADERS: usize = 500;
+/// Bytes of what a message has besides its body and the headers that we write: the first line, and what API Gateway or the client adds.
+const FRAME: usize = 150;
+
+/// The bytes of headers as HTTP/1.1 writes them.
+pub fn length(headers: &HeaderMap) -> usize {
+    let lines = headers.iter();
+    lines
+        .map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len())
+        .sum()
+}
 
 /// Plays a whole reservation.
 ///
@@ -223,7 +232,7 @@ pub async fn whole_reservation() -> Bill {
         .send("create-reservation", "/v1/reservations", &alice, body)
         .await;
     let reservation = Id::from(made["id"].as_str().expect("an id"));
-    player.advance_to(at(59)).await;
+    player.advance_to(at(61)).await;
     let mut taken = player.take();
     let mut rows = player.usage.take_rows();
     let responded = player.responded;
@@ -236,7 +245,7 @@ pub async fn whole_reservation() -> Bill {
     player.take();
     player.usage.take_rows();
     player.responded = 0;
-    player.advance_to(at(61)).await;
+    player.advance_to(at(63)).await;
     let row = test
         .app()
         .store
@@ -271,6 +280,13 @@ pub async fn whole_reservation() -> Bill {
     }
 
     assert_eq!(session["currency"], CURRENCY);
+    // The hour of the key's last use is over again.
+    let policy = json!({"name": "Another", "rules": {}});
+    player
+        .send("create-policy", "/v1/policies", &alice, policy)
+        .await;
+    player.settle().await;
+    player.take();
     let responded = responded + player.responded;
     let window = json!({"period_start": at(-600), "period_end": at(130), "currency": CURRENCY});
     let invoice = player
@@ -286,15 +302,18 @@ pub async fn whole_reservation() -> Bill {
         "{:?}",
         receiver.types()
     );
-    let delivered: usize = receiver.received().iter().map(|one| one.raw.len()).sum();
-    let bodies = (responded + delivered) as f64;
-    let messages = (3 + EVENTS.len()) * HEADERS;
+    let received = receiver.received();
+    let deliveries = received
+        .iter()
+        .map(|delivery| length(&delivery.headers) + delivery.raw.len());
+    let written = (responded + deliveries.sum::<usize>()) as f64;
+    let frames = (3 + EVENTS.len()) * FRAME;
     let mut rows: Vec<(String, Changed)> = rows.into_iter().collect();
     rows.sort_by(|(_, one), (_, other)| other.writes.total_cmp(&one.writes));
     Bill {
         functions,
         rows,
-        egress: bodies + messages as f64,
+        egress: written + frames as f64,
     }
 }
 

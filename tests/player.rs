@@ -183,7 +183,7 @@ pub struct Player {
     /// Writes what is logged into `log`.
     subscriber: Dispatch,
     taken: Vec<(&'static str, Taken)>,
-    /// The bytes of the responses' bodies.
+    /// The bytes of the responses, their headers included.
     pub responded: usize,
     /// The table without the meter, from which instances are kept up to date that are busy.
     unmetered: Option<Store>,
@@ -300,8 +300,9 @@ impl Player {
         let answer = answer.with_subscriber(self.subscriber.clone()).await;
         let answer = answer.expect("an answer");
         let status = answer.status();
+        let headers = crate::bill::length(answer.headers());
         let bytes = to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
-        self.responded += bytes.len();
+        self.responded += headers + bytes.len();
         let shown: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         assert_eq!(status, 200, "{function}: {shown}");
         self.note(function);

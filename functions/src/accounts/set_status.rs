@@ -73,6 +73,6 @@ async fn set(app: &App, id: &Id, status: AccountStatus) -> Result<Account, Error
     let mut tx = app.store.begin(&origin);
     tx.save(&mut row)?;
     tx.commit_without_response().await?;
-    app.edge.keys.forget_account(id);
+    app.edge.keys.learn_account(&row, app.now());
     Ok(row.object)
 }

@@ -31,7 +31,8 @@ pub async fn handle(
     }
     let response = tx.commit(response).await?;
     if !context.origin.dry_run {
-        app.edge.keys.forget_key(&row.internal.hash);
+        let hash = &row.internal.hash;
+        app.edge.keys.revoke_key(hash, context.now());
     }
     Ok(response)
 }

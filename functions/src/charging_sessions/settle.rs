@@ -2,12 +2,14 @@
 //! come by the same queue.
 
 use kernel::money::Money;
-use kernel::origin::Tenant;
+use kernel::origin::{Origin, Tenant};
 use models::action::Action;
 use models::charging_session::ChargingSession;
 use models::ports::JobSubject;
+use models::ports::payments::KEY_REMEMBERED;
+use models::stored::Stored;
+use models::transaction::{ChargeSource, Transaction};
 use serde::{Deserialize, Serialize};
-use table::UnitOfWork;
 use web::deployment::{Deployment, Need};
 
 use crate::App;
@@ -68,29 +70,57 @@ impl Job for SettleSession {
             tx.save(&mut row)?;
             return tx.commit_without_response().await;
         }
+        let bill = Bill {
+            key: row.object.id.to_string(),
+            amount: Money::new(row.object.amount_due(), row.object.currency),
+            description: row.object.description(),
+            due_since: row.object.due_since(),
+        };
         let mut tx = app.store.begin(&origin);
-        let payment = charge(app, &mut tx, &row.object).await?;
+        let payment = match recorded(app, &origin, &row.object).await? {
+            Some(payment) => payment,
+            None => {
+                let method = row.object.payment_method.as_ref();
+                payments::take_from(app, &mut tx, method, &bill).await?
+            }
+        };
         let transaction = row.settle(&payment.outcome, now);
         let mut transaction = payments::record(transaction, &payment);
+        match payment.source {
+            // The provider has been asked already, so the transaction need not be written together with the session: two writes of one item
+            // cost half of a transaction. If the second one is lost, the job is repeated, and finds the first.
+            ChargeSource::Provider { .. } => record_once(app, &origin, &mut transaction).await?,
+            ChargeSource::Wallet { .. } => tx.create(&mut transaction)?,
+        }
         tx.save(&mut row)?;
-        tx.create(&mut transaction)?;
         tx.commit_without_response().await
     }
 }
 
-/// Charges the session's payment method. If the commit that follows is lost, the repetition charges under the same key and
-/// gets the result of the first charge.
-async fn charge(
+/// How an earlier run of the job has recorded the charge, if that was so long ago that the provider may have forgotten it.
+async fn recorded(
     app: &App,
-    tx: &mut UnitOfWork<'_>,
+    origin: &Origin,
     session: &ChargingSession,
-) -> Result<Payment, Error> {
-    let bill = Bill {
-        key: session.id.to_string(),
-        amount: Money::new(session.amount_due(), session.currency),
-        description: session.description(),
-        due_since: session.state.ended().unwrap_or(session.created),
-    };
-    let method = session.payment_method.as_ref();
-    payments::take_from(app, tx, method, &bill).await
+) -> Result<Option<Payment>, Error> {
+    if origin.now.since(session.due_since()) < KEY_REMEMBERED {
+        return Ok(None);
+    }
+    let (tenant, id) = (&origin.tenant, session.charge());
+    let charge = app.store.find::<Transaction>(tenant, &id).await?;
+    Ok(charge.and_then(|charge| Payment::recorded(&charge)))
+}
+
+/// Writes the transaction of a charge, unless an earlier run of the job has.
+async fn record_once(
+    app: &App,
+    origin: &Origin,
+    transaction: &mut Stored<Transaction>,
+) -> Result<(), Error> {
+    let mut tx = app.store.begin(origin);
+    tx.create(transaction)?;
+    match tx.commit_without_response().await {
+        Err(Error::Contended) => Ok(()),
+        done => done,
+    }
 }

@@ -241,16 +241,16 @@ async fn settle(
         return Ok(());
     }
     let tenant = &tx.origin().tenant;
-    let charges = match &line.charging_session {
-        Some(session) => app.store.charges_of(tenant, session).await?,
-        None => Vec::new(),
+    let charge = match &line.charging_session {
+        Some(session) => app.store.charge_of(tenant, session).await?,
+        None => None,
     };
     let owner = Owner {
         fleet: row.object.fleet.clone(),
         amount: Money::new(amount, row.object.currency),
         reason: line.description.clone().try_into().ok(),
     };
-    let returned = refund::of_charges(app, tx, charges, &owner, None).await?;
+    let returned = refund::of_charges(app, tx, charge.into_iter().collect(), &owner, None).await?;
     for refund in returned {
         tx.create(&mut refund.adjusting(line.charging_session.as_ref()))?;
     }

@@ -124,7 +124,7 @@ async fn charges(
     let mut charges: Vec<Id> = invoice.internal.paid_by.iter().cloned().collect();
     let sessions = lines.into_iter().filter_map(session);
     for session in sessions.take(MOST_SESSIONS) {
-        charges.extend(app.store.charges_of(tenant, &session).await?);
+        charges.extend(app.store.charge_of(tenant, &session).await?);
     }
     Ok(charges)
 }

@@ -16,7 +16,8 @@
 //!    the repeated request, or a minute after the first one by the queue `settle-transaction` (top-ups), `check-invoice` or
 //!    `settle-session`. A charge that is repeated after the provider may have forgotten its key is searched for first.
 //! 3. The result, the wallet or bill, and the answer to the request are written in one transaction that is conditional on the
-//!    versions read. A top-up whose wallet was deleted or changed its currency is written as *to be refunded* before the
+//!    versions read. What a provider has charged for a session is written first as a transaction whose id follows from the session, and then the
+//!    session: a repetition writes the transaction once. A top-up whose wallet was deleted or changed its currency is written as *to be refunded* before the
 //!    provider is asked for the refund, so that it cannot be credited any more; it ends `failed`.
 //!
 //! A refund that a client asks for is a transaction of its own. It names the charge by its key and the provider's id, so it
@@ -33,7 +34,8 @@
 //! # After a crash
 //!
 //! Before step 1 nothing was charged. Between 1 and 3 the charge may have been made; repeating step 2 finds out without
-//! charging twice. Within step 3 either everything or nothing was written. The answer of an interrupted request says which of
+//! charging twice. Within step 3 either everything or nothing was written, of the charge of a session perhaps only its transaction, until the
+//! job is repeated. The answer of an interrupted request says which of
 //! these it is: see [`Progress`].
 
 mod interrupted;
@@ -78,6 +80,17 @@ pub struct Payment {
 impl Payment {
     pub fn succeeded(&self) -> bool {
         self.outcome == PaymentOutcome::Succeeded
+    }
+
+    /// The payment of a charge that was recorded; none if it is pending.
+    pub fn recorded(charge: &Stored<Transaction>) -> Option<Self> {
+        let outcome = match charge.object.status {
+            TransactionStatus::Succeeded => PaymentOutcome::Succeeded,
+            TransactionStatus::Failed => PaymentOutcome::Declined(String::new()),
+            TransactionStatus::Pending => return None,
+        };
+        let source = charge.internal.source.clone()?;
+        Some(Self { outcome, source })
     }
 
     /// A payment whose method was deleted so long ago that nothing is known of it.

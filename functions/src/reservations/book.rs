@@ -16,9 +16,10 @@ const ROUNDS: usize = 20;
 
 /// How booking ended.
 pub(super) enum Booking {
-    /// The match is booked, or the reservation was changed meanwhile, by another request or by this very attempt, whose
-    /// acknowledgement was lost.
-    Settled,
+    /// The match is booked: the reservation as it is in the table now.
+    Done(Box<Stored<Reservation>>),
+    /// The reservation was changed meanwhile, by another request or by this very attempt, whose acknowledgement was lost.
+    ReservationMoved,
     /// Nothing can be booked.
     NoMatch(FailedReason, MatchSummary),
 }
@@ -63,7 +64,8 @@ pub(super) async fn book(
             .book(origin, &mut confirmed, calendars, before.as_ref())
             .await?;
         match booked {
-            Booked::Done | Booked::ReservationMoved => return Ok(Booking::Settled),
+            Booked::Done => return Ok(Booking::Done(Box::new(confirmed))),
+            Booked::ReservationMoved => return Ok(Booking::ReservationMoved),
             Booked::CalendarMoved => {
                 let mut owners = vec![
                     CalendarOwner::Vehicle(row.object.vehicle.clone()),

@@ -70,38 +70,47 @@ impl Job for ConfirmReservation {
             reservation: id,
             request,
         } = &self;
-        let request = request.as_deref();
         let origin = Origin::background(tenant.clone(), app.now());
-        let mut request = request;
+        let (mut found, mut inputs) = tokio::try_join!(
+            app.store.find::<Reservation>(tenant, id),
+            read_inputs_ahead(app, tenant, request.as_deref()),
+        )?;
         for _ in 0..MOVES {
-            let (row, inputs) = tokio::try_join!(
-                app.store.find::<Reservation>(tenant, id),
-                read_inputs_ahead(app, tenant, request.take()),
-            )?;
-            let Some(row) = row else {
+            let Some(row) = found else {
                 return Ok(());
             };
             let due = row.is_due(Action::ConfirmReservation, origin.now);
             let reserved = row.reserved_window(origin.now);
-            let settled = match (row.object.status(), reserved) {
+            let done = match (row.object.status(), reserved) {
                 (ReservationStatus::Pending, _) if due => {
-                    attempt(app, &origin, row, inputs).await?
+                    attempt(app, &origin, row, inputs.take()).await?
                 }
                 (_, Some(window)) if due || !row.is_awaiting_rematch() => {
                     match is_still_possible(app, &origin, &row, window).await? {
                         true => reinstate(app, &origin, row).await?,
-                        false => attempt(app, &origin, row, inputs).await?,
+                        false => attempt(app, &origin, row, inputs.take()).await?,
                     }
                 }
-                _ => true,
+                _ => Attempt::Settled,
             };
-            // The connector may have gone out of order just before the reservation was booked: then it is checked again.
-            if settled {
-                return Ok(());
-            }
+            found = match done {
+                Attempt::Settled => return Ok(()),
+                Attempt::Booked(row) => Some(*row),
+                Attempt::Overtaken => app.store.find::<Reservation>(tenant, id).await?,
+            };
         }
         Ok(())
     }
+}
+
+/// How an attempt to match a reservation ended.
+enum Attempt {
+    /// Nothing is left to do.
+    Settled,
+    /// A connector is booked. It may have gone out of order just before, so it is checked once more.
+    Booked(Box<Stored<Reservation>>),
+    /// The reservation or a calendar was changed meanwhile.
+    Overtaken,
 }
 
 /// What an attempt reads of the reservation's request, before it reads any station.
@@ -180,24 +189,24 @@ async fn reinstate(
     app: &App,
     origin: &Origin,
     mut row: Stored<Reservation>,
-) -> Result<bool, Error> {
+) -> Result<Attempt, Error> {
     let mut tx = app.store.begin(origin);
     if row.reinstate() {
         tx.save(&mut row)?;
     }
     match tx.commit_without_response().await {
-        Err(Error::Contended) => Ok(false),
-        done => done.map(|()| true),
+        Err(Error::Contended) => Ok(Attempt::Overtaken),
+        done => done.map(|()| Attempt::Settled),
     }
 }
 
-/// Matches a pending reservation, or a confirmed one whose connector is out of order. Returns true when nothing is left to do.
+/// Matches a pending reservation, or a confirmed one whose connector is out of order.
 async fn attempt(
     app: &App,
     origin: &Origin,
     row: Stored<Reservation>,
     inputs: Option<Inputs>,
-) -> Result<bool, Error> {
+) -> Result<Attempt, Error> {
     let tenant = &origin.tenant;
     let request = row.request();
     let inputs = match inputs.filter(|inputs| inputs.request == request) {
@@ -272,7 +281,8 @@ async fn attempt(
     let mut matcher = Matcher::new(app, tenant, &request, &inputs.stations, 1);
     matcher.add_stations(&first, stations).await?;
     match book(app, origin, &row, late_free, matcher).await? {
-        Booking::Settled => Ok(false),
+        Booking::Done(confirmed) => Ok(Attempt::Booked(confirmed)),
+        Booking::ReservationMoved => Ok(Attempt::Overtaken),
         Booking::NoMatch(reason, summary) => {
             record_failure(app, origin, row, reason, Some(summary)).await
         }
@@ -280,13 +290,13 @@ async fn attempt(
 }
 
 /// Records that the attempt found no connector. A confirmed reservation, whose connector is lost, releases its window.
-pub(super) async fn record_failure(
+async fn record_failure(
     app: &App,
     origin: &Origin,
     mut row: Stored<Reservation>,
     reason: FailedReason,
     summary: Option<MatchSummary>,
-) -> Result<bool, Error> {
+) -> Result<Attempt, Error> {
     let mut tx = app.store.begin(origin);
     let lost = CalendarHold::of_reservation(&row);
     row.record_failed_attempt(reason, summary, origin.now);
@@ -295,8 +305,8 @@ pub(super) async fn record_failure(
     match tx.commit_without_response().await {
         // The reservation was changed meanwhile, and that change has its own attempt; or only a calendar that has to
         // give time back, and then it is tried again.
-        Err(Error::Contended) => Ok(lost.is_none()),
+        Err(Error::Contended) if lost.is_some() => Ok(Attempt::Overtaken),
+        Err(Error::Contended) | Ok(()) => Ok(Attempt::Settled),
         Err(error) => Err(error),
-        Ok(()) => Ok(true),
     }
 }

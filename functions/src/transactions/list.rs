@@ -12,7 +12,7 @@ use models::invoice::Invoice;
 use models::transaction::{Transaction, TransactionStatus, TransactionType};
 use serde::Deserialize;
 use table::keys::Partition;
-use table::list::Page;
+use table::list::{Members, Page};
 use utoipa::ToSchema;
 use web::{Created, ListQuery, Query, RequestContext, Route};
 
@@ -43,6 +43,20 @@ pub struct Filters {
     invoice: Option<Id>,
 }
 
+impl Filters {
+    /// Whether a transaction passes all of them.
+    fn let_through(&self, transaction: &Transaction) -> bool {
+        fn is_met<T: PartialEq>(filter: Option<&T>, value: Option<&T>) -> bool {
+            filter.is_none() || filter == value
+        }
+        is_met(self.driver.as_ref(), transaction.driver.as_ref())
+            && is_met(self.fleet.as_ref(), transaction.fleet.as_ref())
+            && is_met(self.invoice.as_ref(), transaction.invoice.as_ref())
+            && is_met(self.status.as_ref(), Some(&transaction.status))
+            && is_met(self.of_type.as_ref(), Some(&transaction.kind))
+    }
+}
+
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
@@ -54,24 +68,30 @@ pub async fn handle(
     let page_request = created.narrow(query.page_request(tenant, kind)?);
     let (driver, fleet) = (filters.driver.as_ref(), filters.fleet.as_ref());
     references::driver_and_fleet(&app, tenant, driver, fleet).await?;
-    let session = filters.charging_session.as_ref();
     let invoice = filters.invoice.as_ref();
-    if let Some(id) = session {
-        app.store.get::<ChargingSession>(tenant, id).await?;
-    }
     if let Some(id) = invoice {
         app.store.get::<Invoice>(tenant, id).await?;
+    }
+    if let Some(id) = &filters.charging_session {
+        let session = app.store.get::<ChargingSession>(tenant, id).await?;
+        let members = app.store.transactions_of(tenant, &session.object).await?;
+        let members = Members::These(members);
+        let keep = |transaction: &Transaction| filters.let_through(transaction);
+        let found = app
+            .store
+            .list_members(tenant, members, &page_request, keep)
+            .await?;
+        return query.respond(&context, found.objects());
     }
     let conditions = [
         Condition::given("driver", driver),
         Condition::given("fleet", fleet),
-        Condition::given("charging_session", session),
         Condition::given("invoice", invoice),
         Condition::given("status", filters.status),
         Condition::given("type", filters.of_type),
     ];
     let filter = conditions.into_iter().flatten().collect();
-    let partition = match (session.or(invoice), fleet) {
+    let partition = match (invoice, fleet) {
         (Some(what), _) => Partition::PaymentsFor { tenant, what },
         (None, Some(fleet)) => Partition::Fleet {
             tenant,

@@ -29,8 +29,8 @@ use kernel::origin::{Origin, Tenant};
 use kernel::time::{SignedDuration, Timestamp, millis, seconds};
 use kernel::window::Window;
 use models::adjustment::Adjustment;
+use models::charging_session::ChargingSession;
 use models::charging_station::ChargingStation;
-use models::condition::Condition;
 use models::credit_note::CreditNote;
 use models::driver::Driver;
 use models::invoice::{
@@ -38,7 +38,7 @@ use models::invoice::{
 };
 use models::reservation::Reservation;
 use models::stored::Stored;
-use models::transaction::{Transaction, TransactionStatus, TransactionType};
+use models::transaction::{Transaction, TransactionStatus};
 use models::vehicle::Vehicle;
 
 /// How many sessions are claimed in the transaction of the invoice: it holds 100 writes, and the invoice and the
@@ -401,24 +401,34 @@ impl Store {
         }
     }
 
-    /// The charges that have paid a session.
+    /// The charge that has paid a session.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn charges_of(&self, tenant: &Tenant, session: &Id) -> Result<Vec<Id>> {
-        let list = Partition::PaymentsFor {
-            tenant,
-            what: session,
+    pub async fn charge_of(&self, tenant: &Tenant, session: &Id) -> Result<Option<Id>> {
+        let Some(session) = self.find::<ChargingSession>(tenant, session).await? else {
+            return Ok(None);
         };
-        let charges = vec![
-            Condition::equals("type", TransactionType::Charge),
-            Condition::equals("status", TransactionStatus::Succeeded),
-        ];
-        let page_request = PageRequest::first(SHOWN_LINES);
-        let page = self
-            .list_objects::<Transaction>(list, &page_request, charges)
-            .await?;
-        Ok(page.rows.into_iter().map(|charge| charge.id).collect())
+        let id = session.object.charge();
+        let charge = self.find::<Transaction>(tenant, &id).await?;
+        let charge = charge.map(|row| row.object);
+        let paid = charge.filter(|charge| charge.status == TransactionStatus::Succeeded);
+        Ok(paid.map(|charge| charge.id))
+    }
+
+    /// The ids that the transactions of a session may have: its charge, refunds and adjustments.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn transactions_of(
+        &self,
+        tenant: &Tenant,
+        session: &ChargingSession,
+    ) -> Result<Vec<Id>> {
+        let what = &session.id;
+        let mut ids = self.ids_in(Partition::PaymentsFor { tenant, what }).await?;
+        ids.push(session.charge());
+        Ok(ids)
     }
 
     /// Removes the lines of an invoice that does not exist and is not in the making.

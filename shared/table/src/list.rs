@@ -345,6 +345,25 @@ impl Store {
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
     pub(super) async fn items_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
+        let (index, _, _) = partition.place();
+        let items = self.entries_in(partition).await?;
+        match keys::holds_rows(index) {
+            true => Ok(items),
+            false => {
+                self.items(items.iter().map(row_key).collect(), None, false)
+                    .await
+            }
+        }
+    }
+
+    /// The ids of all objects of a list.
+    pub(super) async fn ids_in(&self, partition: Partition<'_>) -> Result<Vec<Id>> {
+        let entries = self.entries_in(partition).await?;
+        let id = |entry: &Item| keys::id_of(string(entry, "pk"), string(entry, "sk"));
+        Ok(entries.iter().filter_map(id).collect())
+    }
+
+    async fn entries_in(&self, partition: Partition<'_>) -> Result<Vec<Item>> {
         let (index, attribute, value) = partition.place();
         let pages = self.client.query().table_name(&self.table);
         let items = pages
@@ -355,14 +374,7 @@ impl Store {
             .into_paginator()
             .items()
             .send();
-        let items: Vec<Item> = items.try_collect().await.map_err(client::failure)?;
-        match keys::holds_rows(index) {
-            true => Ok(items),
-            false => {
-                self.items(items.iter().map(row_key).collect(), None, false)
-                    .await
-            }
-        }
+        items.try_collect().await.map_err(client::failure)
     }
 
     /// The id of the newest object of a list that meets these conditions, if any does.

@@ -821,7 +821,10 @@ records! {
         fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a TransactionInternal) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
-            let paid = self.charging_session.as_ref().or(self.invoice.as_ref());
+            // The charge of a session is found by its id, which follows from the session.
+            let is_charge = self.kind == TransactionType::Charge;
+            let session = self.charging_session.as_ref().filter(|_| !is_charge);
+            let paid = session.or(self.invoice.as_ref());
             let paid = paid.map(|what| Partition::PaymentsFor { tenant, what });
             let month = self.created.utc_date().first_of_month();
             let refund = Partition::Refunds { tenant, month };
@@ -934,6 +937,9 @@ records! {
     }
 
     Invoice {
+        const READABLE: Option<&'static [&'static str]> =
+            Some(&["fleet", "internal", "number", "status"]);
+
         fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a InvoiceInternal) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let status = self.status.as_str();

@@ -56,12 +56,13 @@ struct KnownAccount {
     version: String,
 }
 
-impl From<Stored<Account>> for KnownAccount {
-    fn from(row: Stored<Account>) -> Self {
+impl From<&Stored<Account>> for KnownAccount {
+    fn from(row: &Stored<Account>) -> Self {
+        let version = row.internal.version.clone();
         Self {
-            parent: row.internal.parent,
+            parent: row.internal.parent.clone(),
             status: row.object.status,
-            version: row.internal.version.unwrap_or_else(|| CURRENT.to_owned()),
+            version: version.unwrap_or_else(|| CURRENT.to_owned()),
         }
     }
 }
@@ -247,7 +248,7 @@ impl KeyRing {
         }
         let (key, account) = store.api_key(tenant, hash).await?;
         if let Some(account) = account {
-            let known = KnownAccount::from(account);
+            let known = KnownAccount::from(&account);
             self.accounts.insert(tenant.account.clone(), known, now);
         }
         if key
@@ -288,14 +289,21 @@ impl KeyRing {
         Ok(account.is_some())
     }
 
-    /// Forgets an account whose status was changed, so that the change holds at once on this instance.
+    /// Takes in an account whose status was changed, so that the change holds at once on this instance.
+    pub fn learn_account(&self, row: &Stored<Account>, now: Timestamp) {
+        let (id, known) = (row.object.id.clone(), KnownAccount::from(row));
+        self.accounts.insert(id, known, now);
+    }
+
+    /// Forgets an account that was erased.
     pub fn forget_account(&self, id: &Id) {
         self.accounts.remove(id);
     }
 
-    /// Forgets a key that was revoked, so that the revocation holds at once on this instance.
-    pub fn forget_key(&self, hash: &str) {
+    /// Takes in that a key was revoked, so that this holds at once on this instance.
+    pub fn revoke_key(&self, hash: &str, now: Timestamp) {
         self.keys.remove(hash);
+        self.unknown_keys.insert(hash.to_owned(), (), now);
     }
 
     /// An account and the accounts above it.
@@ -332,10 +340,10 @@ impl KeyRing {
         if let Some(known) = self.accounts.get(id, now) {
             return Ok(Some(known));
         }
-        let Some(row) = store.find::<Account>(context, id).await? else {
+        let Some(row) = store.find_lately::<Account>(context, id).await? else {
             return Ok(None);
         };
-        let known = KnownAccount::from(row);
+        let known = KnownAccount::from(&row);
         self.accounts.insert(id.clone(), known.clone(), now);
         Ok(Some(known))
     }

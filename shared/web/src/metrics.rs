@@ -98,6 +98,7 @@ impl Metrics {
     }
 
     /// An attempt to deliver an event of an account: how it went, how long the receiver took, and for the first how long after the event it was made.
+    /// The number of attempts is that of the values of `DeliveryLatency`.
     pub fn delivered(
         &self,
         now: Timestamp,
@@ -107,7 +108,7 @@ impl Metrics {
         delay: Option<SignedDuration>,
     ) {
         let in_millis = |duration| whole_millis(duration).max(0).unsigned_abs();
-        let mut figures = vec![("Deliveries", 1), ("DeliveryLatency", in_millis(took))];
+        let mut figures = vec![("DeliveryLatency", in_millis(took))];
         if let Some(delay) = delay {
             figures.push(("DeliveryDelay", in_millis(delay)));
         }
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn a_line_is_what_the_embedded_metric_format_asks_for() {
         let now = Timestamp::from_unix_millis(1_795_251_600_000);
-        let figures = [("Deliveries", 1), ("DeliveryLatency", 42)];
+        let figures = [("DeliveryLatency", 42), ("DeliveryDelay", 7)];
         let tenant = Tenant {
             account: "acct_1".into(),
             mode: Mode::Live,
@@ -197,9 +198,9 @@ mod tests {
                 "level": "INFO", "timestamp": "2026-11-21T09:00:00.000Z",
                 "_aws": {"Timestamp": 1_795_251_600_000_i64, "CloudWatchMetrics": [{
                     "Namespace": "FleetCharging/fleet", "Dimensions": [["Outcome"]],
-                    "Metrics": [{"Name": "Deliveries"},
-                        {"Name": "DeliveryLatency"}]}]},
-                "Outcome": "failed", "Deliveries": 1, "DeliveryLatency": 42,
+                    "Metrics": [{"Name": "DeliveryLatency"},
+                        {"Name": "DeliveryDelay"}]}]},
+                "Outcome": "failed", "DeliveryLatency": 42, "DeliveryDelay": 7,
                 "account.id": "acct_1", "livemode": true})
         );
     }

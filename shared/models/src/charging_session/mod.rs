@@ -225,6 +225,18 @@ impl ChargingSession {
         price.is_some_and(|price| price.is_charging)
     }
 
+    /// Since when its amount is due: the moment at which the price became final.
+    pub fn due_since(&self) -> Timestamp {
+        let price = self.state.final_price();
+        price.map_or(self.created, |price| price.at)
+    }
+
+    /// The id of the transaction that charges the payment method, if that is done or will be. It follows from the session, so that a charge
+    /// that is repeated is recorded once.
+    pub fn charge(&self) -> Id {
+        Id::derived(Kind::Transaction, self.due_since(), self.id.as_str())
+    }
+
     /// Records that the session was paid. Returns whether anything was due.
     pub fn mark_paid(&mut self, now: Timestamp) -> bool {
         let cost = self.state.figures_mut().map(|(_, cost)| cost);
@@ -282,9 +294,11 @@ impl Stored<ChargingSession> {
         }
     }
 
-    /// Records the outcome of the charge for an ended session, and returns its transaction. A session whose charge was
-    /// declined is billed by an invoice.
+    /// Records the outcome of the charge for an ended session, and returns its transaction, which bears the moment at which the price became
+    /// final. A session whose charge was declined is billed by an invoice.
     pub fn settle(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
+        let due_since = self.object.due_since();
+        let id = self.object.charge();
         let session = &self.object;
         let movement = Movement {
             kind: TransactionType::Charge,
@@ -304,7 +318,10 @@ impl Stored<ChargingSession> {
         };
         self.object.updated = now;
         self.leave_to_invoice();
-        Transaction::new(movement, status, now)
+        Transaction {
+            id,
+            ..Transaction::new(movement, status, due_since)
+        }
     }
 
     /// The moment by which the session belongs to a billing period: its end. At a network's station it is the moment at which the price
