@@ -113,7 +113,9 @@ impl App {
         let slack = settings::slack(endpoint.as_deref());
         let http = aws::Http::new(slack);
         let config = aws::load(&http, endpoint.as_deref()).await?;
-        aws::connect(&http, &config, connections).await;
+        let secrets = aws::Secrets::from_env(http.clone(), &config);
+        let connected = aws::connect(&http, &config, connections);
+        let (keys, ()) = tokio::join!(encryption_keys(&secrets), connected);
         let calls = http.with_calls_at_once(CONNECTIONS);
         let of_table = config.to_builder().http_client(calls).build();
         let table = variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
@@ -125,9 +127,9 @@ impl App {
             Arc::new(aws::SystemClock),
             queue,
             schedules,
-            payment_providers(),
+            payment_providers(Some(secrets)),
             Arc::new(aws::S3::from_env(http, &config)),
-            Settings::from_env(endpoint.as_deref())?,
+            Settings::from_env(endpoint.as_deref(), keys?)?,
         ))
     }
 
@@ -170,8 +172,18 @@ impl FromRef<App> for Arc<Edge> {
     }
 }
 
-/// The payment providers: simulated in test mode, and in live mode Stripe if the environment has its key.
-pub fn payment_providers() -> Providers {
-    let live = Stripe::from_env().map(|stripe| Arc::new(stripe) as Arc<dyn Payments>);
+/// What secrets in rows are encrypted with: the value of the secret that `ENCRYPTION_KEYS_SECRET` names, or else of `ENCRYPTION_KEYS`. A function
+/// that has them needs them for every row of its kind, so it reads the secret at its start, while it connects to the table.
+async fn encryption_keys(secrets: &aws::Secrets) -> Result<Option<String>> {
+    match variable("ENCRYPTION_KEYS_SECRET") {
+        Some(arn) => secrets.value(&arn).await.map(Some),
+        None => Ok(variable("ENCRYPTION_KEYS")),
+    }
+}
+
+/// The payment providers: simulated in test mode, and in live mode Stripe if the environment has its key, or names the one of these
+/// secrets that holds it.
+pub fn payment_providers(secrets: Option<aws::Secrets>) -> Providers {
+    let live = Stripe::from_env(secrets).map(|stripe| Arc::new(stripe) as Arc<dyn Payments>);
     Providers::new(Arc::new(Simulated), live)
 }

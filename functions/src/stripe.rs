@@ -13,8 +13,10 @@ use futures::future::BoxFuture;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
 use url::form_urlencoded::Serializer;
 
+use crate::aws::Secrets;
 use kernel::environment::variable;
 use kernel::error::{Error, Result};
 use kernel::fields::card::Card;
@@ -38,7 +40,9 @@ const HUNDREDTHS: &[&str] = &["isk", "ugx"];
 /// Stripe, with one account's key.
 pub struct Stripe {
     base: String,
-    secret: String,
+    key: OnceCell<String>,
+    /// The ARN of the secret that holds the key, if it is not known from the start, and where it is read.
+    named: Option<(String, Secrets)>,
     timeout: Duration,
     client: OnceLock<reqwest::Client>,
 }
@@ -134,20 +138,44 @@ enum ProviderAnswer<T> {
 }
 
 impl Stripe {
-    pub fn new(base: impl Into<String>, secret: impl Into<String>) -> Self {
+    pub fn new(base: impl Into<String>, key: impl Into<String>) -> Self {
         Self {
             base: base.into(),
-            secret: secret.into(),
+            key: OnceCell::new_with(Some(key.into())),
+            named: None,
             timeout: TOTAL,
             client: OnceLock::new(),
         }
     }
 
-    /// Stripe as the environment says: `STRIPE_SECRET_KEY`, and `STRIPE_API_BASE` for another address than Stripe's own. None
-    /// without a key.
-    pub fn from_env() -> Option<Self> {
+    /// Stripe as the environment says: `STRIPE_SECRET_KEY`, or `STRIPE_SECRET` for the ARN of the one of these secrets that holds it, which is
+    /// read at the first call; and `STRIPE_API_BASE` for another address than Stripe's own. None without a key.
+    pub fn from_env(secrets: Option<Secrets>) -> Option<Self> {
         let base = variable("STRIPE_API_BASE").unwrap_or_else(|| API.to_owned());
-        variable("STRIPE_SECRET_KEY").map(|secret| Self::new(base.trim_end_matches('/'), secret))
+        let base = base.trim_end_matches('/');
+        if let Some(key) = variable("STRIPE_SECRET_KEY") {
+            return Some(Self::new(base, key));
+        }
+        let (arn, secrets) = variable("STRIPE_SECRET").zip(secrets)?;
+        Some(Self::named(base, arn, secrets))
+    }
+
+    /// Stripe with the key that a secret holds.
+    pub(crate) fn named(base: &str, arn: String, secrets: Secrets) -> Self {
+        Self {
+            key: OnceCell::new(),
+            named: Some((arn, secrets)),
+            ..Self::new(base, "")
+        }
+    }
+
+    /// The key, read once.
+    pub(crate) async fn key(&self) -> Result<&str> {
+        let read = async || match &self.named {
+            Some((arn, secrets)) => secrets.value(arn).await,
+            None => Err(Error::internal("Stripe has no key")),
+        };
+        self.key.get_or_try_init(read).await.map(String::as_str)
     }
 
     /// The same, with less patience.
@@ -212,7 +240,7 @@ impl Stripe {
         request: reqwest::RequestBuilder,
     ) -> Result<ProviderAnswer<T>> {
         let request = request
-            .bearer_auth(&self.secret)
+            .bearer_auth(self.key().await?)
             .header("stripe-version", VERSION);
         // The address may hold a token; the cause is enough.
         let answer = request

@@ -8,6 +8,7 @@ use functions::stream::sweep;
 use kernel::origin::Mode;
 use kernel::time::{DAY, HOUR, hours, millis, minutes, seconds};
 use models::charging_session::{ChargingSession, SessionInternal};
+use models::stored::Stored;
 use serde_json::{Value, json};
 use tests::{Crew, Receiver, TestApp, TestResponse, with};
 
@@ -1062,6 +1063,48 @@ async fn a_charge_whose_trigger_was_lost_is_taken_all_the_same() {
         (&json!(0), &due)
     );
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
+}
+
+/// The charge is recorded before the session. Whoever is killed in between leaves a session that is still to be charged.
+#[tokio::test]
+async fn a_charge_that_is_recorded_is_not_made_again() {
+    for (token, outcome) in [("tok_success", "succeeded"), ("tok_declined", "failed")] {
+        for days in [0, 2] {
+            let app = TestApp::start().await;
+            let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+            let change = json!({"payment_method": card(&app, token).await});
+            let body = with(app.session(&crew, &station), change);
+            let session = app.alice.post(PATH, body).await.expect(200).body;
+            app.advance(600).await;
+            let stop = format!("{}/stop", path(&session));
+            app.alice.post(&stop, json!({})).await.expect(200);
+            let (store, tenant) = (&app.app().store, app.alice.tenant());
+            let id = kernel::Id::from(session["id"].as_str().expect("an id"));
+            let ended = store.load::<ChargingSession>(&tenant, &id).await;
+            let ended = ended.expect("the session");
+            assert!(ended.object.is_charging_payment());
+            app.drain().await;
+            let settled = app.alice.get(&path(&session)).await.expect(200).body;
+
+            app.advance(days * 86_400).await;
+            let now = store.load::<ChargingSession>(&tenant, &id).await;
+            let version = now.expect("the session").version;
+            let mut again = Stored::read(ended.object, ended.internal, version);
+            let origin = kernel::Origin::background(tenant, app.now());
+            let mut tx = store.begin(&origin);
+            tx.save(&mut again).expect("the session");
+            tx.commit_without_response().await.expect("it is stored");
+            app.drain().await;
+            let after = app.alice.get(&path(&session)).await.expect(200).body;
+            let figures = |of: &Value| (of["amount_paid"].clone(), of["amount_due"].clone());
+            assert_eq!(figures(&after), figures(&settled), "{token}, {days} days");
+            let list = format!("/v1/transactions?charging_session={id}");
+            let charges = app.alice.get(&list).await.expect(200).body;
+            let charges = charges["data"].as_array().expect("a list");
+            assert_eq!(charges.len(), 1, "{token}, {days} days");
+            assert_eq!(charges[0]["status"], outcome);
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
-//! The ports on AWS: SQS, EventBridge Scheduler and S3; credentials; and how clients start quickly. TLS is rustls on ring.
+//! The ports on AWS: SQS, EventBridge Scheduler and S3; credentials and secrets; and how clients start quickly. TLS is rustls on ring.
 
 mod http;
 mod s3;
+mod secrets;
+mod signer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -34,6 +36,7 @@ use models::ports::{Clock, FailedChange, Message, Queue, QueueDepth, Schedules};
 
 pub use http::Http;
 pub use s3::S3;
+pub use secrets::Secrets;
 
 /// The settings that all clients share: region, credentials, connections and time-outs.
 ///

@@ -1,16 +1,13 @@
 //! S3: the bucket `REPORTS_BUCKET`. Five signed requests, which are all that is wanted of it: the SDK's client for S3 would
 //! be a tenth of the executable.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use aws_credential_types::Credentials;
-use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
-use aws_sdk_dynamodb::error::DisplayErrorContext;
 use aws_sigv4::http_request::{
-    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SignatureLocation,
-    SigningSettings, UriPathNormalizationMode, sign,
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignatureLocation, SigningSettings,
+    UriPathNormalizationMode,
 };
-use aws_sigv4::sign::v4;
 use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 use axum::body::{Body, Bytes, to_bytes};
@@ -22,7 +19,8 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 use tokio::time::timeout;
 
-use super::{Http, SystemClock, domain, region_of, stand_in};
+use super::signer::Signer;
+use super::{Http, SystemClock, domain};
 use kernel::backoff::Backoff;
 use kernel::environment::variable;
 use kernel::error::{Error, Result};
@@ -40,8 +38,7 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), 4, Duration::f
 #[derive(Debug, Clone)]
 pub struct S3 {
     http: Http,
-    region: String,
-    credentials: SharedCredentialsProvider,
+    signer: Signer,
     /// The address that keys are appended to.
     bucket: Option<String>,
 }
@@ -51,20 +48,18 @@ impl S3 {
     pub fn from_env(http: Http, config: &SdkConfig) -> Self {
         let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
         let endpoint = endpoint.or_else(|| config.endpoint_url().map(str::to_owned));
-        let region = region_of(config);
+        let signer = Signer::new(config, "s3");
+        let region = &signer.region;
         let address = |bucket: String| match &endpoint {
             Some(endpoint) => format!("{}/{bucket}", endpoint.trim_end_matches('/')),
             None => {
-                format!("https://{bucket}.s3.{region}.{}", domain(&region))
+                format!("https://{bucket}.s3.{region}.{}", domain(region))
             }
         };
         let bucket = variable("REPORTS_BUCKET").map(address);
         Self {
             http,
-            region,
-            credentials: config
-                .credentials_provider()
-                .unwrap_or_else(|| SharedCredentialsProvider::new(stand_in())),
+            signer,
             bucket,
         }
     }
@@ -87,16 +82,11 @@ impl S3 {
         Ok(format!("{bucket}/{}", escaped(key)))
     }
 
-    async fn credentials(&self) -> Result<Credentials> {
-        let found = self.credentials.provide_credentials().await;
-        found.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))
-    }
-
     /// Signs a request: by its headers, or by its address for whoever has that until it expires.
     fn signed<B>(
         &self,
         credentials: Credentials,
-        mut request: Request<B>,
+        request: Request<B>,
         body: SignableBody<'_>,
         expires_in: Option<Duration>,
         now: Timestamp,
@@ -110,28 +100,7 @@ impl S3 {
         } else {
             settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
         }
-        let identity = credentials.into();
-        let parameters = v4::SigningParams::builder()
-            .identity(&identity)
-            .region(&self.region)
-            .name("s3")
-            .time(SystemTime::UNIX_EPOCH + Duration::from_millis(now.unix_millis().unsigned_abs()))
-            .settings(settings)
-            .build()
-            .map_err(Error::internal)?
-            .into();
-        let uri = request.uri().to_string();
-        let headers = request
-            .headers()
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default()));
-        let signable = SignableRequest::new(request.method().as_str(), uri, headers, body)
-            .map_err(Error::internal)?;
-        let (signature, _) = sign(signable, &parameters)
-            .map_err(Error::internal)?
-            .into_parts();
-        signature.apply_to_request_http1x(&mut request);
-        Ok(request)
+        self.signer.sign(credentials, request, body, settings, now)
     }
 
     /// Sends a request as often as it takes, and gives the body of the answer.
@@ -162,7 +131,7 @@ impl S3 {
                 .body(SdkBody::from(content.clone()))
                 .map_err(Error::internal)?;
             let body = SignableBody::Bytes(&content);
-            let credentials = self.credentials().await?;
+            let credentials = self.signer.credentials().await?;
             let request = self.signed(credentials, request, body, None, SystemClock.now())?;
             let sent = timeout(PATIENCE, self.exchange(request)).await;
             match sent.unwrap_or_else(|_| Err(Error::unavailable("the file took too long"))) {
@@ -191,7 +160,7 @@ impl S3 {
     }
 
     async fn signed_link(&self, key: &str, now: Timestamp) -> Result<String> {
-        let credentials = self.credentials().await?;
+        let credentials = self.signer.credentials().await?;
         let request = Request::get(self.address(key)?).body(());
         let request = request.map_err(Error::internal)?;
         let body = SignableBody::UnsignedPayload;

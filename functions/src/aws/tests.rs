@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::stripe::Stripe;
 use kernel::{Id, Kind, Mode, Tenant};
 use models::ports::JobSubject;
 use models::ports::files::Files as _;
@@ -117,6 +118,11 @@ fn s3(address: &str) -> S3 {
     S3::at(Http::default(), &config(), format!("{address}/reports"))
 }
 
+fn secrets(address: &str) -> Secrets {
+    let config = config().into_builder().endpoint_url(address).build();
+    Secrets::from_env(Http::default(), &config)
+}
+
 const UNAVAILABLE: Scripted = (503, "ServiceUnavailable", "{}");
 
 #[tokio::test]
@@ -218,4 +224,31 @@ fn the_arn_of_a_queue_follows_from_its_url_the_region_and_the_partition_of_the_r
     }
     assert_eq!(arn("https://sqs.eu-west-1.amazonaws.com/queue"), None);
     assert_eq!(arn(""), None);
+}
+
+#[tokio::test]
+async fn the_key_of_stripe_is_read_once_at_the_first_charge() {
+    let found = (200, "", r#"{"Name":"stripe","SecretString":"sk_live_1"}"#);
+    let (address, requests) = server(&[UNAVAILABLE, found]).await;
+    let stripe = Stripe::named("https://stripe.example", "arn:1".into(), secrets(&address));
+    assert!(requests.lock().unwrap().is_empty());
+    for _ in 0..2 {
+        assert_eq!(stripe.key().await.unwrap(), "sk_live_1");
+    }
+    let requests = requests.lock().unwrap();
+    assert_eq!(requests.len(), 2, "one that failed, and one");
+    for (line, body) in requests.iter() {
+        assert_eq!(
+            (line.as_str(), body.as_str()),
+            ("POST /", r#"{"SecretId":"arn:1"}"#)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_may_not_be_read_is_an_error() {
+    let (address, requests) = server(&[(400, "AccessDeniedException", "{}")]).await;
+    let error = secrets(&address).value("arn:1").await.unwrap_err();
+    assert!(matches!(error, Error::Internal(_)), "{error}");
+    assert_eq!(requests.lock().unwrap().len(), 1);
 }

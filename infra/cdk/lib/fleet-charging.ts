@@ -156,7 +156,6 @@ function conditions(props: FleetChargingProps): Record<string, boolean> {
   return {
     HasDomain: props.domain !== undefined,
     HasKey: props.encryptionKey !== undefined,
-    HasStripe: props.stripeSecret !== undefined,
     HasAlarmTopic: props.alarmTopic !== undefined,
     HasCanary: props.canary !== undefined && props.canary !== "AllAtOnce",
     TableUnprotected: props.deletionProtection !== true,

@@ -9,7 +9,7 @@ use local::{Options, Running, SECRET_KEY};
 
 fn main() -> ExitCode {
     let options = Options {
-        payments: payment_providers(),
+        payments: payment_providers(None),
         ..Options::parse()
     };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env();

@@ -1,7 +1,7 @@
 //! Encryption of secrets that a row of the table holds: the signing secrets of webhook endpoints, and credentials of other
 //! parties.
 //!
-//! A deployment has one or several *master secrets*, in the variable `ENCRYPTION_KEYS`: texts of at least 32 characters,
+//! A deployment has one or several *master secrets*, in the secret `EncryptionKeys` or the variable `ENCRYPTION_KEYS`: texts of at least 32 characters,
 //! separated by commas. From each of them HKDF-SHA256 derives an AES-256-GCM key and the identifier of that key. The first
 //! key encrypts; every key decrypts what it has encrypted. So keys are rotated in three deployments: `old,new` (every function
 //! can read what the new key will encrypt), `new,old` (the new key encrypts), and `new` when no row needs the old one any more.
@@ -10,7 +10,7 @@
 //! 2^32 texts (NIST SP 800-38D, section 8.3). The *context*, which names the row and the field, is authenticated with the
 //! text: a text that was copied to another row or field cannot be decrypted there.
 //!
-//! Only functions that need it are given `ENCRYPTION_KEYS` (`Need::EncryptionKeys` in the deployment of a function). All others have
+//! Only functions that need it may read it (`Need::EncryptionKeys` in the deployment of a function). All others have
 //! [`EncryptionKeys::none`], with which every call fails.
 
 use std::fmt;

@@ -145,19 +145,19 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `ENCRYPTION_KEYS`, `BASE_URL`, `RATE_TEST`,
+    /// The settings a Lambda function reads from its environment: `PAGE_SECRET`, `BASE_URL`, `RATE_TEST`,
     /// `RATE_LIVE`, `RATE_NETWORK`, `OCPI_COUNTRY_CODE`, `OCPI_PARTY_ID`, `OCPI_NAME`, `MAX_CHILDREN`, `MAX_ENDPOINTS`, `RESERVATION_FEE`, `LATE_CANCELLATION_SECONDS`, `REVIEW_TOLERANCES`, `ASSUMED_PRICES`, `METRICS_NAMESPACE`, and `ALLOW_LOOPBACK_WEBHOOKS` for functions under cargo-lambda.
     ///
-    /// `endpoint` is the address of the table, if it is another than AWS's own.
+    /// `endpoint` is the address of the table, if it is another than AWS's own, and `keys` is what secrets in rows are encrypted with.
     ///
     /// # Errors
-    /// `PAGE_SECRET` or a key of `ENCRYPTION_KEYS` is too short; a number or a list of amounts is malformed.
-    pub fn from_env(endpoint: Option<&str>) -> Result<Self> {
+    /// `PAGE_SECRET` or one of the keys is too short; a number or a list of amounts is malformed.
+    pub fn from_env(endpoint: Option<&str>, keys: Option<String>) -> Result<Self> {
         // A deployed function, which has SETTINGS, has the secrets that it needs and no others, wherever its table is.
         let deployed = variable("SETTINGS").is_some();
         let endpoint = endpoint.filter(|_| !deployed);
         let page_secret = page_secret(variable("PAGE_SECRET"), endpoint)?;
-        let encryption_keys = encryption_keys(variable("ENCRYPTION_KEYS"), endpoint)?;
+        let encryption_keys = encryption_keys(keys, endpoint)?;
         let (standard, quotas) = (Rates::default(), Quotas::default());
         Ok(Self {
             page_secret,

@@ -76,7 +76,7 @@ fn variables(one: &Function) -> String {
     }
     for need in one.deployment().needs {
         match need {
-            Need::EncryptionKeys => out += "ENCRYPTION_KEYS: !Ref EncryptionKeys\n",
+            Need::EncryptionKeys => out += "ENCRYPTION_KEYS_SECRET: !Ref EncryptionKeys\n",
             Need::Messages => {
                 for worker in functions::jobs::workers() {
                     let variable = worker.name.replace('-', "_").to_uppercase();
@@ -102,7 +102,7 @@ fn variables(one: &Function) -> String {
             // Who sends messages has it already.
             Need::RemoveSchedules if one.needs(Need::Messages) => {}
             Need::RemoveSchedules => out += "SCHEDULE_GROUP: !Ref ScheduleGroup\n",
-            Need::Payments => out += "STRIPE_SECRET_KEY: !Ref StripeSecretKey\n",
+            Need::Payments => out += "STRIPE_SECRET: !Ref StripeSecret\n",
             Need::BatchWrites
             | Need::PageTokens
             | Need::QueueDepths

@@ -90,11 +90,10 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
         add("PageSecret", SECRET, &secret("PageSecret"));
     }
     if needs(Need::EncryptionKeys) {
-        add("EncryptionKeys", SECRET, &secret("EncryptionKeys"));
+        add("EncryptionKeys", TEXT, "!Ref EncryptionKeys");
     }
     if needs(Need::Payments) {
-        let value = format!("!If [HasStripe, {}, '']", secret("StripeSecret"));
-        add("StripeSecretKey", SECRET, &value);
+        add("StripeSecret", TEXT, "!Ref StripeSecret");
     }
     let of_files = [
         Need::ReadStations,

@@ -189,17 +189,20 @@ fn needs_access(one: &Function) -> String {
             Need::ReadStations => files("s3:GetObject", "stations/"),
             Need::RemoveFiles => files("s3:DeleteObject", "acct_") + &list_of_files("acct_"),
             Need::RemoveSchedules => statement(&["scheduler:DeleteSchedule"], SCHEDULES),
-            // Part of other statements; CloudFormation resolves secrets when it deploys.
-            Need::BatchWrites
-            | Need::EncryptionKeys
-            | Need::PageTokens
-            | Need::Payments
-            | Need::ReadTable
-            | Need::ScanTable => String::new(),
+            Need::EncryptionKeys => statement(&[READ_SECRET], "!Ref EncryptionKeys"),
+            Need::Payments => format!(
+                "- !If\n  - HasStripe\n  - {{ Effect: Allow, Action: {READ_SECRET}, Resource: !Ref StripeSecret }}\n  - !Ref AWS::NoValue\n"
+            ),
+            // Part of other statements; CloudFormation resolves the secret of page tokens when it deploys.
+            Need::BatchWrites | Need::PageTokens | Need::ReadTable | Need::ScanTable => {
+                String::new()
+            }
         };
     }
     out
 }
+
+const READ_SECRET: &str = "secretsmanager:GetSecretValue";
 
 /// The keys of files that begin with a prefix may be listed, and no others.
 fn list_of_files(prefix: &str) -> String {

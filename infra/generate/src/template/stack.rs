@@ -1,14 +1,18 @@
 //! Renders the template of a nested stack.
 
+use web::deployment::Need;
+
 use super::{Function, Stack, alarms, function, parameters};
 
-const GLOBALS: &str = "
+const CONDITIONS: &str = "
 Conditions:
   HasKey: !Not [!Equals [!Ref KeyArn, '']]
   HasAlarmTopic: !Not [!Equals [!Ref AlarmTopicArn, '']]
   KeysLimited: !Equals [!Ref LeadingKeys, 'true']
   Traced: !Equals [!Ref Tracing, Active]
+";
 
+const GLOBALS: &str = "
 Globals:
   Function:
     CodeUri: ../../functions
@@ -63,6 +67,10 @@ Parameters:
     );
     for parameter in parameters::of(functions) {
         out += &format!("  {}: {}\n", parameter.name, parameter.declared);
+    }
+    out += CONDITIONS;
+    if functions.iter().any(|one| one.needs(Need::Payments)) {
+        out += "  HasStripe: !Not [!Equals [!Ref StripeSecret, '']]\n";
     }
     out += GLOBALS;
     for one in functions {
