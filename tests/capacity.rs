@@ -140,7 +140,7 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
     ),
     (
         "list-events",
-        "the list is spread over four partitions, and the deliveries of the events are counted",
+        "the list is spread over eight partitions, and the deliveries of the events are counted",
     ),
     (
         "retrieve-vehicle-telemetry",
@@ -152,11 +152,11 @@ pub const ABOVE_BUDGET: &[(&str, &str)] = &[
     ),
     (
         "list-webhook-endpoint-deliveries",
-        "the endpoint is read, to tell an unknown one, and its log is spread over four partitions",
+        "the endpoint is read, to tell an unknown one, and its log is spread over sixteen partitions",
     ),
     (
         "retrieve-webhook-endpoint",
-        "its health follows from the newest lines of its log, which is spread over four partitions",
+        "its health follows from the newest lines of its log, which is spread over sixteen partitions",
     ),
     (
         "retrieve-webhook-endpoint-replay",

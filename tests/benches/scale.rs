@@ -52,9 +52,10 @@ const MOST: Units = Units {
 /// How many units a table can take in a second on demand, and each index, written and read, until the quota is raised.
 const QUOTA: f64 = 40_000.0;
 
-/// The goals, in reservations a second: of one account, and of all.
-const GOAL_ONE: f64 = 300.0;
-const GOAL_ALL: f64 = 1_500.0;
+/// The goals, in reservations a second: of one account, of one fleet, and of all.
+const GOAL_ONE: f64 = 1_000.0;
+const GOAL_FLEET: f64 = 500.0;
+const GOAL_ALL: f64 = 4_000.0;
 
 /// Latitudes and longitudes of cities, each in a region of its own.
 const CITIES: [(f64, f64); 16] = [
@@ -309,7 +310,8 @@ impl Scope {
         match self {
             Self::All => Some(GOAL_ALL),
             Self::Account => Some(GOAL_ONE),
-            Self::Fleet | Self::PaymentMethod | Self::Region => None,
+            Self::Fleet => Some(GOAL_FLEET),
+            Self::PaymentMethod | Self::Region => None,
         }
     }
 
