@@ -266,6 +266,7 @@ fn escaped(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_types::region::Region;
 
     /// The example of AWS's "Authenticating Requests: Using Query Parameters".
     #[test]
@@ -275,12 +276,10 @@ mod tests {
             "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
             None,
         );
-        let s3 = S3 {
-            http: Http::default(),
-            region: "us-east-1".into(),
-            credentials: SharedCredentialsProvider::new(credentials.clone()),
-            bucket: Some("https://examplebucket.s3.amazonaws.com".into()),
-        };
+        let region = Region::new("us-east-1");
+        let config = SdkConfig::builder().region(region).build();
+        let bucket = "https://examplebucket.s3.amazonaws.com".to_owned();
+        let s3 = S3::at(Http::default(), &config, bucket);
         let now = Timestamp::parse("2013-05-24T00:00:00Z").unwrap();
         let request = Request::get(s3.address("test.txt").unwrap())
             .body(())

@@ -228,8 +228,8 @@ fn the_arn_of_a_queue_follows_from_its_url_the_region_and_the_partition_of_the_r
 
 #[tokio::test]
 async fn the_key_of_stripe_is_read_once_at_the_first_charge() {
-    let found = (200, "", r#"{"Name":"stripe","SecretString":"sk_live_1"}"#);
-    let (address, requests) = server(&[UNAVAILABLE, found]).await;
+    const FOUND: Scripted = (200, "", r#"{"Name":"stripe","SecretString":"sk_live_1"}"#);
+    let (address, requests) = server(&[UNAVAILABLE, FOUND]).await;
     let stripe = Stripe::named("https://stripe.example", "arn:1".into(), secrets(&address));
     assert!(requests.lock().unwrap().is_empty());
     for _ in 0..2 {

@@ -35,6 +35,14 @@ impl<K: Hash + Eq, V: Clone> TtlCache<K, V> {
         self.is_fresh(*since, now).then(|| value.clone())
     }
 
+    /// Whether there is a value of a key, however old.
+    pub fn holds<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.lock().contains_key(key)
+    }
+
     /// Inserts a value that was read at a moment. A full cache first drops its expired entries, and all entries if none has
     /// expired.
     pub fn insert(&self, key: K, value: V, now: Timestamp) {

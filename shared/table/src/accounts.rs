@@ -16,8 +16,8 @@ use models::api_key::{ActingKey, ApiKey};
 use models::stored::Stored;
 
 impl Store {
-    /// The record of a key and the account it names, read in one call, as they were up to a second ago. The key is left out unless the account
-    /// has it in that mode.
+    /// The record of a key and the account it names, read in one call: as they are at this moment, or for half the units as they were up to a second
+    /// ago. The key is left out unless the account has it in that mode.
     ///
     /// # Errors
     /// `Unavailable` if DynamoDB cannot be reached.
@@ -25,6 +25,7 @@ impl Store {
         &self,
         tenant: &Tenant,
         hash: &str,
+        consistent: bool,
     ) -> Result<(Option<Stored<ApiKey>>, Option<Stored<Account>>)> {
         let account = key_item(Key::Account {
             id: &tenant.account,
@@ -40,13 +41,8 @@ impl Store {
                 .is_some_and(|at| at == pk)
         };
         let keys = vec![key, account.clone()];
-        let mut items = self.items(keys.clone(), None, false).await?;
-        if items.len() < keys.len() {
-            // They may have been created just now.
-            items = self.items(keys, None, true).await?;
-        }
         let (mut found_key, mut found_account) = (None, None);
-        for item in items {
+        for item in self.items(keys, None, consistent).await? {
             if is_account(string(&item, "pk")) {
                 found_account = Some(row::from_item::<Account>(item)?);
             } else {

@@ -12,15 +12,15 @@ use kernel::cache::TtlCache;
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
-use kernel::time::{MINUTE, SignedDuration, Timestamp};
+use kernel::time::{SignedDuration, Timestamp, seconds};
 use kernel::version::CURRENT;
 use models::account::{Account, AccountStatus};
 use models::api_key::{ActingKey, ApiKey, Rights, Secret};
 use models::stored::Stored;
 use table::Store;
 
-/// How long a key or an account is believed to be as it was.
-const BELIEVED: SignedDuration = MINUTE;
+/// How long a key or an account is believed to be as it was: a minute, less what may be out of date when it is read again.
+const BELIEVED: SignedDuration = seconds(58);
 
 /// How many entries are remembered.
 const MAX_ENTRIES: usize = 10_000;
@@ -246,7 +246,9 @@ impl KeyRing {
         if self.unknown_keys.get(hash, now).is_some() {
             return Ok(None);
         }
-        let (key, account) = store.api_key(tenant, hash).await?;
+        // A key that this instance does not know may have been created just now.
+        let is_new = !self.keys.holds(hash);
+        let (key, account) = store.api_key(tenant, hash, is_new).await?;
         if let Some(account) = account {
             let known = KnownAccount::from(&account);
             self.accounts.insert(tenant.account.clone(), known, now);
