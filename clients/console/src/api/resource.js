@@ -23,7 +23,7 @@ const LONGEST_RETRY = 60;
 /**
  * What a function reads, for as long as the component is shown. Data that was read stays when a later read fails.
  * @template T
- * @param {(signal: AbortSignal) => Promise<T>} read
+ * @param {(signal: AbortSignal, show: (part: T) => void) => Promise<T>} read what it has so far can be shown before it has all, the first time
  * @param {unknown[]} inputs what the function depends on; other data is shown only when they change
  * @param {{ every?: number | null, live?: boolean, once?: boolean }} [options] `every`: also read every so many
  *   milliseconds while the page is visible and
@@ -67,7 +67,14 @@ export function useRead(read, inputs, { every = null, live = false, once = false
       controller.abort();
       const own = (controller = new AbortController());
       try {
-        const data = await latest.current(own.signal);
+        const data = await latest.current(own.signal, (part) => {
+          if (own.signal.aborted) return;
+          setState((before) =>
+            before.key === key && !before.loading
+              ? before
+              : { data: part, error: null, loading: true, retryAt: null, key },
+          );
+        });
         if (own.signal.aborted) return;
         setState({ data, error: null, loading: false, retryAt: null, key });
         failures = 0;

@@ -1222,6 +1222,7 @@ export default {
   'the API': 'die API',
   'the battery cannot take more': 'die Batterie kann nicht mehr aufnehmen',
   'the calendar': 'der Kalender',
+  'the rest of the calendar': 'der Rest des Kalenders',
   'the charge detail record of the network': 'dem Abrechnungsdatensatz (CDR) des Netzes',
   'the cheapest time': 'die günstigste Zeit',
   'the choice': 'Auswahl',

@@ -61,9 +61,11 @@ export default function Calendar({ route }) {
   const [moving, setMoving] = useState(/** @type {{ reservation: any, start: number } | null} */ (null));
   // What is read covers whole days around the view, so that moving a little reads nothing.
   const [since, to] = [Math.floor(view.from / DAY) * DAY - DAY, Math.ceil(view.until / DAY) * DAY + DAY];
-  const read = useRead((signal) => readItems(since, to, { fleet, vehicle }, signal), [since, to, fleet, vehicle], {
-    every: EVERY,
-  });
+  const read = useRead(
+    (signal, show) => readItems(since, to, { fleet, vehicle }, signal, show),
+    [since, to, fleet, vehicle],
+    { every: EVERY },
+  );
   const rows = useMemo(() => (read.data ? rowsOf(read.data, by) : []), [read.data, by]);
   const length = view.until - view.from;
   const zoom = ZOOMS.reduce((best, one) => (Math.abs(one[2] - length) < Math.abs(best[2] - length) ? one : best));
@@ -108,48 +110,56 @@ export default function Calendar({ route }) {
         : read.loading && html`<${Loading} what="the calendar" />`
     }
     <p class="legend">${LEGEND.map(([kind, text]) => html`<span key=${kind} class=${`swatch ${kind}`} style=${{ backgroundColor: FILL[kind] }}></span>${text} `)}<span class="swatch conflict"></span>conflict</p>
+    ${read.data && read.loading ? html`<${Loading} what="the rest of the calendar" />` : null}
     ${read.data?.more ? html`<p class="hint">The newest ${number(MOST)} are shown: choose a vehicle to see all of its own.</p>` : null}
     <${EntryList} rows=${rows} view=${view} onMove=${(/** @type {any} */ reservation, /** @type {number} */ start) => setMoving({ reservation, start })} />`;
 }
 
 /**
- * The reservations and sessions that touch a time.
+ * The reservations and sessions that touch a time. What has been read so far is shown after each page.
  * @param {number} since
  * @param {number} to
  * @param {{ fleet: string | null, vehicle: string | null }} filters
  * @param {AbortSignal} signal
+ * @param {(part: { reservations: any[], sessions: any[], more: boolean }) => void} show
  */
-async function readItems(since, to, { fleet, vehicle }, signal) {
+async function readItems(since, to, { fleet, vehicle }, signal, show) {
   const expand = ['data.vehicle', 'data.charging_station'];
   // Both lists are filtered by the time of creation, which bounds the time of what was made.
   const created = (/** @type {number} */ ahead) => ({
     'created[gte]': new Date(since - ahead).toISOString(),
     'created[lt]': new Date(to).toISOString(),
   });
-  const [reservations, sessions] = await Promise.all([
-    readPages(address('/v1/reservations', { vehicle, limit: 100, ...created(AHEAD), 'expand[]': expand }), {
+  const read = { reservations: /** @type {any[]} */ ([]), sessions: /** @type {any[]} */ ([]) };
+  const shown = () => ({
+    reservations: read.reservations.filter((one) => {
+      const [from, until] = [one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end];
+      return (
+        !['cancelled', 'failed'].includes(one.status) &&
+        Date.parse(until) > since &&
+        Date.parse(from) < to &&
+        (!fleet || idOf(one.vehicle.fleet) === fleet)
+      );
+    }),
+    sessions: [...read.sessions],
+    more: Object.values(read).some((objects) => objects.length >= MOST),
+  });
+  const readAll = (/** @type {keyof typeof read} */ list, /** @type {string} */ path) =>
+    readPages(path, {
       signal,
       most: MOST,
-    }),
-    readPages(
-      address('/v1/charging_sessions', { fleet, vehicle, limit: 100, ...created(LONGEST_SESSION), 'expand[]': expand }),
-      { signal, most: MOST },
-    ),
+      onPage: (objects) => {
+        read[list] = objects;
+        show(shown());
+      },
+    });
+  const filters = { vehicle, limit: 100, 'expand[]': expand };
+  const ofSessions = { ...filters, fleet, ...created(LONGEST_SESSION) };
+  await Promise.all([
+    readAll('reservations', address('/v1/reservations', { ...filters, ...created(AHEAD) })),
+    readAll('sessions', address('/v1/charging_sessions', ofSessions)),
   ]);
-  const shown = reservations.objects.filter((one) => {
-    const [from, until] = [one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end];
-    return (
-      !['cancelled', 'failed'].includes(one.status) &&
-      Date.parse(until) > since &&
-      Date.parse(from) < to &&
-      (!fleet || idOf(one.vehicle.fleet) === fleet)
-    );
-  });
-  return {
-    reservations: shown,
-    sessions: sessions.objects,
-    more: reservations.objects.length >= MOST || sessions.objects.length >= MOST,
-  };
+  return shown();
 }
 
 /**
