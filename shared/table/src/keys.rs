@@ -1100,7 +1100,7 @@ mod tests {
         let values = list.values();
         let mut entries = vec![0; values.len()];
         let now = Timestamp::from_unix_millis(1_772_000_000_123);
-        for number in 0..4_000 {
+        for number in 0..8_000 {
             let id = Id::derived(Kind::Event, now, &number.to_string());
             let (tenant, id) = (&tenant, &id);
             let (value, sk) = Key::Event { tenant, id }.pair();
