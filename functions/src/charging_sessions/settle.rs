@@ -106,7 +106,7 @@ async fn recorded(
     if origin.now.since(session.due_since()) < KEY_REMEMBERED {
         return Ok(None);
     }
-    let (tenant, id) = (&origin.tenant, session.charge());
+    let (tenant, id) = (&origin.tenant, session.charge_id());
     let charge = app.store.find::<Transaction>(tenant, &id).await?;
     Ok(charge.and_then(|charge| Payment::recorded(&charge)))
 }

@@ -409,7 +409,7 @@ impl Store {
         let Some(session) = self.find::<ChargingSession>(tenant, session).await? else {
             return Ok(None);
         };
-        let id = session.object.charge();
+        let id = session.object.charge_id();
         let charge = self.find::<Transaction>(tenant, &id).await?;
         let charge = charge.map(|row| row.object);
         let paid = charge.filter(|charge| charge.status == TransactionStatus::Succeeded);
@@ -427,7 +427,7 @@ impl Store {
     ) -> Result<Vec<Id>> {
         let what = &session.id;
         let mut ids = self.ids_in(Partition::PaymentsFor { tenant, what }).await?;
-        ids.push(session.charge());
+        ids.push(session.charge_id());
         Ok(ids)
     }
 

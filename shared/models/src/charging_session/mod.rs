@@ -233,7 +233,7 @@ impl ChargingSession {
 
     /// The id of the transaction that charges the payment method, if that is done or will be. It follows from the session, so that a charge
     /// that is repeated is recorded once.
-    pub fn charge(&self) -> Id {
+    pub fn charge_id(&self) -> Id {
         Id::derived(Kind::Transaction, self.due_since(), self.id.as_str())
     }
 
@@ -298,7 +298,7 @@ impl Stored<ChargingSession> {
     /// final. A session whose charge was declined is billed by an invoice.
     pub fn settle(&mut self, outcome: &PaymentOutcome, now: Timestamp) -> Transaction {
         let due_since = self.object.due_since();
-        let id = self.object.charge();
+        let id = self.object.charge_id();
         let session = &self.object;
         let movement = Movement {
             kind: TransactionType::Charge,
