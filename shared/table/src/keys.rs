@@ -29,7 +29,7 @@
 //! | last number of the documents of a kind in a year | `<acct>#<mode>#NUMBERS` | `<kind>#<year>` | |
 //! | driver of a fleet | `<acct>#<mode>#<flt>` | `<drv>` | |
 //! | sums of a fleet in a day | `<acct>#<mode>#<flt>#SUMS` | `DAY#<yyyy-mm-dd>` | |
-//! | sums of a vehicle by the day in a month | the same | `VEHICLE#<yyyy-mm>#<veh>` | |
+//! | sums of a vehicle by the day in a month | `<acct>#<mode>#<flt>#MONTHS` | `VEHICLE#<yyyy-mm>#<veh>` | |
 //! | that an object is found by a text | `<acct>#<mode>#SEARCH` | `<text>#<id>` | |
 //! | charge card of a driver or vehicle | `<acct>#<mode>#CARDS#<drv or veh>` | `<ccd>` | |
 //! | request rate | `<acct>#<mode>#RATE` | `#` | `ttl` 1 h |
@@ -356,7 +356,7 @@ impl Key<'_> {
                 month,
                 vehicle,
             } => (
-                sums_partition(tenant, fleet),
+                months_partition(tenant, fleet),
                 format!("{}{vehicle}", vehicles_in(month)),
             ),
             Self::CardOf {
@@ -773,9 +773,14 @@ pub fn deliveries_partition(tenant: &Tenant, endpoint: &Id, number: u8) -> Strin
     numbered(&of_tenant(tenant, endpoint.as_str()), number)
 }
 
-/// The partition of the table with the sums of a fleet.
+/// The partition of the table with the sums of a fleet by the day.
 pub fn sums_partition(tenant: &Tenant, fleet: &Id) -> String {
     of_tenant(tenant, &format!("{fleet}#SUMS"))
+}
+
+/// The partition of the table with the sums of the vehicles of a fleet. Each session writes one of them, so the fleet's own lie elsewhere.
+pub fn months_partition(tenant: &Tenant, fleet: &Id) -> String {
+    of_tenant(tenant, &format!("{fleet}#MONTHS"))
 }
 
 /// The partition of the texts that the objects of a tenant are found by.
@@ -1009,9 +1014,9 @@ pub fn parse_station(pk: &str) -> Option<(Mode, Id)> {
     id.is(Kind::ChargingStation).then_some((mode, id))
 }
 
-/// Over how many partitions the index `next_action` is spread: 4,000 reservations a second write some 22 entries each, which are 920 a second in
+/// Over how many partitions the index `next_action` is spread: 4,000 reservations a second write some ten entries each, which are 640 a second in
 /// each partition.
-pub const NEXT_ACTION_PARTITIONS: u8 = 96;
+pub const NEXT_ACTION_PARTITIONS: u8 = 64;
 
 /// The partition of the index `next_action` for a row.
 pub fn next_action_partition(pk: &str, sk: &str) -> String {

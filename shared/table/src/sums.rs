@@ -18,7 +18,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Update};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::keys::{self, Key, sums_partition, vehicles_in};
+use super::keys::{self, Key, months_partition, sums_partition, vehicles_in};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use kernel::error::{Error, Result};
@@ -193,7 +193,7 @@ impl Store {
         let query = self.client.query().table_name(&self.table);
         let page = query
             .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-            .expression_attribute_values(":pk", s(sums_partition(tenant, fleet)))
+            .expression_attribute_values(":pk", s(months_partition(tenant, fleet)))
             .expression_attribute_values(":first", s(format!("{prefix}{behind}!")))
             .expression_attribute_values(":last", s(format!("{prefix}~")))
             .limit(i32::try_from(limit).unwrap_or(i32::MAX))
