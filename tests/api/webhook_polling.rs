@@ -264,6 +264,35 @@ async fn what_is_sent_on_request_is_shown_and_marked() {
 }
 
 #[tokio::test]
+async fn a_reader_of_one_fleet_is_shown_its_events_alone() {
+    let app = TestApp::start().await;
+    app.needs("a clock that can be moved");
+    let own = app.alice.post("/v1/fleets", fleet()).await.id();
+    let other = app.alice.post("/v1/fleets", fleet()).await.id();
+    app.drain().await;
+    let body = json!({"type": "polling", "enabled_events": ["*"], "fleets": [own]});
+    let made = app.alice.post("/v1/webhook_endpoints", body).await;
+    let path = format!("/v1/webhook_endpoints/{}/events", made.expect(200).id());
+    let cursor = begin(&app.alice, &path).await;
+    let mut vehicles = Vec::new();
+    for fleet in [&other, &own] {
+        let of_fleet = format!("/v1/fleets/{fleet}");
+        let name = json!({"name": "Late shift"});
+        app.alice.post(&of_fleet, name).await.expect(200);
+        let vehicle = app.alice.post("/v1/vehicles", tests::vehicle(fleet)).await;
+        vehicles.push(vehicle.expect(200).id());
+    }
+    app.drain().await;
+    app.advance(30).await;
+    let (shown, _) = read(&app.alice, &path, &cursor).await;
+    let ids: Vec<&Value> = shown
+        .iter()
+        .map(|event| &event["data"]["object"]["id"])
+        .collect();
+    assert_eq!(ids, [&json!(own), &json!(vehicles[1])]);
+}
+
+#[tokio::test]
 async fn a_polling_endpoint_has_no_options_of_a_url() {
     let app = TestApp::start().await;
     let polling = json!({"type": "polling", "enabled_events": ["ping"]});
