@@ -23,7 +23,8 @@ const LONGEST_RETRY = 60;
 /**
  * What a function reads, for as long as the component is shown. Data that was read stays when a later read fails.
  * @template T
- * @param {(signal: AbortSignal, show: (part: T) => void) => Promise<T>} read what it has so far can be shown before it has all, the first time
+ * @param {(signal: AbortSignal, show: (part: T) => void) => Promise<T>} read the first time, `show` shows what it has
+ *   so far
  * @param {unknown[]} inputs what the function depends on; other data is shown only when they change
  * @param {{ every?: number | null, live?: boolean, once?: boolean }} [options] `every`: also read every so many
  *   milliseconds while the page is visible and
