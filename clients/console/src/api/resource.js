@@ -1,5 +1,4 @@
-// Data of the API in components: read when shown, read again when something changed, and every error passed on to be
-// shown.
+// Data of the API in components: read when shown and when something changed. Every error is passed on.
 
 import { ApiError, newIdempotencyKey, notifyTabs, onChange, pathOf, request } from './client.js';
 import { useRemembered } from '../router.js';
@@ -21,15 +20,13 @@ const LONGEST_RETRY = 60;
  */
 
 /**
- * What a function reads, for as long as the component is shown. Data that was read stays when a later read fails.
+ * What a function reads while the component is shown. Data that was read stays when a later read fails.
  * @template T
- * @param {(signal: AbortSignal, show: (part: T) => void) => Promise<T>} read the first time, `show` shows what it has
- *   so far
+ * @param {(signal: AbortSignal, show: (part: T) => void) => Promise<T>} read at first, `show` shows a part
  * @param {unknown[]} inputs what the function depends on; other data is shown only when they change
  * @param {{ every?: number | null, live?: boolean, once?: boolean }} [options] `every`: also read every so many
- *   milliseconds while the page is visible and
- *   used; `live`: also while nobody uses it, because something is on its way that no event reports; `once`: not read
- *   again when something changes
+ *   milliseconds while the page is visible and used; `live`: also while nobody uses it, because something is on its way
+ *   that no event reports; `once`: not read again when something changes
  * @returns {Resource<T>}
  */
 export function useRead(read, inputs, { every = null, live = false, once = false } = {}) {
@@ -69,12 +66,7 @@ export function useRead(read, inputs, { every = null, live = false, once = false
       const own = (controller = new AbortController());
       try {
         const data = await latest.current(own.signal, (part) => {
-          if (own.signal.aborted) return;
-          setState((before) =>
-            before.key === key && !before.loading
-              ? before
-              : { data: part, error: null, loading: true, retryAt: null, key },
-          );
+          if (!done && !own.signal.aborted) setState({ ...empty, data: part, key });
         });
         if (own.signal.aborted) return;
         setState({ data, error: null, loading: false, retryAt: null, key });
@@ -188,16 +180,15 @@ export async function readPages(path, { signal, most = 1000, onPage } = {}) {
   }
 }
 
-/** Null in place of an object that does not exist, or that the key may not read. @param {any} error */
+/** Null for an object that does not exist, or that the key may not read. @param {any} error */
 export function nullIfMissing(error) {
   if (error.kind === 'missing' || error.kind === 'forbidden') return null;
   throw error;
 }
 
 /**
- * Something that the user starts, with its progress and its error. A request that is tried again after an error whose
- * outcome
- * is unknown has the same idempotency key, so that it takes effect once.
+ * Something that the user starts, with its progress and its error. A request that is tried again after an error of
+ * unknown outcome has the same idempotency key, so that it takes effect once.
  * @template {any[]} A
  * @template R
  * @param {(idempotencyKey: string, ...inputs: A) => Promise<R>} work
