@@ -302,10 +302,9 @@ try {
     await page.getByRole('slider', { name: 'Arrivals by day' }).waitFor();
     const week = page.getByRole('slider', { name: 'Connectors in use by hour and weekday' });
     await week.locator('xpath=ancestor::figure').getByText('As a table').click();
-    const busy = await page
-      .getByRole('table', { name: 'Connectors in use by hour and weekday' })
-      .getByRole('cell')
-      .allInnerTexts();
+    const cells = page.getByRole('table', { name: 'Connectors in use by hour and weekday' }).getByRole('cell');
+    await cells.first().waitFor();
+    const busy = await cells.allInnerTexts();
     assert.ok(
       busy.some((text) => /^0?\.\d|^[1-9]$/.test(text)),
       busy.join(' '),
