@@ -29,6 +29,8 @@ EXAMPLES = {
     "RoleArn": "arn:aws:iam::123456789012:role/role",
     "KeyArn": "arn:aws:kms:eu-west-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef",
     "Files.Arn": "arn:aws:s3:::files",
+    "EncryptionKeys": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:keys-AbCdEf",
+    "StripeSecret": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe-AbCdEf",
     "AWS::Partition": "aws",
     "AWS::Region": "eu-west-1",
     "AWS::AccountId": "123456789012",
