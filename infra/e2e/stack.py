@@ -58,6 +58,6 @@ def child(path, bucket, key):
     for role in template["Resources"].values():
         for policy in role.get("Properties", {}).get("Policies", []) if role["Type"] == "AWS::IAM::Role" else []:
             for statement in policy["PolicyDocument"]["Statement"]:
-                if "sqs:SendMessage" in statement["Action"]:
+                if "sqs:SendMessage" in statement.get("Action", []):
                     statement["Action"] = ["sqs:SendMessage", "sqs:SendMessageBatch"]
     return transform(template, dict(ALL_AT_ONCE), NoManagedPolicies())
