@@ -90,7 +90,7 @@ pub fn of(functions: &[Function]) -> Vec<Parameter> {
         add("PageSecret", SECRET, &secret("PageSecret"));
     }
     if needs(Need::EncryptionKeys) {
-        add("EncryptionKeys", TEXT, "!Ref EncryptionKeys");
+        add("EncryptionKeys", TEXT, "!GetAtt EncryptionKeys.Id");
     }
     if needs(Need::Payments) {
         add("StripeSecret", TEXT, "!Ref StripeSecret");
