@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const TRIES: u32 = 3;
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), 4, Duration::from_millis(200));
 
-/// The bytes of a response: a secret has at most 64 KiB.
+/// The most bytes of a response. A secret has at most 64 KiB, which JSON may write with twice as many.
 const MOST: usize = 256 * 1024;
 
 #[derive(Debug, Clone)]

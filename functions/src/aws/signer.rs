@@ -32,8 +32,10 @@ impl Signer {
         }
     }
 
+    /// The credentials that requests are signed with now.
+    ///
     /// # Errors
-    /// `Unavailable` if there are none now.
+    /// `Unavailable` if there are none.
     pub async fn credentials(&self) -> Result<Credentials> {
         let found = self.credentials.provide_credentials().await;
         found.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))
