@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::player::{Player, Taken};
 use crate::units::Changed;
-use crate::{Receiver, TestApp};
+use crate::{Client, Receiver, TestApp};
 
 /// The events that the endpoint is subscribed to.
 pub const EVENTS: [&str; 6] = [
@@ -215,15 +215,7 @@ pub async fn whole_reservation() -> Bill {
     let mut player = Player::on(&test).await;
     let began = test.now();
     let at = |count: i64| began.plus(minutes(count));
-    // The key and its account are read, which each instance does once a minute.
-    let policy = json!({"name": "Anything", "rules": {}});
-    player
-        .send("create-policy", "/v1/policies", &alice, policy)
-        .await;
-    player.settle().await;
-    player.take();
-    player.usage.take_rows();
-    player.responded = 0;
+    use_key(&mut player, &alice).await;
 
     let body = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": ["Type2"], "payment_method": method,
         "ideal_start": at(60), "ideal_end": at(120),
@@ -236,15 +228,7 @@ pub async fn whole_reservation() -> Bill {
     let mut taken = player.take();
     let mut rows = player.usage.take_rows();
     let responded = player.responded;
-    // When a key was last used is written once an hour, by a request that has no part in the reservation.
-    let policy = json!({"name": "Something", "rules": {}});
-    player
-        .send("create-policy", "/v1/policies", &alice, policy)
-        .await;
-    player.settle().await;
-    player.take();
-    player.usage.take_rows();
-    player.responded = 0;
+    use_key(&mut player, &alice).await;
     player.advance_to(at(63)).await;
     let row = test
         .app()
@@ -280,14 +264,8 @@ pub async fn whole_reservation() -> Bill {
     }
 
     assert_eq!(session["currency"], CURRENCY);
-    // The hour of the key's last use is over again.
-    let policy = json!({"name": "Another", "rules": {}});
-    player
-        .send("create-policy", "/v1/policies", &alice, policy)
-        .await;
-    player.settle().await;
-    player.take();
     let responded = responded + player.responded;
+    use_key(&mut player, &alice).await;
     let window = json!({"period_start": at(-600), "period_end": at(130), "currency": CURRENCY});
     let invoice = player
         .send("create-invoice", "/v1/invoices", &alice, window)
@@ -315,6 +293,19 @@ pub async fn whole_reservation() -> Bill {
         rows,
         egress: written + frames as f64,
     }
+}
+
+/// Uses the key by a request that has no part in the reservation, and is not counted: the key and its account are read, and the moment of the
+/// key's last use is written, which is done once an hour.
+async fn use_key(player: &mut Player, client: &Client) {
+    let policy = json!({"name": "Anything", "rules": {}});
+    player
+        .send("create-policy", "/v1/policies", client, policy)
+        .await;
+    player.settle().await;
+    player.take();
+    player.usage.take_rows();
+    player.responded = 0;
 }
 
 /// Sums by function, in the order in which they first ran.

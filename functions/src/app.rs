@@ -172,7 +172,7 @@ impl FromRef<App> for Arc<Edge> {
     }
 }
 
-/// What secrets in rows are encrypted with: the value of the secret that `ENCRYPTION_KEYS_SECRET` names, or else of `ENCRYPTION_KEYS`. A function
+/// The keys that secrets in rows are encrypted with: the value of the secret that `ENCRYPTION_KEYS_SECRET` names, or else of `ENCRYPTION_KEYS`. A function
 /// that has them needs them for every row of its kind, so it reads the secret at its start, while it connects to the table.
 async fn encryption_keys(secrets: &aws::Secrets) -> Result<Option<String>> {
     match variable("ENCRYPTION_KEYS_SECRET") {

@@ -271,8 +271,9 @@ async fn a_reader_of_one_fleet_is_shown_its_events_alone() {
     let other = app.alice.post("/v1/fleets", fleet()).await.id();
     app.drain().await;
     let body = json!({"type": "polling", "enabled_events": ["*"], "fleets": [own]});
-    let made = app.alice.post("/v1/webhook_endpoints", body).await;
-    let path = format!("/v1/webhook_endpoints/{}/events", made.expect(200).id());
+    let endpoint = app.alice.post("/v1/webhook_endpoints", body).await;
+    let endpoint = endpoint.expect(200).id();
+    let path = format!("/v1/webhook_endpoints/{endpoint}/events");
     let cursor = begin(&app.alice, &path).await;
     let mut vehicles = Vec::new();
     for fleet in [&other, &own] {

@@ -3,41 +3,35 @@
 
 use std::time::Duration;
 
-use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{
     PayloadChecksumKind, PercentEncodingMode, SignableBody, SignatureLocation, SigningSettings,
     UriPathNormalizationMode,
 };
-use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::Bytes;
 use axum::http::{Method, Request, header};
 use futures::future::BoxFuture;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
-use tokio::time::timeout;
 
-use super::signer::Signer;
+use super::signer::{Limits, Signer};
 use super::{Http, SystemClock, domain};
-use kernel::backoff::Backoff;
 use kernel::environment::variable;
 use kernel::error::{Error, Result};
 use kernel::time::Timestamp;
 use models::ports::Clock;
 use models::ports::files::{Files, LINK};
 
-/// How long a file may take on its way.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How often a request is sent that fails in a way that passes.
-const TRIES: u32 = 3;
-const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), 4, Duration::from_millis(400));
+/// A file may be of any size, and take so long on its way.
+const LIMITS: Limits = Limits {
+    patience: Duration::from_secs(30),
+    bytes: usize::MAX,
+};
 
 #[derive(Debug, Clone)]
 pub struct S3 {
-    http: Http,
     signer: Signer,
     /// The address that keys are appended to.
     bucket: Option<String>,
@@ -48,7 +42,7 @@ impl S3 {
     pub fn from_env(http: Http, config: &SdkConfig) -> Self {
         let endpoint = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
         let endpoint = endpoint.or_else(|| config.endpoint_url().map(str::to_owned));
-        let signer = Signer::new(config, "s3");
+        let signer = Signer::new(http, config, "s3", "S3");
         let region = &signer.region;
         let address = |bucket: String| match &endpoint {
             Some(endpoint) => format!("{}/{bucket}", endpoint.trim_end_matches('/')),
@@ -57,11 +51,7 @@ impl S3 {
             }
         };
         let bucket = variable("REPORTS_BUCKET").map(address);
-        Self {
-            http,
-            signer,
-            bucket,
-        }
+        Self { signer, bucket }
     }
 
     /// The bucket at an address.
@@ -80,27 +70,6 @@ impl S3 {
             .as_deref()
             .ok_or_else(|| Error::internal("REPORTS_BUCKET is not set"))?;
         Ok(format!("{bucket}/{}", escaped(key)))
-    }
-
-    /// Signs a request: by its headers, or by its address for whoever has that until it expires.
-    fn signed<B>(
-        &self,
-        credentials: Credentials,
-        request: Request<B>,
-        body: SignableBody<'_>,
-        expires_in: Option<Duration>,
-        now: Timestamp,
-    ) -> Result<Request<B>> {
-        let mut settings = SigningSettings::default();
-        settings.percent_encoding_mode = PercentEncodingMode::Single;
-        settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
-        if expires_in.is_some() {
-            settings.signature_location = SignatureLocation::QueryParams;
-            settings.expires_in = expires_in;
-        } else {
-            settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
-        }
-        self.signer.sign(credentials, request, body, settings, now)
     }
 
     /// Sends a request as often as it takes, and gives the body of the answer.
@@ -122,41 +91,15 @@ impl S3 {
         content_type: Option<&'static str>,
         content: Bytes,
     ) -> Result<Bytes> {
-        for attempt in 0.. {
-            let mut request = Request::builder().method(method.clone()).uri(address);
-            if let Some(content_type) = content_type {
-                request = request.header(header::CONTENT_TYPE, content_type);
+        let request = || {
+            let request = Request::builder().method(method.clone()).uri(address);
+            match content_type {
+                Some(content_type) => request.header(header::CONTENT_TYPE, content_type),
+                None => request,
             }
-            let request = request
-                .body(SdkBody::from(content.clone()))
-                .map_err(Error::internal)?;
-            let body = SignableBody::Bytes(&content);
-            let credentials = self.signer.credentials().await?;
-            let request = self.signed(credentials, request, body, None, SystemClock.now())?;
-            let sent = timeout(PATIENCE, self.exchange(request)).await;
-            match sent.unwrap_or_else(|_| Err(Error::unavailable("the file took too long"))) {
-                Err(Error::Unavailable(_)) if attempt + 1 < TRIES => BACKOFF.pause(attempt).await,
-                answered => return answered,
-            }
-        }
-        unreachable!("the loop ends by returning")
-    }
-
-    async fn exchange(&self, request: Request<SdkBody>) -> Result<Bytes> {
-        let answer = self.http.send(request).await.map_err(Error::unavailable)?;
-        let status = answer.status();
-        let body = to_bytes(Body::new(answer.into_body()), usize::MAX)
-            .await
-            .map_err(Error::unavailable)?;
-        if status.is_success() {
-            return Ok(body);
-        }
-        let text = format!("S3 answered {status}: {}", String::from_utf8_lossy(&body));
-        Err(if status.is_server_error() {
-            Error::unavailable(text)
-        } else {
-            Error::internal(text)
-        })
+        };
+        let settings = settings(None);
+        self.signer.send(request, &content, &settings, LIMITS).await
     }
 
     async fn signed_link(&self, key: &str, now: Timestamp) -> Result<String> {
@@ -164,7 +107,10 @@ impl S3 {
         let request = Request::get(self.address(key)?).body(());
         let request = request.map_err(Error::internal)?;
         let body = SignableBody::UnsignedPayload;
-        let signed = self.signed(credentials, request, body, Some(LINK), now)?;
+        let settings = settings(Some(LINK));
+        let signed = self
+            .signer
+            .sign(credentials, request, body, settings, now)?;
         Ok(signed.uri().to_string())
     }
 }
@@ -213,6 +159,20 @@ impl Files for S3 {
     fn link<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<String>> {
         Box::pin(self.signed_link(key, SystemClock.now()))
     }
+}
+
+/// How a request is signed: by its headers, or by its address for whoever has that until it expires.
+fn settings(expires_in: Option<Duration>) -> SigningSettings {
+    let mut settings = SigningSettings::default();
+    settings.percent_encoding_mode = PercentEncodingMode::Single;
+    settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
+    if expires_in.is_some() {
+        settings.signature_location = SignatureLocation::QueryParams;
+        settings.expires_in = expires_in;
+    } else {
+        settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
+    }
+    settings
 }
 
 /// The keys in an answer to `ListObjectsV2`.
@@ -266,6 +226,7 @@ fn escaped(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_credential_types::Credentials;
     use aws_types::region::Region;
 
     /// The example of AWS's "Authenticating Requests: Using Query Parameters".
@@ -285,13 +246,10 @@ mod tests {
             .body(())
             .unwrap();
         let day = Some(Duration::from_secs(86_400));
-        let signed = s3.signed(
-            credentials,
-            request,
-            SignableBody::UnsignedPayload,
-            day,
-            now,
-        );
+        let body = SignableBody::UnsignedPayload;
+        let signed = s3
+            .signer
+            .sign(credentials, request, body, settings(day), now);
         let signed = signed.unwrap().uri().to_string();
         assert!(signed.starts_with("https://examplebucket.s3.amazonaws.com/test.txt?"));
         let signature = "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404";

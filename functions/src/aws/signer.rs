@@ -1,4 +1,4 @@
-//! Signs requests to services of AWS for which there is no client of the SDK here.
+//! Signed requests to services of AWS for which there is no client of the SDK here.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,27 +7,50 @@ use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsP
 use aws_sdk_dynamodb::error::DisplayErrorContext;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
+use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::http::Request;
+use axum::http::request::Builder;
+use kernel::backoff::Backoff;
 use kernel::error::{Error, Result};
 use kernel::time::Timestamp;
+use models::ports::Clock as _;
+use tokio::time::timeout;
 
-use super::{region_of, stand_in};
+use super::{Http, SystemClock, region_of, stand_in};
 
-/// The signature of one service in the region of the configuration.
+/// How often a request is sent that fails in a way that passes.
+const TRIES: u32 = 3;
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), 4, Duration::from_millis(400));
+
+/// How long a request may take each time it is sent, and how many bytes its response may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub patience: Duration,
+    pub bytes: usize,
+}
+
+/// One service in the region of the configuration.
 #[derive(Debug, Clone)]
 pub(super) struct Signer {
     pub region: String,
+    http: Http,
+    /// As signatures call it.
     service: &'static str,
+    /// As errors call it.
+    name: &'static str,
     credentials: SharedCredentialsProvider,
 }
 
 impl Signer {
-    pub fn new(config: &SdkConfig, service: &'static str) -> Self {
+    pub fn new(http: Http, config: &SdkConfig, service: &'static str, name: &'static str) -> Self {
         let credentials = config.credentials_provider();
         Self {
             region: region_of(config),
+            http,
             service,
+            name,
             credentials: credentials.unwrap_or_else(|| SharedCredentialsProvider::new(stand_in())),
         }
     }
@@ -39,6 +62,55 @@ impl Signer {
     pub async fn credentials(&self) -> Result<Credentials> {
         let found = self.credentials.provide_credentials().await;
         found.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))
+    }
+
+    /// Sends a request as often as it takes, and gives the body of the response.
+    ///
+    /// # Errors
+    /// `Unavailable` if the service cannot be reached; `Internal` if it refuses the request.
+    pub async fn send(
+        &self,
+        request: impl Fn() -> Builder,
+        content: &Bytes,
+        settings: &SigningSettings,
+        limits: Limits,
+    ) -> Result<Bytes> {
+        for attempt in 0.. {
+            let request = request().body(SdkBody::from(content.clone()));
+            let request = request.map_err(Error::internal)?;
+            let signed = self.sign(
+                self.credentials().await?,
+                request,
+                SignableBody::Bytes(content),
+                settings.clone(),
+                SystemClock.now(),
+            )?;
+            let late = |_| Err(Error::unavailable(format!("{} took too long", self.name)));
+            let sent = timeout(limits.patience, self.exchange(signed, limits.bytes)).await;
+            match sent.unwrap_or_else(late) {
+                Err(Error::Unavailable(_)) if attempt + 1 < TRIES => BACKOFF.pause(attempt).await,
+                answered => return answered,
+            }
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    async fn exchange(&self, request: Request<SdkBody>, most: usize) -> Result<Bytes> {
+        let response = self.http.send(request).await.map_err(Error::unavailable)?;
+        let status = response.status();
+        let body = to_bytes(Body::new(response.into_body()), most)
+            .await
+            .map_err(Error::unavailable)?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        let text = String::from_utf8_lossy(&body);
+        let text = format!("{} answered {status}: {text}", self.name);
+        Err(if status.is_server_error() {
+            Error::unavailable(text)
+        } else {
+            Error::internal(text)
+        })
     }
 
     /// A request with its signature.

@@ -291,7 +291,7 @@ impl KeyRing {
         Ok(account.is_some())
     }
 
-    /// Takes in an account whose status was changed, so that the change holds at once on this instance.
+    /// Remembers an account whose status was changed, so that the change holds at once on this instance.
     pub fn learn_account(&self, row: &Stored<Account>, now: Timestamp) {
         let (id, known) = (row.object.id.clone(), KnownAccount::from(row));
         self.accounts.insert(id, known, now);
@@ -302,7 +302,7 @@ impl KeyRing {
         self.accounts.remove(id);
     }
 
-    /// Takes in that a key was revoked, so that this holds at once on this instance.
+    /// Remembers that a key was revoked, so that this instance refuses it at once.
     pub fn revoke_key(&self, hash: &str, now: Timestamp) {
         self.keys.remove(hash);
         self.unknown_keys.insert(hash.to_owned(), (), now);
