@@ -218,8 +218,10 @@ impl Stage<'_> {
             _ => self.free_plugs().await?.swap_remove(0).location,
         };
         area["radius"] = 5_000.into();
-        let tomorrow = self.context.client.now().await? + SignedDuration::from_hours(24);
-        let need = |energy: u32| json!({"energy_wh": energy, "ready_by": written(tomorrow)});
+        let now = self.context.client.now().await?;
+        let in_hours = |hours| written(now + SignedDuration::from_hours(hours));
+        // A block that begins at once is confirmed at once, and could not be planned again.
+        let need = |energy: u32| json!({"energy_wh": energy, "earliest_start": in_hours(12), "ready_by": in_hours(24)});
         let body = json!({"driver": crew.driver, "vehicle": crew.vehicle, "connector_type": [STANDARD], "location": area,
             "need": need(10_000)});
         let id = self.create("reservations", body).await?;
