@@ -18,15 +18,17 @@ use crate::networks::received::ApplyReceived;
 use crate::networks::results::ApplyResult;
 use crate::reservations::outward::CancelAtNetwork;
 use crate::reservations::replan::ReplanNeeds;
+use crate::search::metadata::IndexMetadata;
 use crate::stream::actions;
 use crate::stream::sweep::SweepPartition;
 
 /// The jobs that nothing waits for. The others are [`actions::JOBS`].
-const OTHERS: [RegisteredJob; 9] = [
+const OTHERS: [RegisteredJob; 10] = [
     RegisteredJob::of::<MakeDocuments>(),
     RegisteredJob::of::<CancelAtNetwork>(),
     RegisteredJob::of::<ClearProfile>(),
     RegisteredJob::of::<ReplanNeeds>(),
+    RegisteredJob::of::<IndexMetadata>(),
     RegisteredJob::of::<ApplyReceived>(),
     RegisteredJob::of::<ApplyTariff>(),
     RegisteredJob::of::<PushToken>(),

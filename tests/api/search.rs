@@ -166,3 +166,145 @@ async fn a_text_that_cannot_be_searched_for_is_refused() {
         assert_eq!((status, kind, at), want, "{query}");
     }
 }
+
+/// The ids of a list, read to its last page.
+async fn listed(client: &Client, path: &str) -> Vec<String> {
+    let (mut ids, mut next) = (Vec::new(), Some(path.to_owned()));
+    while let Some(path) = next {
+        let page = client.get(&path).await.expect(200).body;
+        let data = page["data"].as_array().expect("data").iter();
+        ids.extend(data.map(|object| object["id"].as_str().expect("an id").to_owned()));
+        next = page["next_page_url"].as_str().map(str::to_owned);
+    }
+    ids
+}
+
+/// Declares the keys of metadata that lists find objects by.
+async fn declare(app: &TestApp, client: &Client, keys: Value) {
+    let account = client.get("/v1/account").await.expect(200).id();
+    let body = json!({"preferences": {"searchable_metadata": keys}});
+    let path = format!("/v1/accounts/{account}");
+    client.post(&path, body).await.expect(200);
+    app.drain().await;
+    // The job waits for the lists to show what was created before.
+    app.advance(10).await;
+}
+
+#[tokio::test]
+async fn lists_find_objects_by_declared_metadata() {
+    let app = TestApp::start().await;
+    let path = "/v1/vehicles?metadata[]=depot:north";
+    let refused = app.alice.get(path).await.expect(400).body;
+    assert_eq!(refused["param"], "metadata[]");
+    declare(&app, &app.alice, json!(["depot", "asset"])).await;
+    assert_eq!(listed(&app.alice, path).await, Vec::<String>::new());
+
+    let create = async |path: &str, body: Value| app.alice.post(path, body).await.expect(200).id();
+    let north = json!({"metadata": {"depot": "north", "asset": "A:17", "note": "x"}});
+    let fleet = create("/v1/fleets", with(fleet(), north.clone())).await;
+    let driver = create("/v1/drivers", with(driver(), north.clone())).await;
+    let vehicle = async |plate: &str, metadata: Value| {
+        let names = with(
+            json!({"registration_plate": plate, "vin": format!("WVWZZZ1KZAW77700{}", plate.len())}),
+            metadata,
+        );
+        create("/v1/vehicles", with(vehicle(&fleet), names)).await
+    };
+    let first = vehicle("N", north.clone()).await;
+    let second = vehicle("NN", json!({"metadata": {"depot": "north"}})).await;
+    vehicle("SSS", json!({"metadata": {"depot": "south"}})).await;
+    app.drain().await;
+    let both = vec![second.clone(), first.clone()];
+    for (path, ids) in [
+        (path, both.clone()),
+        ("/v1/vehicles?metadata[]=depot:north&limit=1", both.clone()),
+        (
+            "/v1/vehicles?metadata[]=depot:north&metadata[]=asset:A:17",
+            vec![first.clone()],
+        ),
+        (
+            "/v1/vehicles?metadata[]=depot:north&registration_plate=nn",
+            vec![second.clone()],
+        ),
+        ("/v1/vehicles?metadata[]=depot:North", vec![]),
+        ("/v1/fleets?metadata[]=asset:A:17", vec![fleet.clone()]),
+        (
+            "/v1/fleets?metadata[]=asset:A:17&email=other@fleet.example",
+            vec![],
+        ),
+        ("/v1/drivers?metadata[]=depot:north", vec![driver]),
+    ] {
+        assert_eq!(listed(&app.alice, path).await, ids, "{path}");
+    }
+    let undeclared = app.alice.get("/v1/vehicles?metadata[]=note:x").await;
+    assert_eq!(undeclared.expect(400).body["param"], "metadata[]");
+    let malformed = app.alice.get("/v1/vehicles?metadata[]=depot").await;
+    assert_eq!(malformed.expect(400).body["param"], "metadata[]");
+
+    // Changes and deletions are followed.
+    let change = json!({"metadata": {"depot": "south"}});
+    app.alice
+        .post(&format!("/v1/vehicles/{second}"), change)
+        .await
+        .expect(200);
+    app.drain().await;
+    assert_eq!(listed(&app.alice, path).await, vec![first.clone()]);
+    app.alice
+        .delete(&format!("/v1/vehicles/{first}"))
+        .await
+        .expect(200);
+    app.drain().await;
+    assert_eq!(listed(&app.alice, path).await, Vec::<String>::new());
+
+    // Another account declares for itself, and finds its own objects alone.
+    let stranger = app.other_account(Mode::Test).await;
+    stranger
+        .get("/v1/vehicles?metadata[]=depot:south")
+        .await
+        .expect(400);
+    declare(&app, &stranger, json!(["depot"])).await;
+    let found = listed(&stranger, "/v1/vehicles?metadata[]=depot:south").await;
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_key_that_is_declared_later_finds_older_objects() {
+    let app = TestApp::start().await;
+    let mut drivers = Vec::new();
+    for number in 0..60 {
+        let email = format!("driver-{number}@fleet.example");
+        let body = with(
+            driver(),
+            json!({"email": email, "metadata": {"team": "red"}}),
+        );
+        drivers.push(app.alice.post("/v1/drivers", body).await.expect(200).id());
+    }
+    app.drain().await;
+    drivers.reverse();
+    declare(&app, &app.alice, json!(["team"])).await;
+    assert_eq!(
+        listed(&app.alice, "/v1/drivers?metadata[]=team:red").await,
+        drivers
+    );
+    // A key that is no longer declared finds nothing, also if it is declared again after a change.
+    declare(&app, &app.alice, json!([])).await;
+    app.alice
+        .get("/v1/drivers?metadata[]=team:red")
+        .await
+        .expect(400);
+    let path = format!("/v1/drivers/{}", drivers[0]);
+    app.alice
+        .post(&path, json!({"metadata": {"team": "blue"}}))
+        .await
+        .expect(200);
+    app.drain().await;
+    declare(&app, &app.alice, json!(["team"])).await;
+    assert_eq!(
+        listed(&app.alice, "/v1/drivers?metadata[]=team:red").await,
+        drivers[1..]
+    );
+    assert_eq!(
+        listed(&app.alice, "/v1/drivers?metadata[]=team:blue").await,
+        drivers[..1]
+    );
+}

@@ -14,6 +14,7 @@ pub mod update;
 use crate::App;
 use crate::charge_cards::refresh::RefreshTokens;
 use crate::job::Job as _;
+use crate::search;
 use crate::stream::record::StreamRecord;
 use kernel::Id;
 use kernel::error::Result;
@@ -21,7 +22,8 @@ use kernel::origin::{Mode, Tenant};
 use models::account::Account;
 use table::row::decode;
 
-/// The tokens of charge cards depend on the status of the account, which holds in both of its modes.
+/// The tokens of charge cards depend on the status of the account, which holds in both of its modes, and what lists find depends on the keys of
+/// metadata that it declares.
 ///
 /// # Errors
 /// `Unavailable` if SQS cannot be reached.
@@ -29,8 +31,11 @@ pub async fn on_change(app: &App, account: &Id, record: &StreamRecord) -> Result
     let (Some(before), Some(after)) = (record.old.clone(), record.new.clone()) else {
         return Ok(());
     };
-    let status = |item| decode::<Account>(item).map(|account| account.object.status);
-    if status(before)? == status(after)? {
+    let (before, after) = (decode::<Account>(before)?, decode::<Account>(after)?);
+    let (before, after) = (before.object, after.object);
+    let keys = |account: &Account| account.preferences.searchable_metadata.clone();
+    search::metadata::on_account_change(app, account, &keys(&before), &keys(&after)).await?;
+    if before.status == after.status {
         return Ok(());
     }
     for mode in [Mode::Live, Mode::Test] {

@@ -1,6 +1,7 @@
-//! `GET /v1/drivers`: lists the drivers, newest first. Filters: `fleet`, `email`, `status`, `created[…]`.
+//! `GET /v1/drivers`: lists the drivers, newest first. Filters: `fleet`, `email`, `metadata[]`, `status`, `created[…]`.
 
 use crate::App;
+use crate::search::metadata::MetadataFilter;
 use axum::extract::State;
 use kernel::Reply;
 use kernel::fields::text::Email;
@@ -34,6 +35,7 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
+    Query(metadata): Query<MetadataFilter>,
 ) -> Result<Reply<Page<Driver>>, Error> {
     let tenant = context.tenant();
     let page_request = created.narrow(query.page_request(tenant, Kind::Driver)?);
@@ -42,17 +44,22 @@ pub async fn handle(
         email,
         status,
     } = filters;
-    let found = match fleet {
-        Some(fleet) => {
-            app.store.get::<Fleet>(tenant, &fleet).await?;
+    let pair = metadata.checked(&app, tenant).await?;
+    if let Some(fleet) = &fleet {
+        app.store.get::<Fleet>(tenant, fleet).await?;
+    }
+    let of_fleet = fleet.as_ref().map(Members::OfFleet);
+    let found = match of_fleet.or(pair.map(Members::WithMetadata)) {
+        Some(members) => {
             let keep = |driver: &Driver| {
                 let is_same =
                     |email: &Email| Lookup::Email.is_same(email.as_str(), driver.email.as_str());
                 email.as_ref().is_none_or(is_same)
                     && status.is_none_or(|status| driver.status == status)
+                    && metadata.keeps(&driver.metadata)
             };
             app.store
-                .list_members(tenant, Members::OfFleet(&fleet), &page_request, keep)
+                .list_members(tenant, members, &page_request, keep)
                 .await?
                 .objects()
         }

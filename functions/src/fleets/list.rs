@@ -1,6 +1,7 @@
-//! `GET /v1/fleets`: lists the fleets, newest first. Filters: `email`, `status`, `created[…]`.
+//! `GET /v1/fleets`: lists the fleets, newest first. Filters: `email`, `metadata[]`, `status`, `created[…]`.
 
 use crate::App;
+use crate::search::metadata::MetadataFilter;
 use axum::extract::State;
 use kernel::Reply;
 use kernel::fields::text::Email;
@@ -10,7 +11,7 @@ use models::condition::Condition;
 use models::fleet::{Fleet, FleetStatus};
 use serde::Deserialize;
 use table::keys::{Lookup, Partition};
-use table::list::Page;
+use table::list::{Members, Page};
 use utoipa::ToSchema;
 use web::{Created, ListQuery, Query, RequestContext, Route};
 
@@ -31,10 +32,23 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
+    Query(metadata): Query<MetadataFilter>,
 ) -> Result<Reply<Page<Fleet>>, Error> {
     let page_request = created.narrow(query.page_request(context.tenant(), Kind::Fleet)?);
-    let filter = Condition::given("status", filters.status);
     let (tenant, kind) = (context.tenant(), Kind::Fleet);
+    if let Some(pair) = metadata.checked(&app, tenant).await? {
+        let keep = |fleet: &Fleet| {
+            let is_same =
+                |email: &Email| Lookup::Email.is_same(email.as_str(), fleet.email.as_str());
+            filters.email.as_ref().is_none_or(is_same)
+                && filters.status.is_none_or(|status| fleet.status == status)
+                && metadata.keeps(&fleet.metadata)
+        };
+        let members = Members::WithMetadata(pair);
+        let found = app.store.list_members(tenant, members, &page_request, keep);
+        return query.respond(&context, found.await?.objects());
+    }
+    let filter = Condition::given("status", filters.status);
     let partition = match &filters.email {
         Some(email) => Partition::Lookup {
             tenant,

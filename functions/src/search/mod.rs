@@ -1,6 +1,7 @@
 //! Search for what people know an object by. The relay keeps the texts up to date; a change shows within seconds.
 
 pub mod find;
+pub mod metadata;
 
 use kernel::Id;
 use kernel::error::Result;
@@ -10,17 +11,21 @@ use models::stored::{Object, Stored};
 
 use crate::App;
 
-/// Writes the texts that an object is found by if a change makes others of them. `after` is none for an object that was deleted.
+/// Writes the texts and the metadata that an object is found by if a change makes others of them. `after` is none for an object that was deleted.
 ///
 /// # Errors
 /// `Unavailable` if DynamoDB cannot be reached: the change has to be relayed again.
-pub async fn follow<T: Object>(
+pub async fn follow<'a, T: Object>(
     app: &App,
     tenant: &Tenant,
     id: &Id,
-    before: Option<&Stored<T>>,
-    after: Option<&Stored<T>>,
+    before: Option<&'a Stored<T>>,
+    after: Option<&'a Stored<T>>,
 ) -> Result<()> {
+    let metadata = |stored: Option<&'a Stored<T>>| {
+        stored.and_then(|stored| stored.object.searchable_metadata())
+    };
+    metadata::follow(app, tenant, id, metadata(before), metadata(after)).await?;
     let (old, new) = (names(before), names(after));
     if old == new {
         return Ok(());

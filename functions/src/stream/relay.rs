@@ -17,6 +17,7 @@ pub use super::record::{StreamRecord, filters};
 use crate::analytics::count::count;
 use crate::function::{Function, Trigger};
 use crate::outbox::gathered;
+use crate::webhooks::plan::reading_endpoints_once;
 
 /// The name of the function.
 pub const NAME: &str = "relay-stream";
@@ -26,7 +27,7 @@ const ABREAST: usize = 8;
 
 /// Relays a batch of changes until a moment, each within its span: those of one item in their order, as the stream has them, those of eight items
 /// side by side. A batch takes as long as its longest item then, and not as long as all its changes together. The messages of all changes
-/// are sent at the end, together.
+/// are sent at the end, together, and the webhook endpoints of each tenant are read once.
 ///
 /// Returns the place of the first change that was not relayed. It has to come again with those behind it, of which some were relayed:
 /// a change that is relayed twice leads to the same events and messages.
@@ -58,7 +59,8 @@ pub async fn handle_batch(
         }
         (messages, None)
     });
-    let relayed: Vec<_> = relayed.buffer_unordered(ABREAST).collect().await;
+    let relayed = relayed.buffer_unordered(ABREAST).collect();
+    let relayed: Vec<_> = reading_endpoints_once(relayed).await;
     let (messages, failed): (Vec<_>, Vec<_>) = relayed.into_iter().unzip();
     let unsent = send(app, messages.into_iter().flatten().collect(), until).await;
     let failed = failed.into_iter().flatten();

@@ -1,6 +1,8 @@
-//! `GET /v1/vehicles`: lists the vehicles, newest first. Filters: `fleet`, `driver`, `site`, `registration_plate`, `vin`, `status`, `created[…]`.
+//! `GET /v1/vehicles`: lists the vehicles, newest first. Filters: `fleet`, `driver`, `site`,
+//! `registration_plate`, `vin`, `metadata[]`, `status`, `created[…]`.
 
 use crate::App;
+use crate::search::metadata::MetadataFilter;
 use axum::extract::State;
 use kernel::Reply;
 use kernel::fields::text::Text;
@@ -92,6 +94,7 @@ pub async fn handle(
     query: ListQuery,
     Query(created): Query<Created>,
     Query(filters): Query<Filters>,
+    Query(metadata): Query<MetadataFilter>,
 ) -> Result<Reply<Page<Vehicle>>, Error> {
     if filters.vin.is_some() && filters.registration_plate.is_some() {
         let message = "cannot be combined with registration_plate";
@@ -105,12 +108,20 @@ pub async fn handle(
     if let Some(site) = &filters.site {
         app.store.get::<Site>(tenant, site).await?;
     }
-    let found = match &filters.driver {
+    let pair = metadata.checked(&app, tenant).await?;
+    let members = match &filters.driver {
         Some(driver) => {
             let driver = app.store.get::<Driver>(tenant, driver).await?.object;
-            let members = Members::These(driver.vehicles);
+            Some(Members::These(driver.vehicles))
+        }
+        None => pair.map(Members::WithMetadata),
+    };
+    let found = match members {
+        Some(members) => {
+            let keep =
+                |vehicle: &Vehicle| filters.keep(vehicle) && metadata.keeps(&vehicle.metadata);
             app.store
-                .list_members(tenant, members, &page_request, |one| filters.keep(one))
+                .list_members(tenant, members, &page_request, keep)
                 .await?
                 .objects()
         }

@@ -4,6 +4,9 @@
 //! event that was written with the change of its object, or for one endpoint, waits for the relay as `unplanned`: that sends the messages, and
 //! then notes that it has. So no message is lost, and one may be sent twice: the delivery is claimed once.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::App;
 use futures::future::try_join_all;
 use kernel::error::Result;
@@ -15,11 +18,38 @@ use models::webhook_endpoint::{EndpointType, WebhookEndpoint};
 use models::webhooks::feed::FeedEntry;
 use table::row::decode;
 use table::scan::Pass;
+use tokio::sync::OnceCell;
 
 use super::deliver::DeliverWebhook;
 use super::order;
 use crate::job::Job as _;
 use crate::stream::record::StreamRecord;
+
+/// The webhook endpoints of each tenant, read at most once.
+type Endpoints = Mutex<HashMap<Tenant, Arc<OnceCell<Arc<[WebhookEndpoint]>>>>>;
+
+tokio::task_local! {
+    /// The endpoints that were read for the batch of changes that is relayed now.
+    static ENDPOINTS: Endpoints;
+}
+
+/// Does work that reads the webhook endpoints of a tenant for its first event only. The work must be about changes that were committed before
+/// it begins: then the endpoints that it reads include all that were subscribed at the time of each change.
+pub async fn reading_endpoints_once<T>(work: impl Future<Output = T>) -> T {
+    ENDPOINTS.scope(Endpoints::default(), work).await
+}
+
+/// Every webhook endpoint of a tenant, newest first: those that were read for the same batch of changes, if it is within one.
+async fn endpoints_of(app: &App, tenant: &Tenant) -> Result<Arc<[WebhookEndpoint]>> {
+    let known = ENDPOINTS.try_with(|endpoints| {
+        let mut endpoints = endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(endpoints.entry(tenant.clone()).or_default())
+    });
+    let known = known.unwrap_or_default();
+    let read = known
+        .get_or_try_init(|| async { app.store.webhook_endpoints(tenant).await.map(Arc::from) });
+    read.await.cloned()
+}
 
 /// Does what follows from a change of an event.
 ///
@@ -70,7 +100,7 @@ async fn enqueue(
 pub async fn publish(app: &App, tenant: &Tenant, event: Event, fleets: Vec<Id>) -> Result<()> {
     let internal = EventInternal::planned(Vec::new()).of_fleets(fleets);
     let mut event = Stored::with_internal(event, internal);
-    let all = app.store.webhook_endpoints(tenant).await?;
+    let all = endpoints_of(app, tenant).await?;
     let endpoints = subscribed(&all, &event);
     event.internal.endpoints = Some(endpoints.clone());
     let origin = Origin::background(tenant.clone(), app.now());
@@ -93,7 +123,7 @@ pub async fn plan(app: &App, tenant: &Tenant, id: &Id, event: &Stored<Event>) ->
     let endpoints = match &event.internal.endpoints {
         Some(endpoints) => endpoints.clone(),
         None => {
-            let all = app.store.webhook_endpoints(tenant).await?;
+            let all = endpoints_of(app, tenant).await?;
             let subscribed = subscribed(&all, event);
             enqueue(app, tenant, event, &all, &subscribed).await?;
             subscribed

@@ -11,7 +11,7 @@ use super::{check_size, sized};
 use kernel::error::Result;
 use kernel::fields::address::Country;
 use kernel::fields::cycle::{BillingCycle, ReportFrequency};
-use kernel::fields::metadata::{Metadata, MetadataChange};
+use kernel::fields::metadata::{Metadata, MetadataChange, SearchableKeys};
 use kernel::fields::patch::{Change, Patch};
 use kernel::fields::text::{Description, Email, Name, Phone, Text};
 use kernel::id::{Id, Kind};
@@ -164,6 +164,10 @@ pub struct AccountPreferences {
     pub report_frequency: ReportFrequency,
     /// Whether reports of the account and its fleets are generated periodically.
     pub reporting_enabled: bool,
+    /// Keys of metadata by which fleets, drivers and vehicles are found: the filter `metadata[]` of their lists.
+    #[serde(default)]
+    #[schema(required)]
+    pub searchable_metadata: SearchableKeys,
 }
 
 /// The body of `POST /v1/accounts`.
@@ -216,6 +220,10 @@ pub struct AccountPreferencesChange {
     /// Whether reports of the account and its fleets are generated periodically.
     #[serde(default)]
     pub reporting_enabled: Change<bool>,
+    /// Keys of metadata by which fleets, drivers and vehicles are found: the filter `metadata[]` of their lists. Objects that have a key
+    /// already are found by it within minutes. The list replaces the former one.
+    #[serde(default)]
+    pub searchable_metadata: Change<SearchableKeys>,
 }
 
 /// The body of `POST /v1/accounts/{id}`.
@@ -289,6 +297,7 @@ impl Account {
             notifications: true,
             report_frequency: ReportFrequency::default(),
             reporting_enabled: true,
+            searchable_metadata: SearchableKeys::default(),
         };
         preferences.change(new.preferences.unwrap_or_default());
         sized(Self {
@@ -393,6 +402,7 @@ impl AccountPreferences {
             notifications,
             report_frequency,
             reporting_enabled,
+            searchable_metadata,
         } = change;
         billing_cycle.apply(&mut self.billing_cycle);
         default_currency.apply(&mut self.default_currency);
@@ -400,6 +410,7 @@ impl AccountPreferences {
         notifications.apply(&mut self.notifications);
         report_frequency.apply(&mut self.report_frequency);
         reporting_enabled.apply(&mut self.reporting_enabled);
+        searchable_metadata.apply(&mut self.searchable_metadata);
     }
 }
 

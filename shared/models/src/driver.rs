@@ -64,6 +64,10 @@ impl Object for Driver {
             (SearchField::Email, self.email.as_str()),
         ]
     }
+
+    fn searchable_metadata(&self) -> Option<&Metadata> {
+        Some(&self.metadata)
+    }
 }
 
 /// What the driver's row keeps to itself.

@@ -84,6 +84,10 @@ impl Object for Fleet {
         ]
     }
 
+    fn searchable_metadata(&self) -> Option<&Metadata> {
+        Some(&self.metadata)
+    }
+
     fn next_action(stored: &Stored<Self>) -> Option<(Timestamp, Action)> {
         let FleetInternal { billing, reporting } = &stored.internal;
         let ends = [billing, reporting].into_iter().flatten();

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::action::Action;
 use super::event_type::EventType;
 use super::search::SearchField;
+use kernel::fields::metadata::Metadata;
 use kernel::id::{Id, Kind};
 use kernel::time::Timestamp;
 
@@ -39,6 +40,11 @@ pub trait Object: Serialize + DeserializeOwned + Clone + Send + Sync {
     /// The texts that a search finds the object by; the first is its title. None for a kind that is not searched for.
     fn names(&self) -> Vec<(SearchField, &str)> {
         Vec::new()
+    }
+
+    /// The metadata that lists find the object by. None for a kind that is not found by metadata.
+    fn searchable_metadata(&self) -> Option<&Metadata> {
+        None
     }
 
     /// What the service does about the object next without a request, and when.

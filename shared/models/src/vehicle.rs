@@ -119,6 +119,10 @@ impl Object for Vehicle {
             (SearchField::Vin, self.vin.as_str()),
         ]
     }
+
+    fn searchable_metadata(&self) -> Option<&Metadata> {
+        Some(&self.metadata)
+    }
 }
 
 /// The part of a stored vehicle that is not shown.

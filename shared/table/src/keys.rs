@@ -66,11 +66,13 @@
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
+use kernel::fields::metadata::MetadataPair;
 use kernel::id::{Id, Kind};
 use kernel::origin::{Mode, Tenant};
 use kernel::time::Timestamp;
 use models::charging::calendar::CalendarOwner;
 use models::network::{ObjectId, Owner, PartyId};
+use sha2::{Digest as _, Sha256};
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -153,6 +155,12 @@ pub enum Key<'a> {
     Found {
         tenant: &'a Tenant,
         text: &'a str,
+        id: &'a Id,
+    },
+    /// That an object has a pair in its metadata.
+    WithMetadata {
+        tenant: &'a Tenant,
+        pair: &'a MetadataPair,
         id: &'a Id,
     },
     /// That a charge card belongs to a driver or a vehicle.
@@ -346,6 +354,9 @@ impl Key<'_> {
                 driver,
             } => (of_tenant(tenant, fleet.as_str()), driver.to_string()),
             Self::Found { tenant, text, id } => (search_partition(tenant), format!("{text}#{id}")),
+            Self::WithMetadata { tenant, pair, id } => {
+                (metadata_partition(tenant, pair), id.to_string())
+            }
             Self::FleetDay { tenant, fleet, day } => (
                 sums_partition(tenant, fleet),
                 format!("{DAY_OF_FLEET}{day}"),
@@ -788,6 +799,12 @@ pub fn search_partition(tenant: &Tenant) -> String {
     of_tenant(tenant, "SEARCH")
 }
 
+/// The partition key of the objects that have a pair in their metadata. A hash stands for the pair, which may be longer than a partition key.
+pub fn metadata_partition(tenant: &Tenant, pair: &MetadataPair) -> String {
+    let hash = Sha256::digest(format!("{}:{}", pair.key, pair.value));
+    of_tenant(tenant, &format!("META#{}", hex::encode(&hash[..16])))
+}
+
 /// The object of the sort key of a text that an object is found by.
 pub fn parse_found(sk: &str) -> Option<Id> {
     let (_, id) = sk.split_once('#')?;
@@ -1043,6 +1060,7 @@ mod tests {
             Id::from_number(Kind::WebhookEndpoint, 2),
             Id::from_number(Kind::Event, 3),
         );
+        let pair = MetadataPair::try_from("depot:north".to_owned()).unwrap();
         let rows = [
             Key::Object {
                 tenant: &tenant,
@@ -1070,6 +1088,11 @@ mod tests {
                 tenant: &tenant,
                 holder: &id,
                 card: &other,
+            },
+            Key::WithMetadata {
+                tenant: &tenant,
+                pair: &pair,
+                id: &id,
             },
             Key::Line {
                 tenant: &tenant,

@@ -19,6 +19,7 @@ use super::keys::{self, Partition};
 use super::row::{self, ById, Record};
 use super::{Item, Store, client, names_in, s, string};
 use kernel::error::Result;
+use kernel::fields::metadata::MetadataPair;
 use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use models::condition::Condition;
@@ -51,6 +52,8 @@ pub enum Members<'a> {
     OfFleet(&'a Id),
     /// The charge cards of a driver or a vehicle.
     CardsOf(&'a Id),
+    /// The objects that have a pair in their metadata.
+    WithMetadata(&'a MetadataPair),
     /// Ids that another object holds.
     These(Vec<Id>),
 }
@@ -603,6 +606,9 @@ impl Store {
             let ids = match &members {
                 Members::OfFleet(fleet) => self.drivers_of(tenant, fleet, &rest).await?,
                 Members::CardsOf(holder) => self.cards_of(tenant, holder, &rest).await?,
+                Members::WithMetadata(pair) => {
+                    self.with_metadata(tenant, T::KIND, pair, &rest).await?
+                }
                 Members::These(ids) => page_of_ids(ids.clone(), T::KIND, &rest),
             };
             let last = if backward {

@@ -1,4 +1,4 @@
-//! The texts that objects are found by.
+//! The texts and the metadata that objects are found by.
 //!
 //! The relay writes an entry for each text of an object, and deletes those of texts that the object has no more. What it does twice has the same
 //! effect, so a change that is relayed again does no harm. An entry has all that a search shows: a search is one Query.
@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, WriteRequest};
 
 use super::keys::{self, Key, search_partition};
+use super::list::{Page, PageRequest};
 use super::{Item, Store, client, key_item, new_item, s, string};
 use kernel::error::{Error, Result};
-use kernel::id::Id;
+use kernel::fields::metadata::MetadataPair;
+use kernel::id::{Id, Kind};
 use kernel::origin::Tenant;
 use models::search::{MOST_RESULTS, SearchField, SearchResult, SearchResultType};
 
@@ -42,17 +44,48 @@ impl Store {
             item.insert("title".into(), s(title));
             let matched = serde_dynamo::to_attribute_value(field).map_err(Error::internal)?;
             item.insert("matched".into(), matched);
-            let put = PutRequest::builder().set_item(Some(item)).build();
-            let put = put.map_err(Error::internal)?;
-            Ok(WriteRequest::builder().put_request(put).build())
+            put(item)
         });
-        let deletions = obsolete.map(|text| {
-            let key = key_item(Key::Found { tenant, text, id });
-            let deletion = DeleteRequest::builder().set_key(Some(key)).build();
-            let deletion = deletion.map_err(Error::internal)?;
-            Ok(WriteRequest::builder().delete_request(deletion).build())
-        });
-        let writes: Vec<WriteRequest> = puts.chain(deletions).collect::<Result<_>>()?;
+        let deletions = obsolete.map(|text| deletion(Key::Found { tenant, text, id }));
+        self.write_chunks(puts.chain(deletions).collect::<Result<_>>()?)
+            .await
+    }
+
+    /// Notes which pairs an object has in its metadata, and which it has no more.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached, or leaves some unwritten.
+    pub async fn save_pairs<'a>(
+        &self,
+        tenant: &Tenant,
+        id: &Id,
+        pairs: impl Iterator<Item = &'a MetadataPair>,
+        obsolete: impl Iterator<Item = &'a MetadataPair>,
+    ) -> Result<()> {
+        let key = |pair| Key::WithMetadata { tenant, pair, id };
+        let puts = pairs.map(|pair| put(new_item(key(pair))));
+        let deletions = obsolete.map(|pair| deletion(key(pair)));
+        self.write_chunks(puts.chain(deletions).collect::<Result<_>>()?)
+            .await
+    }
+
+    /// One page of the objects of a kind that have, or had, a pair in their metadata: their ids.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn with_metadata(
+        &self,
+        tenant: &Tenant,
+        kind: Kind,
+        pair: &MetadataPair,
+        page_request: &PageRequest,
+    ) -> Result<Page<Id>> {
+        let pk = keys::metadata_partition(tenant, pair);
+        let found = self.in_collection(pk, kind, page_request).await?;
+        found.try_map(|item| Ok(Id::from(string(&item, "sk"))))
+    }
+
+    async fn write_chunks(&self, writes: Vec<WriteRequest>) -> Result<()> {
         for writes in writes.chunks(AT_A_TIME) {
             self.write_all(writes.to_vec()).await?;
         }
@@ -115,6 +148,20 @@ impl Store {
         }
         Ok(results)
     }
+}
+
+fn put(item: Item) -> Result<WriteRequest> {
+    let put = PutRequest::builder().set_item(Some(item)).build();
+    let put = put.map_err(Error::internal)?;
+    Ok(WriteRequest::builder().put_request(put).build())
+}
+
+fn deletion(key: Key<'_>) -> Result<WriteRequest> {
+    let deletion = DeleteRequest::builder()
+        .set_key(Some(key_item(key)))
+        .build();
+    let deletion = deletion.map_err(Error::internal)?;
+    Ok(WriteRequest::builder().delete_request(deletion).build())
 }
 
 fn result(item: &Item) -> Option<SearchResult> {

@@ -156,7 +156,7 @@ impl Components {
         let feed = json!({"type": "object", "description": "The next events of a polling endpoint.",
             "required": ["cursor", "data", "has_more", "redelivered"], "properties": {
             "cursor": {"type": "string", "description": "`cursor` of the next request. Keep it once the events of this page are handled."},
-            "data": {"type": "array", "items": reference(&event), "description": "Events in the order in which they were published."},
+            "data": {"type": "array", "items": reference(&event), "description": "Events in the order in which they were published. Where the endpoint has the `payload` `thin`, `data.object` of each has `id` and `object` alone: read them as plain JSON, not as the types of a generated client."},
             "has_more": {"type": "boolean", "description": "Whether there are more events already: then the next request need not wait."},
             "redelivered": {"type": "array", "items": {"type": "string"}, "description": "Ids of the events of `data` that are shown once more, because their redelivery was requested."},
         }});

@@ -1,6 +1,6 @@
 //! `metadata`: up to 50 key-value pairs that belong to the client.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 const MAX_KEYS: usize = 50;
 const MAX_KEY: usize = 40;
 const MAX_VALUE: usize = 500;
+
+/// What stands between key and value in a query.
+const SEPARATOR: char = ':';
 
 /// The pairs of an object; empty when unset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +68,80 @@ impl Metadata {
 
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
+    }
+
+    /// The pairs of some keys.
+    pub fn pairs(&self, keys: &SearchableKeys) -> BTreeSet<MetadataPair> {
+        let pair = |key: &String| {
+            let value = self.0.get(key)?.clone();
+            Some(MetadataPair {
+                key: key.clone(),
+                value,
+            })
+        };
+        keys.0.iter().filter_map(pair).collect()
+    }
+
+    /// Whether a pair is among them.
+    pub fn has(&self, pair: &MetadataPair) -> bool {
+        self.get(&pair.key) == Some(pair.value.as_str())
+    }
+}
+
+/// The keys of metadata that fleets, drivers and vehicles of an account are found by: at most three.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeSet<String>")]
+pub struct SearchableKeys(BTreeSet<String>);
+
+impl SearchableKeys {
+    /// How many keys there may be.
+    pub const MOST: usize = 3;
+
+    pub fn has(&self, key: &str) -> bool {
+        self.0.contains(key)
+    }
+
+    pub fn has_all(&self, others: &Self) -> bool {
+        self.0.is_superset(&others.0)
+    }
+}
+
+impl TryFrom<BTreeSet<String>> for SearchableKeys {
+    type Error = String;
+
+    fn try_from(keys: BTreeSet<String>) -> Result<Self, String> {
+        let is_key =
+            |key: &String| (1..=MAX_KEY).contains(&key.chars().count()) && !key.contains(SEPARATOR);
+        match keys.len() <= Self::MOST && keys.iter().all(is_key) {
+            true => Ok(Self(keys)),
+            false => Err(format!(
+                "must hold at most {} keys of 1 to {MAX_KEY} characters without a colon",
+                Self::MOST
+            )),
+        }
+    }
+}
+
+/// A key of metadata and its value, written `key:value` in a query.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct MetadataPair {
+    pub key: String,
+    pub value: String,
+}
+
+impl TryFrom<String> for MetadataPair {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let (key, value) = text.split_once(SEPARATOR).unwrap_or_default();
+        match key.is_empty() || value.is_empty() {
+            true => Err("must be a key and a value with a colon between them, such as depot:north"),
+            false => Ok(Self {
+                key: key.to_owned(),
+                value: value.to_owned(),
+            }),
+        }
     }
 }
 
@@ -137,6 +214,32 @@ mod tests {
             .map(|n| (n.to_string(), Some("x".to_string())))
             .collect();
         assert!(Metadata::new(MetadataChange::Merge(many)).is_err());
+    }
+
+    #[test]
+    fn a_pair_is_split_at_its_first_colon() {
+        let pair = |text: &str| MetadataPair::try_from(text.to_owned());
+        let found = pair("asset:A:17").unwrap();
+        assert_eq!(
+            (found.key.as_str(), found.value.as_str()),
+            ("asset", "A:17")
+        );
+        for refused in ["", "asset", "asset:", ":A"] {
+            assert!(pair(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn at_most_three_keys_are_searchable() {
+        let keys = |json| serde_json::from_value::<SearchableKeys>(json);
+        assert!(keys(serde_json::json!(["a", "b", "c", "a"])).is_ok());
+        for refused in [
+            serde_json::json!(["a", "b", "c", "d"]),
+            serde_json::json!([""]),
+            serde_json::json!(["a:b"]),
+        ] {
+            assert!(keys(refused.clone()).is_err(), "{refused}");
+        }
     }
 
     proptest! {

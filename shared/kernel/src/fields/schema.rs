@@ -2,15 +2,15 @@
 
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
-    AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat,
-    SchemaType, Type,
+    AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema,
+    SchemaFormat, SchemaType, Type,
 };
 // What the derive macro itself builds on; lists and generics take nothing less.
 use utoipa::__dev::ComposeSchema;
 use utoipa::{PartialSchema, ToSchema};
 
 use super::address::Country;
-use super::metadata::{Metadata, MetadataChange};
+use super::metadata::{Metadata, MetadataChange, MetadataPair, SearchableKeys};
 use super::party::{AddressScheme, Bic, Iban, InvoicePrefix, PaymentTerm, TaxPercent, VatId};
 use super::patch::{Change, Patch};
 use super::text::{Email, Memo, Text, WebUrl, ZoneName};
@@ -66,6 +66,11 @@ schemas! {
     (Metadata) "Metadata", ObjectBuilder::new()
         .additional_properties(Some(AdditionalProperties::RefOr(RefOr::T(Schema::Object(string().max_length(Some(500)).build())))))
         .description(Some("Key-value pairs that belong to the client; empty when unset."));
+    (MetadataPair) "MetadataPair", string().max_length(Some(541)).pattern(Some("^[^:]+:.+$"));
+    (SearchableKeys) "SearchableKeys", ArrayBuilder::new()
+        .items(string().min_length(Some(1)).max_length(Some(40)).pattern(Some("^[^:]+$")))
+        .max_items(Some(SearchableKeys::MOST))
+        .unique_items(true);
     (Scope) "Scope", string()
         .enum_values(Some(Scope::every().map(|scope| scope.to_string())))
         .description(Some("`*` is everything; `<resource>:write` includes reading."));
