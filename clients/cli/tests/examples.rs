@@ -1,5 +1,5 @@
 //! The example in the help of every command, run against a service with ids that exist there. `.ci/cli` runs this with
-//! FLEET_BASE_URL and FLEET_API_KEY of a local runner.
+//! FLEET_API_URL and FLEET_API_KEY of a local runner.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};

@@ -233,7 +233,7 @@ fn the_token_goes_to_the_local_runner_and_the_key_to_the_api() {
     ];
     let mut command = tool.command(&words);
     command
-        .env("FLEET_BASE_URL", &server.url)
+        .env("FLEET_API_URL", &server.url)
         .env("FLEET_API_KEY", "sk_test_0123456789abcdef")
         .env("FLEET_LOCAL_TOKEN", "0123456789");
     let output = command.output().expect("the tool runs");
@@ -396,7 +396,7 @@ fn a_reader_that_goes_away_ends_the_tool_quietly() {
     let server = Server::start(vec![ok(json!({"data": data, "next_page_url": null}))]);
     let mut command = Tool::new().command(&["fleets", "list", "--all", "--json-lines"]);
     command
-        .env("FLEET_BASE_URL", &server.url)
+        .env("FLEET_API_URL", &server.url)
         .env("FLEET_API_KEY", "sk_test_0123456789abcdef");
     let mut child = command
         .stdout(std::process::Stdio::piped())

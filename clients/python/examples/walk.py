@@ -30,14 +30,14 @@ event = client.webhooks.verify(sent["body"], sent["headers"], endpoint.secret)
 assert event.type == "reservation.confirmed" and event.data.object.id == reservation.id, event
 client.webhook_endpoints.delete(endpoint.id)
 confirmed = client.reservations.retrieve(reservation.id, expand=["charging_station"])
-assert isinstance(station := confirmed.charging_station, models.ChargingStation) and confirmed.connector
+assert (station := confirmed.charging_station) and confirmed.connector
 
-session = client.charging_sessions.create(charging_station=station.id, connector=confirmed.connector, driver=driver, vehicle=vehicle)
+session = client.charging_sessions.create(charging_station=station, connector=confirmed.connector, driver=driver, vehicle=vehicle)
 runner.advance(1200)  # twenty minutes of charging
 client.charging_sessions.stop(session.id)
 draft = client.invoices.create(fleet=fleet, currency="gbp", period_start=now - 24 * hour, period_end=now + 24 * hour)
 client.invoices.finalize(draft.id)
 invoice = client.invoices.pay(draft.id, payment_method=client.payment_methods.create(type="card", token="tok_success").id)
-print(f"charged at {station.name}, invoice {invoice.status}: {invoice.amount_paid} {invoice.currency}")
+print(f"charged at {station.object.name}, invoice {invoice.status}: {invoice.amount_paid} {invoice.currency}")
 document = httpx.get(client.invoices.retrieve_document(draft.id)).content  # PDF; also format="ubl" or "cii"
 assert document.startswith(b"%PDF"), document[:100]

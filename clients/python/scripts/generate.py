@@ -18,6 +18,8 @@ OUT = ROOT / "src/fleet_charging/_generated"
 HEADER = '"""Written by scripts/generate.py from the OpenAPI document. Do not edit."""\n\nfrom __future__ import annotations\n\n'
 # What query parameters and bodies must not be called: the methods have parameters of these names.
 TAKEN = {"self", "id", "expand", "options"}
+# How many members a path of `expand` may have, as the description of the query parameter says.
+MAX_LEVELS = 4
 STATUS_ERRORS = {
     400: "InvalidRequestError",
     401: "AuthenticationError",
@@ -82,7 +84,7 @@ def type_of(schema: dict[str, Any], *, request: bool) -> str:
     name = target(schema)
     if name is not None:
         if name.startswith("Expandable"):
-            return f"str | {name.removeprefix('Expandable')}"
+            return f"Expandable[{name.removeprefix('Expandable')}]"
         if request and "enum" in SCHEMAS[name]:
             return literal(SCHEMAS[name]["enum"])
         return request_name(name) if request else name
@@ -127,8 +129,6 @@ def wrapped(schema: dict[str, Any]) -> str | None:
         if one.get("format") == "date-time":
             return "datetime"
         name = target(one)
-        if name is not None and name.startswith("Expandable"):
-            return name.removeprefix("Expandable")
         if name is not None and "enum" not in SCHEMAS[name]:
             return name
     return None
@@ -220,9 +220,10 @@ def models() -> str:
     text = HEADER + (
         "from collections.abc import Mapping, Sequence\nfrom datetime import datetime\n"
         "from typing import Any, ClassVar, Literal, NotRequired, TypedDict\n\n"
-        "from .._objects import ApiObject, register_union\n\n"
+        "from .._objects import ApiObject, Expandable, register_union\n\n"
     )
-    names = []
+    paths = expand_types()
+    names = [*paths]
     unions = ""
     for name, schema in SCHEMAS.items():
         if is_hidden(name):
@@ -244,7 +245,7 @@ def models() -> str:
                 text += request_class(name, schema)
                 if name in BOTH:
                     names.append(request_name(name))
-    text += "\n" + unions
+    text += "\n" + unions + "".join(paths.values())
     return text + "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]\n"
 
 
@@ -269,21 +270,59 @@ def errors() -> str:
     return text + "__all__ = [\n" + "".join(f'    "{name}",\n' for name in names) + "]\n"
 
 
-def expandable(name: str) -> list[str]:
+def expandable(name: str) -> dict[str, str]:
+    """The members of a schema that hold ids, as paths, each with the schema of the object."""
     schema = SCHEMAS[name]
     if "oneOf" in schema:
         return expandable(str(target(schema["oneOf"][0])))
-    paths: list[str] = []
+    found: dict[str, str] = {}
     for member, value in schema.get("properties", {}).items():
-        for one in [value, value.get("items", {}), *value.get("oneOf", [])]:
-            inner = target(one)
+        for option in [value, value.get("items", {}), *value.get("oneOf", [])]:
+            inner = target(option)
             if inner is None:
                 continue
             if inner.startswith("Expandable"):
-                paths.append(member)
+                found[member] = inner.removeprefix("Expandable")
             elif "object" not in SCHEMAS[inner].get("properties", {}):
-                paths += [f"{member}.{path}" for path in expandable(inner)]
-    return list(dict.fromkeys(paths))
+                found |= {f"{member}.{path}": of for path, of in expandable(inner).items()}
+    return found
+
+
+def expand_paths(name: str, passed: tuple[str, ...] = (), prefix: str = "") -> list[str]:
+    """The paths that the service expands in an object: up to four members, and each kind of object at most once."""
+    passed = (*passed, name)
+    paths: list[str] = []
+    for member, of in expandable(name).items():
+        path = prefix + member
+        if of not in passed and path.count(".") < MAX_LEVELS:
+            paths += [path, *expand_paths(of, passed, f"{path}.")]
+    return paths
+
+
+def expand_type(name: str) -> str:
+    """The name of the type that has the paths of these objects."""
+    return f"{name.removesuffix('WithWarnings')}Expand"
+
+
+def expand_types() -> dict[str, str]:
+    """The types of all arguments `expand`, by name."""
+    operations = [operation for item in DOCUMENT["paths"].values() for operation in item.values()]
+    types = {}
+    for name in sorted({shown_by(operation) for operation in operations if has_expand(operation)}):
+        paths = "".join(f"    {json.dumps(path)},\n" for path in expand_paths(name.removesuffix("WithWarnings")))
+        description = doc("A path that `expand` accepts.", "")
+        types[expand_type(name)] = f"{expand_type(name)} = Literal[\n{paths}]\n{description}\n"
+    return types
+
+
+def has_expand(operation: dict[str, Any]) -> bool:
+    return "200" in operation["responses"] and any(parameter.get("name") == "expand[]" for parameter in operation["parameters"])
+
+
+def shown_by(operation: dict[str, Any]) -> str:
+    """The schema of the object in the response, or of those in its list."""
+    response = str(target(operation["responses"]["200"]["content"]["application/json"]["schema"]))
+    return str(target(SCHEMAS[response]["properties"]["data"]["items"])) if response.endswith("Page") else response
 
 
 def query_class(name: str, operation: dict[str, Any]) -> str | None:
@@ -323,16 +362,13 @@ def resources() -> str:
             if "{id}" in path:
                 arguments.append("id: str")
             # An operation without 200 redirects to a file.
-            answer = operation["responses"].get("200")
-            response = str(target(answer["content"]["application/json"]["schema"])) if answer else ""
-            is_page = response.endswith("Page")
-            shown = str(target(SCHEMAS[response]["properties"]["data"]["items"])) if is_page else response
+            response = operation["responses"].get("200")
+            is_page = bool(response) and str(target(response["content"]["application/json"]["schema"])).endswith("Page")
+            shown = shown_by(operation) if response else ""
             keywords, passed = [], []
-            if answer and any(one.get("name") == "expand[]" for one in operation["parameters"]):
-                paths = ", ".join(f"`{one}`" for one in expandable(shown))
-                keywords.append("expand: Sequence[str] = ()")
+            if has_expand(operation):
+                keywords.append(f"expand: Sequence[models.{expand_type(shown)}] = ()")
                 passed.append("expand=expand")
-                operation["description"] += f" `expand` takes {paths} and paths that go on from them."
             keywords.append("options: RequestOptions | None = None")
             passed.append("options=options")
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
@@ -353,7 +389,7 @@ def resources() -> str:
             text = doc(operation["description"], "        ")
             kind = f"models.{shown}"
             call_text = ", ".join([*call, *passed])
-            if not answer:
+            if not response:
                 call_text = ", ".join([call[1], *passed])
                 text = doc(operation["description"] + " Returns the URL of the file.", "        ")
                 sync[tag] = sync.get(tag, "") + (

@@ -1,5 +1,7 @@
 import asyncio
+import copy
 import json
+import pickle
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 
 from fleet_charging import API_VERSION, ApiError, AsyncFleetClient, FleetClient, FleetError, errors
 from fleet_charging.models import AddressParams, Driver, Fleet
+from fleet_charging.errors import NotExpandedError
 from fleet_charging.testing import FakeClock
 
 Reply = httpx.Response | Exception
@@ -227,13 +230,29 @@ def test_an_object_has_its_members_as_attributes_and_expanded_ones_are_objects()
         "later": 1,
     }
     reservation = Service(httpx.Response(200, json=body)).client().reservations.retrieve("res_1", expand=["driver"])
-    assert isinstance(reservation.driver, Driver) and reservation.driver.name == "Ada"
+    assert reservation.driver == "drv_1" and reservation.driver.is_expanded
+    assert isinstance(reservation.driver.object, Driver) and reservation.driver.object.name == "Ada"
+    assert reservation.driver.object.fleets == ["flt_1"]
+    assert repr(reservation.driver) == repr(reservation.driver.object) and repr(reservation.vehicle) == "'veh_1'"
     assert reservation.vehicle == "veh_1" and reservation.metadata == {"a": "b"}
     assert reservation.ideal_start == datetime(2027, 1, 15, 9, tzinfo=UTC) and reservation.status == "resting"
     assert reservation["later"] == 1 and "later" in reservation
     assert reservation.to_dict() == body
+    assert pickle.loads(pickle.dumps(reservation)) == copy.deepcopy(reservation) == reservation
+    assert pickle.loads(pickle.dumps(reservation.driver)).object.name == "Ada"
     with pytest.raises(AttributeError):
         getattr(reservation, "misspelt")
+
+
+def test_the_object_of_an_id_that_was_not_expanded_is_an_error() -> None:
+    body = {"id": "drv_1", "vehicles": ["veh_1"], "preferences": {"default_payment_method": None}}
+    driver = Service(httpx.Response(200, json=body)).client().drivers.retrieve("drv_1")
+    assert driver.vehicles == ["veh_1"] and not driver.vehicles[0].is_expanded
+    assert driver.preferences.default_payment_method is None
+    with pytest.raises(NotExpandedError, match=r'veh_1 in "vehicles".*expand=\["vehicles"\]'):
+        driver.vehicles[0].object
+    with pytest.raises(AttributeError, match=r"\.object"):
+        getattr(driver.vehicles[0], "registration_plate")
 
 
 def test_without_a_key_there_is_no_client(monkeypatch: pytest.MonkeyPatch) -> None:

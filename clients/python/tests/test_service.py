@@ -2,11 +2,12 @@
 
 import os
 import uuid
+from typing import get_args
 
 import pytest
 
-from fleet_charging import ApiError, FleetClient, errors
-from fleet_charging.models import AddressParams, Fleet
+from fleet_charging import ApiError, FleetClient, errors, models
+from fleet_charging.models import AddressParams
 
 pytestmark = pytest.mark.skipif("FLEET_API_URL" not in os.environ, reason="needs a running service")
 ADDRESS: AddressParams = {"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"}
@@ -26,13 +27,35 @@ def test_iterating_over_a_list_gives_every_object_once_and_expand_the_objects() 
             for number in range(7)
         }
         seen = list(client.vehicles.list(fleet=fleet.id, limit=3, expand=["fleet"]))
-        assert all(isinstance(vehicle.fleet, Fleet) and vehicle.fleet.name == "pages" for vehicle in seen)
+        assert all(vehicle.fleet == fleet.id and vehicle.fleet.object.name == "pages" for vehicle in seen)
         assert {vehicle.id for vehicle in seen} == made and len(seen) == len(made)
         first = client.vehicles.list(fleet=fleet.id, limit=3)
         second = first.next_page()
         assert second is not None
         back = second.previous_page()
         assert back is not None and back.data == first.data
+
+
+def test_the_service_expands_every_path_of_the_types() -> None:
+    with FleetClient() as client:
+        for resource, expand in (
+            (client.charge_cards, models.ChargeCardExpand),
+            (client.charging_sessions, models.ChargingSessionExpand),
+            (client.credit_notes, models.CreditNoteExpand),
+            (client.drivers, models.DriverExpand),
+            (client.events, models.EventExpand),
+            (client.fleets, models.FleetExpand),
+            (client.invoices, models.InvoiceExpand),
+            (client.payment_methods, models.PaymentMethodExpand),
+            (client.reports, models.ReportExpand),
+            (client.reservations, models.ReservationExpand),
+            (client.sites, models.SiteExpand),
+            (client.transactions, models.TransactionExpand),
+            (client.vehicles, models.VehicleExpand),
+        ):
+            paths = get_args(expand)
+            for start in range(0, len(paths), 10):  # as many as a request may name
+                resource.list(limit=1, expand=paths[start : start + 10])
 
 
 def test_a_repeated_idempotency_key_makes_one_object() -> None:

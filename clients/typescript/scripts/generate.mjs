@@ -21,20 +21,32 @@ const comment = (text, indent = "") =>
 
 const isHidden = (name) => /^(Error(Type)?|ParameterError)$/.test(name) || name.startsWith("Expandable") || /(Page|^EmptyBody)$/.test(name);
 
-/** The paths that `expand` of a response takes. */
+/** The members of a schema that hold ids, as paths, each with the schema of the object. */
 function expandable(name) {
   const schema = schemas[name].oneOf ? schemas[target(schemas[name].oneOf[0])] : schemas[name];
-  const paths = [];
+  const paths = new Map();
   for (const [member, value] of Object.entries(schema.properties ?? {})) {
     const names = [value, value.items, ...(value.oneOf ?? [])].map(target).filter(Boolean);
     for (const inner of names) {
-      if (inner.startsWith("Expandable")) paths.push(member);
+      if (inner.startsWith("Expandable")) paths.set(member, inner.replace("Expandable", ""));
       else if (!schemas[inner].properties?.object && schemas[inner].properties) {
-        paths.push(...expandable(inner).map((path) => `${member}.${path}`));
+        for (const [path, of] of expandable(inner)) paths.set(`${member}.${path}`, of);
       }
     }
   }
-  return [...new Set(paths)];
+  return paths;
+}
+
+/** How many members a path of `expand` may have, as the description of the query parameter says. */
+const MAX_LEVELS = 4;
+
+/** The paths that the service expands in an object: up to four members, and each kind of object at most once. */
+function expandPaths(name, passed = [], prefix = "") {
+  return [...expandable(name)].flatMap(([member, of]) => {
+    const path = prefix + member;
+    if (of === name || passed.includes(of) || path.split(".").length > MAX_LEVELS) return [];
+    return [path, ...expandPaths(of, [...passed, name], `${path}.`)];
+  });
 }
 
 // The types.
@@ -84,11 +96,10 @@ for (const [name, schema] of Object.entries(schemas)) {
   if (isHidden(name)) continue;
   if (schema.description) models += comment(schema.description);
   // What responses show: an object that may hold expanded objects.
-  const paths = schema.properties?.object || schema.oneOf ? expandable(name) : [];
-  models +=
-    paths.length === 0
-      ? `export type ${name} = Schemas["${name}"];\n\n`
-      : `export type ${name}<Expand extends string = never> = Expanded<Schemas["${name}"], Expand>;\n\n`;
+  const isExpandable = (schema.properties?.object || schema.oneOf) && expandable(name).size > 0;
+  models += isExpandable
+    ? `export type ${name}<Expand extends string = never> = Expanded<Schemas["${name}"], Expand>;\n\n`
+    : `export type ${name} = Schemas["${name}"];\n\n`;
 }
 writeFileSync(new URL("src/generated/models.ts", root), models);
 
@@ -98,6 +109,8 @@ const operations = Object.values(document.paths).flatMap(Object.values);
 const resources = document.tags.filter((tag) => operations.some((operation) => operation.tags.includes(tag.name)));
 const tags = new Map(resources.map((tag) => [tag.name, { description: tag.description, methods: [], params: [] }]));
 const used = new Set();
+/** The types of all options `expand`: their names, with the paths that they have. */
+const expandTypes = new Map();
 const use = (name) => {
   used.add(name);
   return name;
@@ -163,10 +176,12 @@ for (const [path, item] of Object.entries(document.paths)) {
     const response = target(operation.responses["200"].content["application/json"].schema);
     const isPage = response.endsWith("Page");
     const shown = isPage ? target(schemas[response].properties.data.items) : response;
-    const paths = operation.parameters.some((one) => one.name === "expand[]") ? expandable(shown) : [];
-    const expand = paths.length ? `<const Path extends Deeper<${paths.map((one) => `"${one}"`).join(" | ")}> = never>` : "";
-    const type = paths.length ? `${use(shown)}<Path>` : use(shown);
-    args.push(`options?: RequestOptions${paths.length ? "<Path>" : ""}`);
+    const hasExpand = operation.parameters.some((one) => one.name === "expand[]");
+    const object = shown.replace("WithWarnings", "");
+    if (hasExpand) expandTypes.set(`${object}Expand`, expandPaths(object));
+    const expand = hasExpand ? `<const Path extends ${object}Expand = never>` : "";
+    const type = hasExpand ? `${use(shown)}<Path>` : use(shown);
+    args.push(`options?: RequestOptions${hasExpand ? "<Path>" : ""}`);
     const call = isPage
       ? `return this.http.list(${url}, ${query ? "params" : "undefined"}, options);`
       : `return this.http.request("${verb.toUpperCase()}", ${url}, { ${parts.join(", ")} }, options);`;
@@ -186,8 +201,11 @@ for (const [name, tag] of tags) {
   inits += `    this.${camel(name)} = new ${resourceClass(name)}(http);\n`;
 }
 const imports = [...used].sort().map((name) => `  ${name},\n`).join("");
-const text = `${HEADER}import type { Deeper } from "../expand.ts";
-import type { Http, RequestOptions } from "../http.ts";
+for (const [name, paths] of expandTypes) {
+  const options = paths.map((path) => `\n  | "${path}"`).join("");
+  classes = `${comment("A path that `expand` accepts.")}export type ${name} =${options};\n\n${classes}`;
+}
+const text = `${HEADER}import type { Http, RequestOptions } from "../http.ts";
 import type { PagePromise } from "../pages.ts";
 import type {
 ${imports}} from "./models.ts";

@@ -2,9 +2,6 @@
 
 type ApiObject = { object: string };
 
-/** A path, and every path that goes on from it. */
-export type Deeper<P extends string> = P | `${P}.${string}`;
-
 type Head<P extends string> = P extends `${infer First}.${string}` ? First : P;
 type Rest<P extends string, K extends string> = P extends `${K}.${infer Others}` ? Others : never;
 

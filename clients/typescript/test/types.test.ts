@@ -1,7 +1,7 @@
 // What the compiler accepts and refuses: `npm run check` fails if one of the marked lines compiles, or another one does not.
 import { test } from "node:test";
 
-import { ApiError, type Driver, type Event, FleetClient, type Reservation } from "../src/index.ts";
+import { ApiError, type Driver, type Event, FleetClient, type Reservation, type Vehicle } from "../src/index.ts";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const isTrue = <T extends true>(_: T | undefined): void => undefined;
@@ -24,6 +24,10 @@ async function compiled(client: FleetClient, event: Event, error: unknown) {
   await client.reservations.create({ ...request, connector_type: ["CCS"], driver: undefined });
   // @ts-expect-error: a reservation has no fleet to expand.
   await client.reservations.retrieve("res_1", { expand: ["fleet"] });
+  // @ts-expect-error: a vehicle has no `flet`.
+  await client.reservations.retrieve("res_1", { expand: ["vehicle.flet"] });
+  // @ts-expect-error: the path returns to a driver.
+  await client.reservations.retrieve("res_1", { expand: ["driver.vehicles.drivers"] });
   // @ts-expect-error: there is no such status.
   client.reservations.list({ status: "unknown" });
 
@@ -38,6 +42,9 @@ async function compiled(client: FleetClient, event: Event, error: unknown) {
   isTrue<Equal<typeof expanded.driver, Driver<"fleets">>>(undefined);
   const fleetName: string | undefined = expanded.driver.fleets[0]?.name;
   const stationName: string | undefined = expanded.charging_station?.name;
+  const deep = await client.reservations.retrieve("res_1", { expand: ["driver.vehicles.site.stations", "vehicle.fleet"] });
+  isTrue<Equal<(typeof deep.driver.vehicles)[number], Vehicle<"site.stations">>>(undefined);
+  const deepName: string | undefined = deep.driver.vehicles[0]?.site?.stations[0]?.name ?? deep.vehicle.fleet.name;
   for await (const driver of client.drivers.list({}, { expand: ["preferences.default_payment_method"] })) {
     const card: string | undefined = driver.preferences.default_payment_method?.id;
     isTrue<Equal<(typeof driver.vehicles)[number], string>>(undefined);
@@ -52,7 +59,7 @@ async function compiled(client: FleetClient, event: Event, error: unknown) {
   if (ApiError.is(error, "policy_blocked")) isTrue<Equal<typeof error.rule, string>>(undefined);
   // @ts-expect-error: there is no such code.
   ApiError.is(error, "reservation_unknown");
-  return [fleetName, stationName];
+  return [fleetName, stationName, deepName];
 }
 
 test("the compiler refuses misspelt members, unknown words and members that are not expanded", () => void compiled);

@@ -120,7 +120,7 @@ fn connection() -> Vec<Arg> {
             .global(true),
         Arg::new("base-url")
             .long("base-url")
-            .env("FLEET_BASE_URL")
+            .env("FLEET_API_URL")
             .value_name("URL")
             .help("The address of the service [default: that of the profile, or http://127.0.0.1:8787]")
             .help_heading(heading)

@@ -125,7 +125,7 @@ impl Tool {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fleet"));
         for name in [
             "FLEET_PROFILE",
-            "FLEET_BASE_URL",
+            "FLEET_API_URL",
             "FLEET_API_KEY",
             "FLEET_LOCAL_TOKEN",
             "FLEET_WEBHOOK_SECRET",
@@ -141,7 +141,7 @@ impl Tool {
     pub fn run(&self, server: &Server, words: &[&str]) -> Output {
         let mut command = self.command(words);
         command
-            .env("FLEET_BASE_URL", &server.url)
+            .env("FLEET_API_URL", &server.url)
             .env("FLEET_API_KEY", "sk_test_0123456789abcdef");
         command.output().expect("the tool runs")
     }

@@ -5,7 +5,7 @@ from ._client import AsyncFleetClient, FleetClient
 from ._clock import Clock
 from ._generated.version import API_VERSION
 from ._http import RequestOptions
-from ._objects import ApiObject
+from ._objects import ApiObject, Expandable
 from ._pages import AsyncPage, Page
 from ._errors import ApiError, FleetError
 
@@ -16,6 +16,7 @@ __all__ = [
     "AsyncFleetClient",
     "AsyncPage",
     "Clock",
+    "Expandable",
     "FleetClient",
     "FleetError",
     "Page",

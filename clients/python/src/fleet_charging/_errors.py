@@ -24,6 +24,7 @@ __all__ = [
     "FleetError",
     "IdempotencyError",
     "InvalidRequestError",
+    "NotExpandedError",
     "NotFoundError",
     "PaymentError",
     "PermissionDeniedError",
@@ -49,6 +50,16 @@ class RequestTimeoutError(ConnectionFailedError):
 
 class SignatureVerificationError(FleetError):
     """A webhook delivery is not signed with the secret, or was signed too long ago."""
+
+
+class NotExpandedError(FleetError):
+    """The object of an id was read, and the response has only the id."""
+
+    def __init__(self, member: str, id: str) -> None:
+        super().__init__(
+            f'The response has only the id {id} in "{member}". Name the path of the member in the request, such as '
+            f'expand=["{member}"]. If the object was deleted, only its id is left.'
+        )
 
 
 class ApiError(FleetError):

@@ -5,12 +5,18 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from ._errors import NotExpandedError
+
+T = TypeVar("T", covariant=True)
 
 # The name in `_types` of a member that holds a moment.
 MOMENT = "datetime"
 
 _classes: dict[str, type[ApiObject]] = {}
+# The beginning of the names in `_types` of members that hold an id, or an object if `expand` names them.
+EXPANDABLE = "Expandable"
 # A schema that is one of several: the member that decides, and the class for each of its values.
 _unions: dict[str, tuple[str, Mapping[str, str]]] = {}
 
@@ -25,10 +31,14 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def wrap(value: Any, name: str) -> Any:
+def wrap(value: Any, name: str, member: str = "") -> Any:
     """The object of the class with this name that a JSON value stands for, or a moment, or a list of such; anything else stays."""
     if isinstance(value, list):
-        return [wrap(entry, name) for entry in value]
+        return [wrap(entry, name, member) for entry in value]
+    if name.startswith(EXPANDABLE) and isinstance(value, str):
+        return Expandable(value, member)
+    if name.startswith(EXPANDABLE) and isinstance(value, dict):
+        return Expandable(value["id"], member, wrap(value, name.removeprefix(EXPANDABLE)))
     if name == MOMENT and isinstance(value, str):
         return datetime.fromisoformat(value)
     if not isinstance(value, dict):
@@ -41,6 +51,8 @@ def wrap(value: Any, name: str) -> Any:
 
 def unwrap(value: Any) -> Any:
     """The JSON value that an object was made from."""
+    if isinstance(value, Expandable):
+        return unwrap(value.object) if value.is_expanded else str(value)
     if isinstance(value, ApiObject):
         return value.to_dict()
     if isinstance(value, datetime):
@@ -65,7 +77,7 @@ class ApiObject:
     def __init__(self, members: Mapping[str, Any]) -> None:
         types = self._types
         self._members: dict[str, Any] = {
-            name: wrap(value, types[name]) if name in types else value for name, value in members.items()
+            name: wrap(value, types[name], name) if name in types else value for name, value in members.items()
         }
 
     def __init_subclass__(cls) -> None:
@@ -91,7 +103,7 @@ class ApiObject:
         return iter(self._members)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ApiObject) and self._members == other._members
+        return isinstance(other, ApiObject) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((type(self), self._members.get("id")))
@@ -109,3 +121,41 @@ class ApiObject:
     def to_dict(self) -> dict[str, Any]:
         """The members as JSON values."""
         return {name: unwrap(value) for name, value in self._members.items()}
+
+
+class Expandable(str, Generic[T]):
+    """The id of an object, which also has the object if the argument `expand` of the request named the member.
+
+    It is a `str` in either case, so it can be passed wherever an id is expected.
+    """
+
+    __slots__ = ("_member", "_object")
+
+    _member: str
+    _object: T | None
+
+    def __new__(cls, id: str, member: str = "", object: T | None = None) -> Expandable[T]:
+        self = super().__new__(cls, id)
+        self._member = member
+        self._object = object
+        return self
+
+    @property
+    def is_expanded(self) -> bool:
+        """Whether the response had the object."""
+        return self._object is not None
+
+    @property
+    def object(self) -> T:
+        """The object. Raises `NotExpandedError` if the response had only its id."""
+        if self._object is None:
+            raise NotExpandedError(self._member, self)
+        return self._object
+
+    if not TYPE_CHECKING:  # A type checker knows the attributes.
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"an id has no attribute {name!r}; the members of the expanded object are those of `.object`")
+
+    def __repr__(self) -> str:
+        return repr(self._object) if self._object is not None else super().__repr__()
