@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use table::access::Rows;
 use tokio::time::Instant;
 use web::auth::{self, Principal};
-use web::deployment::Deployment;
+use web::deployment::{Deployment, Need};
 use web::{Body, RequestContext, errors};
 
 use crate::function::Function;
@@ -51,19 +51,23 @@ impl Job for RunBatch {
     const IS_LOOP: bool = true;
     const FUNCTION: Function = Function::worker(
         Self::NAME,
-        Deployment::in_background().timeout(300).writing(&[
-            Rows::Of(Kind::Batch),
-            Rows::Of(Kind::ChargeCard),
-            Rows::Of(Kind::Driver),
-            Rows::Of(Kind::Fleet),
-            Rows::Of(Kind::Policy),
-            Rows::Of(Kind::Reservation),
-            Rows::Of(Kind::Vehicle),
-            Rows::Of(Kind::VehicleTelemetry),
-            Rows::CardHolders,
-            Rows::CardTokens,
-            Rows::Idempotency,
-        ]),
+        Deployment::in_background()
+            .timeout(300)
+            .writing(&[
+                Rows::Of(Kind::Batch),
+                Rows::Of(Kind::ChargeCard),
+                Rows::Of(Kind::Driver),
+                Rows::Of(Kind::Fleet),
+                Rows::Of(Kind::Policy),
+                Rows::Of(Kind::Reservation),
+                Rows::Of(Kind::Vehicle),
+                Rows::Of(Kind::VehicleTelemetry),
+                Rows::CardHolders,
+                Rows::CardTokens,
+                Rows::Idempotency,
+            ])
+            // The notes of which objects have which metadata.
+            .needing(&[Need::BatchWrites, Need::Messages]),
     );
 
     fn subject(&self) -> JobSubject {

@@ -19,9 +19,9 @@ use table::keys::Partition;
 use table::list::{Cursor, PageRequest};
 use table::row::Record;
 use utoipa::ToSchema;
-use web::deployment::{Deployment, Need};
 
 use crate::App;
+use crate::batches::run::RunBatch;
 use crate::function::Function;
 use crate::job::Job;
 
@@ -106,10 +106,7 @@ pub struct IndexMetadata {
 
 impl Job for IndexMetadata {
     const NAME: &'static str = "index-metadata";
-    const FUNCTION: Function = Function::worker(
-        Self::NAME,
-        Deployment::in_background().needing(&[Need::BatchWrites, Need::Messages]),
-    );
+    const FUNCTION: Function = RunBatch::FUNCTION;
 
     const IS_LOOP: bool = true;
 
