@@ -20,7 +20,7 @@ async fn a_new_account_has_every_field_of_the_specification() {
         "default_currency": "eur", "description": null, "email": "ops@child.example", "metadata": {},
         "metric_system": "metric", "name": "Child", "plan": "professional",
         "preferences": {"billing_cycle": "monthly", "default_currency": "eur", "default_payment_method": null,
-            "notifications": true, "report_frequency": "weekly", "reporting_enabled": true},
+            "notifications": true, "report_frequency": "weekly", "reporting_enabled": true, "searchable_metadata": []},
         "registration_number": null, "status": "active", "type": "business", "updated": now, "wallet_balance": 0});
     assert_eq!(made.body, want);
     assert_eq!(
