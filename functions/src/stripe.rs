@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 use url::form_urlencoded::Serializer;
 
 use crate::aws::Secrets;
@@ -40,7 +40,7 @@ const HUNDREDTHS: &[&str] = &["isk", "ugx"];
 /// Stripe, with one account's key.
 pub struct Stripe {
     base: String,
-    key: OnceCell<String>,
+    key: Mutex<Option<String>>,
     /// The ARN of the secret that holds the key, if it is not known from the start, and where it is read.
     named: Option<(String, Secrets)>,
     timeout: Duration,
@@ -141,7 +141,7 @@ impl Stripe {
     pub fn new(base: impl Into<String>, key: impl Into<String>) -> Self {
         Self {
             base: base.into(),
-            key: OnceCell::new_with(Some(key.into())),
+            key: Mutex::new(Some(key.into())),
             named: None,
             timeout: TOTAL,
             client: OnceLock::new(),
@@ -163,19 +163,32 @@ impl Stripe {
     /// Stripe with the key that a secret holds.
     pub(crate) fn named(base: &str, arn: String, secrets: Secrets) -> Self {
         Self {
-            key: OnceCell::new(),
+            key: Mutex::default(),
             named: Some((arn, secrets)),
             ..Self::new(base, "")
         }
     }
 
     /// The key, read once.
-    pub(crate) async fn key(&self) -> Result<&str> {
-        let read = async || match &self.named {
-            Some((arn, secrets)) => secrets.value(arn).await,
-            None => Err(Error::internal("Stripe has no key")),
+    pub(crate) async fn key(&self) -> Result<String> {
+        let mut key = self.key.lock().await;
+        if let Some(key) = &*key {
+            return Ok(key.clone());
+        }
+        let Some((arn, secrets)) = &self.named else {
+            return Err(Error::internal("Stripe has no key"));
         };
-        self.key.get_or_try_init(read).await.map(String::as_str)
+        let read = secrets.value(arn).await?;
+        Ok(key.insert(read).clone())
+    }
+
+    /// Reads the key again at the next request, because Stripe refuses it: its secret has another value when it was rolled. Returns whether there is a
+    /// secret.
+    async fn forget_key(&self) -> bool {
+        if self.named.is_some() {
+            self.key.lock().await.take();
+        }
+        self.named.is_some()
     }
 
     /// The same, with less patience.
@@ -235,18 +248,28 @@ impl Stripe {
         self.send(request).await
     }
 
-    async fn send<T: DeserializeOwned>(
-        &self,
-        request: reqwest::RequestBuilder,
-    ) -> Result<ProviderAnswer<T>> {
+    async fn attempt(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response> {
         let request = request
             .bearer_auth(self.key().await?)
             .header("stripe-version", VERSION);
         // The address may hold a token; the cause is enough.
-        let answer = request
-            .send()
-            .await
-            .map_err(|error| Error::unavailable(error.without_url()))?;
+        let answer = request.send().await;
+        answer.map_err(|error| Error::unavailable(error.without_url()))
+    }
+
+    /// Sends a request, and once more with the key read again if Stripe refuses the key.
+    async fn send<T: DeserializeOwned>(
+        &self,
+        request: reqwest::RequestBuilder,
+    ) -> Result<ProviderAnswer<T>> {
+        let copy = request.try_clone();
+        let mut answer = self.attempt(request).await?;
+        if answer.status() == StatusCode::UNAUTHORIZED
+            && self.forget_key().await
+            && let Some(copy) = copy
+        {
+            answer = self.attempt(copy).await?;
+        }
         let status = answer.status();
         let body = answer
             .bytes()
@@ -275,7 +298,7 @@ impl Stripe {
     }
 
     /// The customer a payment method belongs to, which Stripe requires.
-    async fn customer(&self, token: &str) -> Result<Option<String>> {
+    pub(crate) async fn customer(&self, token: &str) -> Result<Option<String>> {
         let method = self.get::<StripeMethod>(&method_path(token), &[]).await?;
         // Where there is none, the charge will say why.
         Ok(method.and_then(|method| method.customer))

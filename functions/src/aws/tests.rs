@@ -246,6 +246,26 @@ async fn the_key_of_stripe_is_read_once_at_the_first_charge() {
 }
 
 #[tokio::test]
+async fn a_key_of_stripe_that_was_rolled_is_read_again() {
+    const OLD: Scripted = (200, "", r#"{"SecretString":"sk_live_1"}"#);
+    const NEW: Scripted = (200, "", r#"{"SecretString":"sk_live_2"}"#);
+    const REFUSED: Scripted = (401, "", r#"{"error":{"message":"Expired API Key"}}"#);
+    const DONE: Scripted = (200, "", r#"{"id":"pm_1","type":"card","customer":"cus_1"}"#);
+    // Secrets Manager and Stripe are the same server here.
+    let (address, requests) = server(&[OLD, REFUSED, NEW, DONE]).await;
+    let stripe = Stripe::named(&address, "arn:1".into(), secrets(&address));
+    assert_eq!(
+        stripe.customer("pm_1").await.unwrap().as_deref(),
+        Some("cus_1")
+    );
+    assert_eq!(stripe.key().await.unwrap(), "sk_live_2");
+    let requests = requests.lock().unwrap();
+    let lines: Vec<&str> = requests.iter().map(|(line, _)| line.as_str()).collect();
+    let method = "GET /v1/payment_methods/pm_1";
+    assert_eq!(lines, ["POST /", method, "POST /", method]);
+}
+
+#[tokio::test]
 async fn a_secret_that_may_not_be_read_is_an_error() {
     let (address, requests) = server(&[(400, "AccessDeniedException", "{}")]).await;
     let error = secrets(&address).value("arn:1").await.unwrap_err();
