@@ -191,7 +191,8 @@ fn needs_access(one: &Function) -> String {
             Need::RemoveSchedules => statement(&["scheduler:DeleteSchedule"], SCHEDULES),
             Need::EncryptionKeys => statement(&[READ_SECRET], "!Ref EncryptionKeys"),
             Need::Payments => format!(
-                "- !If\n  - HasStripe\n  - {{ Effect: Allow, Action: {READ_SECRET}, Resource: !Ref StripeSecret }}\n  - !Ref AWS::NoValue\n"
+                // The ARN of a secret may be given without the six characters at its end.
+                "- !If\n  - HasStripe\n  - {{ Effect: Allow, Action: {READ_SECRET}, Resource: [!Ref StripeSecret, !Sub '${{StripeSecret}}-??????'] }}\n  - !Ref AWS::NoValue\n"
             ),
             // Part of other statements; CloudFormation resolves the secret of page tokens when it deploys.
             Need::BatchWrites | Need::PageTokens | Need::ReadTable | Need::ScanTable => {
