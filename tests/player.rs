@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{Result as Written, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -13,7 +14,7 @@ use functions::App;
 use functions::job::job_of;
 use functions::jobs::work;
 use functions::log::lines;
-use functions::stream::relay::StreamRecord;
+use functions::stream::relay::{self, StreamRecord};
 use functions::webhooks::deliver::DeliverWebhook;
 use futures::future::BoxFuture;
 use kernel::Timestamp;
@@ -22,10 +23,11 @@ use models::ports::{Clock as _, FailedChange, Message, Queue, QueueDepth, Schedu
 use models::webhook_endpoint::WebhookEndpoint;
 use serde_json::Value;
 use table::{Store, keys};
+use tokio::time::Instant;
 use tower::ServiceExt as _;
-use tracing::Dispatch;
 use tracing::instrument::WithSubscriber as _;
 use tracing::level_filters::LevelFilter;
+use tracing::{Dispatch, Span};
 use web::auth;
 use web::edge::Correlation;
 use web::metrics::Metrics;
@@ -166,6 +168,9 @@ impl Taken {
 
 /// The id of a request in API Gateway, in its length.
 const GATEWAY_REQUEST: &str = "JKJaXmPLvHcESHA=";
+
+/// The most changes of the stream that one run of the relay is given.
+const BATCH: usize = 100;
 
 /// The service, and what it has taken since it was last asked.
 pub struct Player {
@@ -329,11 +334,18 @@ impl Player {
                 return;
             }
             // The others do not invoke the relay.
-            for change in changes.iter().filter(|change| change.is_relayed()) {
-                self.remember_account(change).await;
-                let relayed = functions::stream::relay::handle(&self.app, change);
+            let changes = changes.into_iter().filter(StreamRecord::is_relayed);
+            let changes: Vec<_> = changes.map(|change| (change, Span::none())).collect();
+            // Where instances are busy, the changes of a moment come together.
+            let most = if self.unmetered.is_some() { BATCH } else { 1 };
+            for batch in changes.chunks(most) {
+                for (change, _) in batch {
+                    self.remember_account(change).await;
+                }
+                let until = Instant::now() + Duration::from_secs(600);
+                let relayed = relay::handle_batch(&self.app, batch, until);
                 let relayed = relayed.with_subscriber(self.subscriber.clone()).await;
-                relayed.expect("a change is relayed");
+                assert_eq!(relayed, None, "every change is relayed");
                 self.note("relay-stream");
             }
             for Posted {
