@@ -5,7 +5,7 @@ mod scripted;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
-use scripted::{Act, Server, Tool, code, error, ok, stderr, stdout};
+use scripted::{Act, Seen, Server, Tool, code, error, ok, stderr, stdout};
 use serde_json::{Value, json};
 
 const CREATE: [&str; 6] = [
@@ -422,119 +422,339 @@ fn csv(folder: &Path, lines: usize) -> std::path::PathBuf {
     file
 }
 
-#[test]
-fn an_import_sends_each_line_once_with_the_key_of_its_content_and_goes_on_after_a_failure() {
-    let fleet = || ok(json!({"id": "flt_1"}));
-    let server = Server::start(vec![
-        fleet(),
-        ok(json!({"id": "veh_0"})),
-        error(403, "authentication_error"),
-    ]);
-    let tool = Tool::new();
-    let file = csv(tool.folder.path(), 3);
-    let file = file.to_str().expect("a path");
-    let words = [
-        "vehicles",
-        "import",
-        file,
-        "--set",
-        "fleet=flt_1",
-        "--concurrency",
-        "1",
-    ];
-    let broken = tool.run(&server, &words);
-    assert_eq!(code(&broken), 4, "{}", stderr(&broken));
-    let first = server.seen();
-    assert_eq!(first.len(), 3);
+fn fleet() -> Act {
+    ok(json!({"id": "flt_1"}))
+}
 
-    // The second line was sent and has no outcome: it is sent again with the same key.
-    let journal = format!("{file}.journal");
-    let server = Server::start(vec![
-        fleet(),
-        ok(json!({"id": "veh_0"})),
-        ok(json!({"id": "veh_1"})),
-        ok(json!({"id": "veh_2"})),
-    ]);
-    let text = std::fs::read_to_string(&journal).expect("a journal");
-    let old = text
-        .lines()
-        .next()
-        .and_then(|line| serde_json::from_str::<Value>(line).ok())
-        .expect("its first line");
-    let old = old["target"]["base_url"]
-        .as_str()
-        .expect("an address")
-        .to_owned();
-    std::fs::write(&journal, text.replace(&old, &format!("{}/", server.url))).expect("a journal");
-    let resumed = tool.run(&server, &words);
-    assert_eq!(
-        (code(&resumed), stdout(&resumed)),
-        (0, "2 created, 1 done before, 0 refused".into()),
-        "{}",
-        stderr(&resumed)
-    );
-    let second = server.seen();
-    let lines: Vec<&str> = second.iter().map(|one| one.line.as_str()).collect();
-    assert_eq!(
-        lines,
-        [
-            "GET /v1/fleets/flt_1",
-            "GET /v1/vehicles/veh_0",
-            "POST /v1/vehicles",
-            "POST /v1/vehicles"
-        ]
-    );
-    assert_eq!(
-        first[2].header("idempotency-key"),
-        second[2].header("idempotency-key")
-    );
-    assert_ne!(
-        first[1].header("idempotency-key"),
-        first[2].header("idempotency-key")
-    );
+/// The response to the creation of a batch.
+fn running(id: &str) -> Act {
+    ok(json!({"id": id, "status": "running", "succeeded": 0, "failed": 0}))
+}
 
-    // Everything is done: nothing is sent but the checks.
-    let third = tool.run(&server, &words);
-    assert_eq!(server.seen().len(), 5, "{}", stderr(&third));
+fn completed() -> Act {
+    ok(json!({"id": "bat_1", "status": "completed", "succeeded": 1, "failed": 0}))
+}
+
+fn succeeded(vehicle: usize) -> Value {
+    json!({"status": "succeeded", "result": format!("veh_{vehicle}"), "error": null})
+}
+
+/// A page of results.
+fn results(data: &[Value], next: Option<&str>) -> Act {
+    ok(json!({"data": data, "next_page_url": next, "previous_page_url": null}))
+}
+
+/// The words that import a file, one batch at a time.
+fn import(file: &str) -> Vec<&str> {
+    let fleet = ["--set", "fleet=flt_1", "--concurrency", "1"];
+    [&["vehicles", "import", file][..], &fleet].concat()
+}
+
+fn lines(server: &Server) -> Vec<String> {
+    server.seen().into_iter().map(|seen| seen.line).collect()
+}
+
+/// The bodies of a batch that was sent.
+fn bodies(seen: &Seen) -> Vec<Value> {
+    assert_eq!(seen.line, "POST /v1/batches");
+    let mut body: Value = serde_json::from_str(&seen.body).expect("JSON");
+    assert_eq!(body["operation"], "create_vehicle");
+    serde_json::from_value(body["bodies"].take()).expect("bodies")
 }
 
 #[test]
-fn a_line_sent_long_ago_without_an_outcome_is_listed_instead_of_sent() {
-    let fleet = || ok(json!({"id": "flt_1"}));
+fn an_import_sends_batches_of_at_most_1000_lines() {
+    let all: Vec<Value> = (0..1001).map(succeeded).collect();
+    let server = Server::start(vec![
+        fleet(),
+        running("bat_1"),
+        completed(),
+        results(&all[..1000], None),
+        running("bat_2"),
+        completed(),
+        results(&all[1000..], None),
+        // The second run.
+        fleet(),
+        ok(json!({"id": "veh_1"})),
+    ]);
+    let tool = Tool::new();
+    let file = csv(tool.folder.path(), 1001);
+    let words = import(file.to_str().expect("a path"));
+    let output = tool.run(&server, &words);
+    let summary = "1001 created, 0 done before, 0 refused";
+    assert_eq!((code(&output), stdout(&output).as_str()), (0, summary));
+    let seen = server.seen();
+    let sent = [bodies(&seen[1]), bodies(&seen[4])];
+    assert_eq!(sent.each_ref().map(Vec::len), [1000, 1]);
+    assert_eq!(sent[1][0]["vin"], "VIN1000");
+    let key = |place: usize| seen[place].header("idempotency-key").expect("a key");
+    assert_ne!(key(1), key(4));
+
+    let again = tool.run(&server, &words);
+    let summary = "0 created, 1001 done before, 0 refused";
+    assert_eq!((code(&again), stdout(&again).as_str()), (0, summary));
+}
+
+#[test]
+fn a_refused_line_is_reported_and_sent_again_with_another_key() {
+    let error = json!({"type": "invalid_request_error", "param": "vin", "message": "is in use"});
+    let failed = json!({"status": "failed", "result": null, "error": error});
+    let server = Server::start(vec![
+        fleet(),
+        running("bat_1"),
+        completed(),
+        results(&[succeeded(0), failed.clone(), succeeded(2)], None),
+        // The second run.
+        fleet(),
+        ok(json!({"id": "veh_2"})),
+        running("bat_2"),
+        completed(),
+        results(&[failed], None),
+        // The third run.
+        fleet(),
+        ok(json!({"id": "veh_2"})),
+        running("bat_3"),
+        completed(),
+        results(&[succeeded(1)], None),
+    ]);
+    let tool = Tool::new();
+    let file = csv(tool.folder.path(), 3);
+    let rejected = tool.folder.path().join("rejected.csv");
+    let rejected = rejected.to_str().expect("a path");
+    let words = import(file.to_str().expect("a path"));
+    let words = [&words[..], &["--rejected", rejected]].concat();
+    for summary in [
+        "2 created, 0 done before, 1 refused",
+        "0 created, 2 done before, 1 refused",
+    ] {
+        let output = tool.run(&server, &words);
+        assert_eq!((code(&output), stdout(&output).as_str()), (7, summary));
+        let reason = stderr(&output);
+        assert!(reason.contains("line 3: vin: is in use"), "{reason}");
+        let written = std::fs::read_to_string(rejected).expect("a file");
+        assert!(
+            written.ends_with("\nAB 1,VIN1,60000,CCS,vin: is in use\n"),
+            "{written}"
+        );
+    }
+    let output = tool.run(&server, &words);
+    let summary = "1 created, 2 done before, 0 refused";
+    assert_eq!((code(&output), stdout(&output).as_str()), (0, summary));
+    let seen = server.seen();
+    let vins = |place: usize| -> Vec<Value> {
+        let bodies = bodies(&seen[place]);
+        bodies.iter().map(|body| body["vin"].clone()).collect()
+    };
+    assert_eq!([vins(6), vins(11)], [["VIN1"], ["VIN1"]]);
+    let key = |place: usize| seen[place].header("idempotency-key");
+    assert_ne!(key(6), key(11));
+}
+
+#[test]
+fn an_import_continues_after_every_entry_of_its_journal() {
+    let ended = |place| results(&[succeeded(place), succeeded(1)], None);
+    let known = || ok(json!({"id": "veh_0"}));
+    let server = Server::start(vec![
+        fleet(),
+        running("bat_1"),
+        completed(),
+        ended(0),
+        // Without the chunk.
+        fleet(),
+        running("bat_1"),
+        completed(),
+        ended(0),
+        // With the chunk, which was sent or not.
+        fleet(),
+        running("bat_1"),
+        completed(),
+        ended(0),
+        // With the id of the batch.
+        fleet(),
+        completed(),
+        ended(0),
+        // With the outcome of the first line.
+        fleet(),
+        known(),
+        completed(),
+        ended(0),
+        // With both outcomes.
+        fleet(),
+        known(),
+    ]);
+    let tool = Tool::new();
+    let file = csv(tool.folder.path(), 2);
+    let file = file.to_str().expect("a path");
+    let journal = format!("{file}.journal");
+    assert_eq!(code(&tool.run(&server, &import(file))), 0);
+    let whole = std::fs::read_to_string(&journal).expect("a journal");
+    let entries: Vec<&str> = whole.split_inclusive('\n').collect();
+    assert_eq!(entries.len(), 5);
+    for count in 1..=5 {
+        std::fs::write(&journal, entries[..count].concat()).expect("a journal");
+        let output = tool.run(&server, &import(file));
+        let before = count.saturating_sub(3);
+        let summary = format!("{} created, {before} done before, 0 refused", 2 - before);
+        assert_eq!(stdout(&output), summary, "{count}: {}", stderr(&output));
+    }
+    let seen = server.seen();
+    assert_eq!(seen.len(), 21);
+    let sent: Vec<&Seen> = seen
+        .iter()
+        .filter(|seen| seen.line == "POST /v1/batches")
+        .collect();
+    assert_eq!(sent.len(), 3);
+    for repeated in &sent[1..] {
+        assert_eq!(repeated.body, sent[0].body);
+        let key = "idempotency-key";
+        assert_eq!(repeated.header(key), sent[0].header(key));
+    }
+}
+
+#[test]
+fn a_killed_import_repeats_its_batch_though_the_file_has_changed() {
+    let hang_ups = (0..20).map(|_| Act::HangUp);
+    let server = Server::start([fleet()].into_iter().chain(hang_ups).collect());
+    let tool = Tool::new();
+    let file = csv(tool.folder.path(), 3);
+    let file = file.to_str().expect("a path").to_owned();
+    let mut child = tool
+        .command(&import(&file))
+        .env("FLEET_BASE_URL", &server.url)
+        .env("FLEET_API_KEY", "sk_test_0123456789abcdef")
+        .spawn()
+        .expect("a process");
+    while server.seen().len() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child.kill().expect("a kill");
+    child.wait().expect("its end");
+    let first = server.seen().remove(1);
+
+    let server = Server::start(vec![
+        fleet(),
+        running("bat_1"),
+        completed(),
+        results(&[succeeded(0), succeeded(1), succeeded(2)], None),
+    ]);
+    let journal = format!("{file}.journal");
+    let text = std::fs::read_to_string(&journal).expect("a journal");
+    let target: Value = text
+        .lines()
+        .next()
+        .and_then(|line| serde_json::from_str(line).ok())
+        .expect("its first line");
+    let url = target["target"]["base_url"].as_str().expect("a URL");
+    std::fs::write(&journal, text.replace(url, &format!("{}/", server.url))).expect("a journal");
+    let changed = std::fs::read_to_string(&file).expect("a file");
+    std::fs::write(&file, changed.replace("AB 1,VIN1,60000,CCS\n", "")).expect("a file");
+    let output = tool.run(&server, &import(&file));
+    let summary = "2 created, 0 done before, 0 refused";
+    assert_eq!(stdout(&output), summary, "{}", stderr(&output));
+    let second = server.seen().remove(1);
+    assert_eq!(first.body, second.body);
+    let key = "idempotency-key";
+    assert_eq!(first.header(key), second.header(key));
+    assert_eq!(server.seen().len(), 4);
+}
+
+#[test]
+fn results_are_read_from_all_pages_and_again_while_one_is_pending() {
+    let next = "/v1/batches/bat_1/results?limit=100&page=page_a";
+    let pending = json!({"status": "pending", "result": null, "error": null});
+    let server = Server::start(vec![
+        fleet(),
+        running("bat_1"),
+        running("bat_1"),
+        completed(),
+        results(&[succeeded(0)], Some(next)),
+        results(&[pending], None),
+        completed(),
+        results(&[succeeded(0)], Some(next)),
+        results(&[succeeded(1)], None),
+    ]);
+    let tool = Tool::new();
+    let file = csv(tool.folder.path(), 2);
+    let output = tool.run(&server, &import(file.to_str().expect("a path")));
+    let summary = "2 created, 0 done before, 0 refused";
+    assert_eq!(stdout(&output), summary, "{}", stderr(&output));
+    let first = "GET /v1/batches/bat_1/results?limit=100";
+    let next = format!("GET {next}");
+    assert_eq!(
+        lines(&server)[2..],
+        [
+            "GET /v1/batches/bat_1",
+            "GET /v1/batches/bat_1",
+            first,
+            &next,
+            "GET /v1/batches/bat_1",
+            first,
+            &next,
+        ]
+    );
+}
+
+#[test]
+fn drivers_are_attached_after_their_batch_and_not_created_again() {
+    let conflict = json!({"type": "invalid_request_error", "code": "driver_fleet_conflict"});
+    let server = Server::start(vec![
+        fleet(),
+        running("bat_1"),
+        completed(),
+        results(&[json!({"status": "succeeded", "result": "drv_1"})], None),
+        error(404, "invalid_request_error"),
+        // The second run.
+        fleet(),
+        ok(json!({"id": "drv_1"})),
+        Act::Respond(409, "", conflict),
+    ]);
+    let tool = Tool::new();
+    let file = tool.folder.path().join("drivers.csv");
+    std::fs::write(&file, "name,email\nAda,ada@fleet.example\n").expect("a file");
+    let file = file.to_str().expect("a path");
+    let words = ["drivers", "import", file, "--attach", "flt_1"];
+    assert_eq!(code(&tool.run(&server, &words)), 7);
+    let output = tool.run(&server, &words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let attach = "POST /v1/drivers/drv_1/attach";
+    let lines = lines(&server);
+    assert_eq!([&lines[4], &lines[7]], [attach, attach]);
+    assert_eq!(lines.len(), 8);
+}
+
+#[test]
+fn a_batch_of_unknown_outcome_is_not_repeated_after_23_hours() {
     let tool = Tool::new();
     let file = csv(tool.folder.path(), 1);
     let file = file.to_str().expect("a path");
-    let words = [
-        "vehicles",
-        "import",
-        file,
-        "--set",
-        "fleet=flt_1",
-        "--max-retries",
-        "0",
-    ];
+    let words = import(file);
+    let gone = || error(404, "invalid_request_error");
     let server = Server::start(vec![
         fleet(),
         error(403, "authentication_error"),
         fleet(),
         fleet(),
-        ok(json!({"id": "veh_1"})),
+        running("bat_1"),
+        gone(),
+        fleet(),
+        gone(),
     ]);
-    tool.run(&server, &words);
+    let refused = tool.run(&server, &words);
+    assert_eq!(code(&refused), 4, "{}", stderr(&refused));
     let journal = format!("{file}.journal");
     let text = std::fs::read_to_string(&journal).expect("a journal");
     let at = text.find("\"at\":\"").expect("a time") + 6;
     std::fs::write(&journal, format!("{}2020{}", &text[..at], &text[at + 4..])).expect("a journal");
     let listed = tool.run(&server, &words);
     assert_eq!(code(&listed), 7);
-    assert!(
-        stderr(&listed).contains("line 2: was sent at 2020"),
-        "{}",
-        stderr(&listed)
-    );
+    let uncertain = "line 2: was sent at 2020";
+    assert!(stderr(&listed).contains(uncertain), "{}", stderr(&listed));
     assert_eq!(server.seen().len(), 3);
-    let again = tool.run(&server, &[&words[..], &["--retry-uncertain"]].concat());
-    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    // The batch is created and then no longer kept.
+    tool.run(&server, &[&words[..], &["--retry-uncertain"]].concat());
+    let listed = tool.run(&server, &words);
+    assert!(stderr(&listed).contains(uncertain), "{}", stderr(&listed));
+    assert_eq!(server.seen().len(), 8);
 }
 
 #[test]

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { largest, moments, slotAt, slotMarks, stacked, ticks } from '../src/charts/data.js';
 import { arrivalOf, arrivalsByDay, connectorsInUse, onTimeShare, sumsOfDrivers } from '../src/pages/analytics/usage.js';
 import { runAll } from '../src/api/pool.js';
+import { chunksOf, createAll } from '../src/pages/import/batches.js';
 import { cellsOf, previewOf } from '../src/pages/import/logic.js';
 import { firstSentence, fromField, helpOf, inGroups, inOrder, toField, unitOf } from '../src/forms/fields.js';
 import {
@@ -607,6 +608,89 @@ test('work on many objects goes on after errors, and repeats those that pass wit
   assert.deepEqual(waits, [7000, 7000]);
   assert.equal(new Set(calls.filter(([item]) => item === 3).map(([, key]) => key)).size, 1);
   assert.equal(new Set(calls.map(([, key]) => key)).size, 6);
+});
+
+const entriesOf = (count, name = 'x') =>
+  Array.from({ length: count }, (_, index) => ({ line: index + 2, body: { name }, errors: [] }));
+
+/** An API that refuses the body `bad` of batches, and whose results are pending for a moment after the last body. */
+function batchApi() {
+  const keys = [];
+  const batches = [];
+  const request = async (method, path, body, options) => {
+    if (method === 'POST') {
+      keys.push(options.idempotencyKey);
+      batches.push({ bodies: body.bodies, polls: 0 });
+      return { id: String(batches.length - 1) };
+    }
+    const batch = batches[path.split('/')[3]];
+    batch.polls += 1;
+    if (batch.polls === 1) throw Object.assign(new Error('busy'), { passes: true });
+    const isDone = batch.polls > 2;
+    return { status: isDone ? 'completed' : 'running', succeeded: isDone ? batch.bodies.length : 0, failed: 0 };
+  };
+  const readPages = async (path) => {
+    const id = path.split('/')[3];
+    const { bodies, polls } = batches[id];
+    const objects = bodies.map(({ name }, index) => {
+      if (name === 'bad') return { status: 'failed', result: null, error: { param: 'name', message: 'is bad' } };
+      return { status: polls > 3 ? 'succeeded' : 'pending', result: `${id}-${index}`, error: null };
+    });
+    return { objects };
+  };
+  return { keys, batches, api: { request, readPages } };
+}
+
+test('an import has batches of at most 200 lines and 200 kB', () => {
+  const sizes = (entries) => chunksOf(entries).map(({ length }) => length);
+  assert.deepEqual([sizes([]), sizes(entriesOf(200)), sizes(entriesOf(201))], [[], [200], [200, 1]]);
+  assert.deepEqual(sizes(entriesOf(3, 'ü'.repeat(49_900))), [2, 1]);
+  assert.deepEqual(sizes(entriesOf(2, 'x'.repeat(200_001))), [1, 1]);
+});
+
+test('an import reads the results of its batches once none is pending', async () => {
+  const entries = entriesOf(201);
+  entries[150].body = { name: 'bad' };
+  const { keys, api } = batchApi();
+  const [waits, progress, attached] = [[], [], []];
+  const outcomes = await createAll('create_driver', entries, {
+    signal: new AbortController().signal,
+    onProgress: (done) => progress.push(done),
+    attach: async (id) => {
+      attached.push(id);
+      if (id === '1-0') throw new Error('not attached');
+    },
+    ...api,
+    sleep: async (milliseconds) => void waits.push(milliseconds),
+  });
+  outcomes.sort((one, other) => one.item.line - other.item.line);
+  assert.equal(outcomes.length, 201);
+  assert.deepEqual([outcomes[149].result, outcomes[150].result, outcomes[151].result], ['0-149', undefined, '0-151']);
+  assert.deepEqual([outcomes[150].error.message, outcomes[149].error], ['is bad', undefined]);
+  assert.deepEqual([outcomes[200].result, outcomes[200].error.message], ['1-0', 'not attached']);
+  assert.deepEqual([attached.length, progress.at(-1), Math.max(...waits)], [200, 201, 675]);
+  assert.deepEqual([keys.length, new Set(keys).size], [2, 2]);
+});
+
+test('an import that is stopped begins no further batch, and a refused batch refuses its lines', async () => {
+  const { batches, api } = batchApi();
+  const controller = new AbortController();
+  const options = { signal: controller.signal, ...api, sleep: async () => {} };
+  const onProgress = (done) => done && controller.abort();
+  const outcomes = await createAll('create_driver', entriesOf(1000), { ...options, onProgress });
+  assert.deepEqual([batches.length, outcomes.length], [2, 400]);
+  const refuse = async () => {
+    throw Object.assign(new Error('not permitted'), { passes: false });
+  };
+  const { signal } = new AbortController();
+  const refused = await createAll('create_driver', entriesOf(2), { ...options, signal, onProgress, request: refuse });
+  assert.deepEqual(
+    refused.map(({ item, error }) => [item.line, error.message]),
+    [
+      [2, 'not permitted'],
+      [3, 'not permitted'],
+    ],
+  );
 });
 
 test('work that is stopped begins nothing more', async () => {

@@ -85,6 +85,7 @@ const FILES: &[File] = &files! {
     "src/pages/developers/replay.js"
     "src/pages/developers/requests.js"
     "src/pages/import.js"
+    "src/pages/import/batches.js"
     "src/pages/import/logic.js"
     "src/pages/invoices.js"
     "src/pages/invoices/documents.js"

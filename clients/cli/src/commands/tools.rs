@@ -33,8 +33,8 @@ pub(super) fn import(resource: &Resource) -> Command {
             "Create {name} from a CSV file, one per line.\n\nThe first line names the members of the body of `fleet {name} create` \
              as its flags do: nested ones with dots (`information.make`), keys of metadata as `metadata.KEY`. An empty cell leaves its \
              member out. Several values in one cell are separated by semicolons.\n\nEvery line is checked before the first request. \
-             What was done is noted in a journal beside the file, so that an interrupted import goes on where it was, and each line \
-             has an Idempotency-Key of its own, made from its content, so that nothing is created twice."
+             The lines are created through batches (`POST /v1/batches`), which are written with their outcomes to a journal beside the \
+             file, so that an interrupted import continues and nothing is created twice."
         )))
         .arg(csv_file())
         .arg(only_check("Only check the file, and list every line that cannot be imported"))
@@ -57,7 +57,7 @@ pub(super) fn import(resource: &Resource) -> Command {
                 .value_name("N")
                 .value_parser(value_parser!(u16).range(1..=64))
                 .default_value("8")
-                .help("How many requests are under way at a time"),
+                .help("How many requests are under way at a time; at most two of them create batches"),
         )
         .arg(
             Arg::new("journal")

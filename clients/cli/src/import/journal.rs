@@ -1,9 +1,10 @@
-//! The journal of an import: what was sent, and what became of it, one JSON object per line.
+//! The journal of an import: the chunks that were sent and the outcomes of their lines, one JSON object per line.
 //!
 //! Each entry is written with one call, so a kill at any moment leaves whole entries and perhaps the beginning of one, which the
-//! next run removes. A line is noted before it is sent. The file is locked while an import uses it.
+//! next run removes. A chunk is written with its bodies before it is sent, so that the next run can send it again whatever
+//! has become of the file. The file is locked while an import uses it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -22,48 +24,105 @@ pub struct Target {
     pub account: Option<String>,
 }
 
-/// What is known about a line.
+/// The state of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// When it was first sent, by the clock of this machine.
-    pub sent: Timestamp,
-    /// The object that was created.
-    pub id: Option<String>,
-    pub attached: bool,
-    /// Whether the service refused it the last time.
-    pub refused: bool,
+pub enum Progress {
+    /// The line is in the chunk with this key and has no outcome.
+    Sent(String),
+    Created {
+        id: String,
+        attached: bool,
+    },
+    /// The service refused the line the last time.
+    Refused,
 }
 
-impl Progress {
-    /// Whether nothing is left to do.
-    pub fn is_done(&self, attaches: bool) -> bool {
-        self.id.is_some() && (self.attached || !attaches)
-    }
+/// Lines whose objects are created by the same batch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Chunk {
+    /// The Idempotency-Key of the batch.
+    pub key: String,
+    /// When the chunk was first sent, by the clock of this machine.
+    pub at: Timestamp,
+    /// The keys of the lines.
+    pub lines: Vec<String>,
+    /// The bodies of the lines.
+    pub bodies: Vec<Value>,
+    /// The id of the batch, if it is known.
+    #[serde(skip)]
+    pub batch: Option<String>,
 }
 
 /// One line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case", deny_unknown_fields)]
-enum Entry {
-    /// The first one.
-    Import {
-        target: Target,
-    },
-    Sent {
-        key: String,
-        line: u64,
-        at: Timestamp,
-    },
-    Created {
-        key: String,
-        id: String,
-    },
-    Attached {
-        key: String,
-    },
-    Refused {
-        key: String,
-    },
+pub enum Entry {
+    /// The first entry.
+    Import { target: Target },
+    /// The chunk is about to be sent.
+    Chunk(Chunk),
+    /// The service has created the batch of the chunk with this key.
+    Batch { key: String, id: String },
+    /// The object of the line with this key was created.
+    Created { key: String, id: String },
+    /// The object of the line with this key was attached.
+    Attached { key: String },
+    /// The service refused the line with this key.
+    Refused { key: String },
+}
+
+/// The entries of earlier runs.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The states of lines, by their keys.
+    pub lines: BTreeMap<String, Progress>,
+    /// The chunks, by their keys.
+    pub chunks: BTreeMap<String, Chunk>,
+}
+
+impl History {
+    /// The chunks that have lines without an outcome.
+    pub fn pending(&self) -> Vec<Chunk> {
+        let lines = self.lines.values();
+        let keys: BTreeSet<&String> = lines
+            .filter_map(|line| match line {
+                Progress::Sent(chunk) => Some(chunk),
+                _ => None,
+            })
+            .collect();
+        let chunks = keys.into_iter().filter_map(|key| self.chunks.get(key));
+        chunks.cloned().collect()
+    }
+
+    fn add(&mut self, entry: Entry) {
+        match entry {
+            Entry::Import { .. } => {}
+            Entry::Chunk(chunk) => {
+                for line in &chunk.lines {
+                    let sent = Progress::Sent(chunk.key.clone());
+                    self.lines.insert(line.clone(), sent);
+                }
+                self.chunks.insert(chunk.key.clone(), chunk);
+            }
+            Entry::Batch { key, id } => {
+                if let Some(chunk) = self.chunks.get_mut(&key) {
+                    chunk.batch = Some(id);
+                }
+            }
+            Entry::Created { key, id } => {
+                let attached = false;
+                self.lines.insert(key, Progress::Created { id, attached });
+            }
+            Entry::Attached { key } => {
+                if let Some(Progress::Created { attached, .. }) = self.lines.get_mut(&key) {
+                    *attached = true;
+                }
+            }
+            Entry::Refused { key } => {
+                self.lines.insert(key, Progress::Refused);
+            }
+        }
+    }
 }
 
 /// An open journal.
@@ -74,14 +133,11 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens a journal, or begins one, and reads what earlier runs did, by the keys of lines.
+    /// Opens a journal, or begins one, and reads its entries.
     ///
     /// # Errors
-    /// The file cannot be used, is of another target, is no journal, or another import uses it.
-    pub fn open(
-        path: &Path,
-        target: &Target,
-    ) -> Result<(Self, BTreeMap<String, Progress>), Failure> {
+    /// The file cannot be used, is of another target, is no journal of this version, or another import uses it.
+    pub fn open(path: &Path, target: &Target) -> Result<(Self, History), Failure> {
         let wrong =
             |why: &dyn std::fmt::Display| Failure::Local(format!("{}: {why}", path.display()));
         let mut options = OpenOptions::new();
@@ -100,7 +156,11 @@ impl Journal {
         let begin = Entry::Import {
             target: target.clone(),
         };
-        let foreign = || wrong(&"this is not the journal of an import");
+        let foreign = || {
+            wrong(
+                &"this is not a journal that this version of the tool can read; name another file with --journal",
+            )
+        };
         let mut entries = content[..whole]
             .split_inclusive(|byte| *byte == b'\n')
             .map(|line| serde_json::from_slice::<Entry>(line).map_err(|_| foreign()));
@@ -117,9 +177,9 @@ impl Journal {
             None if line(&begin).starts_with(&content) => false,
             None => return Err(foreign()),
         };
-        let mut progress = BTreeMap::new();
+        let mut history = History::default();
         for entry in entries {
-            note(&mut progress, entry?);
+            history.add(entry?);
         }
         file.set_len(whole as u64).map_err(|error| wrong(&error))?;
         file.seek(SeekFrom::Start(whole as u64))
@@ -131,7 +191,7 @@ impl Journal {
         if !begun {
             journal.write(&begin)?;
         }
-        Ok((journal, progress))
+        Ok((journal, history))
     }
 
     /// The file.
@@ -139,52 +199,20 @@ impl Journal {
         &self.path
     }
 
-    /// Notes that a line is about to be sent.
-    ///
-    /// # Errors
-    /// The file cannot be written; so it is with the other entries.
-    pub fn sent(&self, key: &str, line: u64) -> Result<(), Failure> {
-        let (key, at) = (key.to_owned(), Timestamp::now());
-        self.write(&Entry::Sent { key, line, at })
-    }
-
-    /// Notes the object of a line.
-    ///
-    /// # Errors
-    /// As [`Journal::sent`].
-    pub fn created(&self, key: &str, id: &str) -> Result<(), Failure> {
-        let (key, id) = (key.to_owned(), id.to_owned());
-        self.write(&Entry::Created { key, id })
-    }
-
-    /// Notes that the object of a line is attached.
-    ///
-    /// # Errors
-    /// As [`Journal::sent`].
-    pub fn attached(&self, key: &str) -> Result<(), Failure> {
-        let key = key.to_owned();
-        self.write(&Entry::Attached { key })
-    }
-
-    /// Notes that the service refused a line.
-    ///
-    /// # Errors
-    /// As [`Journal::sent`].
-    pub fn refused(&self, key: &str) -> Result<(), Failure> {
-        let key = key.to_owned();
-        self.write(&Entry::Refused { key })
-    }
-
     /// Waits until the entries are on the disk.
     ///
     /// # Errors
-    /// As [`Journal::sent`].
+    /// The file cannot be written.
     pub fn finish(&self) -> Result<(), Failure> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.sync_all().map_err(|error| self.failed(&error))
     }
 
-    fn write(&self, entry: &Entry) -> Result<(), Failure> {
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, entry: &Entry) -> Result<(), Failure> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(&line(entry))
             .map_err(|error| self.failed(&error))
@@ -203,42 +231,10 @@ fn line(entry: &Entry) -> Vec<u8> {
     line
 }
 
-/// Adds an entry to what is known.
-fn note(progress: &mut BTreeMap<String, Progress>, entry: Entry) {
-    match entry {
-        Entry::Import { .. } => {}
-        Entry::Sent { key, at, .. } => {
-            let known = progress.entry(key).or_insert(Progress {
-                sent: at,
-                id: None,
-                attached: false,
-                refused: false,
-            });
-            if known.refused {
-                // Its outcome was known; from now on the new request counts.
-                (known.sent, known.refused) = (at, false);
-            }
-        }
-        Entry::Created { key, id } => {
-            if let Some(known) = progress.get_mut(&key) {
-                known.id = Some(id);
-            }
-        }
-        Entry::Attached { key } => {
-            if let Some(known) = progress.get_mut(&key) {
-                known.attached = true;
-            }
-        }
-        Entry::Refused { key } => {
-            if let Some(known) = progress.get_mut(&key) {
-                known.refused = true;
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn target() -> Target {
@@ -253,47 +249,71 @@ mod tests {
         tempfile::tempdir().unwrap().keep().join("journal")
     }
 
+    fn chunk(key: &str, lines: &[&str]) -> Entry {
+        Entry::Chunk(Chunk {
+            key: key.into(),
+            at: "2026-03-02T08:00:00Z".parse().unwrap(),
+            lines: lines.iter().map(|line| (*line).into()).collect(),
+            bodies: lines.iter().map(|line| json!({"name": line})).collect(),
+            batch: None,
+        })
+    }
+
+    fn created(key: &str) -> Entry {
+        let (key, id) = (key.into(), "veh_1".into());
+        Entry::Created { key, id }
+    }
+
     #[test]
-    fn what_was_noted_is_known_to_the_next_run() {
+    fn the_next_run_reads_the_outcomes_of_lines() {
         let path = file();
-        let (journal, progress) = Journal::open(&path, &target()).unwrap();
-        assert!(progress.is_empty());
-        for (key, line) in [("a", 2), ("b", 3), ("c", 4)] {
-            journal.sent(key, line).unwrap();
+        let (journal, history) = Journal::open(&path, &target()).unwrap();
+        assert!(history.lines.is_empty());
+        for entry in [
+            chunk("first", &["a", "b"]),
+            Entry::Batch {
+                key: "first".into(),
+                id: "bat_1".into(),
+            },
+            created("a"),
+            Entry::Attached { key: "a".into() },
+            Entry::Refused { key: "b".into() },
+            chunk("second", &["b", "c", "d"]),
+            created("c"),
+            Entry::Refused { key: "d".into() },
+        ] {
+            journal.write(&entry).unwrap();
         }
-        journal.created("a", "veh_1").unwrap();
-        journal.attached("a").unwrap();
-        journal.refused("b").unwrap();
         drop(journal);
-        let (_journal, progress) = Journal::open(&path, &target()).unwrap();
-        let known = |key| {
-            let Progress {
-                id,
-                attached,
-                refused,
-                ..
-            } = &progress[key];
-            (id.as_deref(), *attached, *refused)
+        let (_journal, history) = Journal::open(&path, &target()).unwrap();
+        let created = |attached| {
+            let id = "veh_1".into();
+            Progress::Created { id, attached }
         };
-        assert_eq!(known("a"), (Some("veh_1"), true, false));
-        assert_eq!(known("b"), (None, false, true));
-        assert_eq!(known("c"), (None, false, false));
+        assert_eq!(history.lines["a"], created(true));
+        assert_eq!(history.lines["b"], Progress::Sent("second".into()));
+        assert_eq!(history.lines["c"], created(false));
+        assert_eq!(history.lines["d"], Progress::Refused);
+        assert_eq!(history.chunks["first"].batch.as_deref(), Some("bat_1"));
+        let pending = history.pending();
+        assert_eq!((pending.len(), pending[0].key.as_str()), (1, "second"));
+        assert_eq!(pending[0].bodies[1], json!({"name": "c"}));
     }
 
     #[test]
     fn an_entry_that_was_cut_off_is_removed_wherever_it_was_cut() {
         let path = file();
         let (journal, _) = Journal::open(&path, &target()).unwrap();
-        journal.sent("a", 2).unwrap();
+        journal.write(&chunk("first", &["a"])).unwrap();
         let whole = std::fs::read(&path).unwrap();
-        journal.created("a", "veh_1").unwrap();
+        journal.write(&created("a")).unwrap();
         drop(journal);
         let content = std::fs::read(&path).unwrap();
         for cut in whole.len()..content.len() {
             std::fs::write(&path, &content[..cut]).unwrap();
-            let (journal, progress) = Journal::open(&path, &target()).unwrap();
-            assert_eq!(progress["a"].id, None);
-            journal.created("a", "veh_1").unwrap();
+            let (journal, history) = Journal::open(&path, &target()).unwrap();
+            assert_eq!(history.pending().len(), 1);
+            journal.write(&created("a")).unwrap();
             drop(journal);
             assert_eq!(std::fs::read(&path).unwrap(), content);
         }
@@ -311,13 +331,16 @@ mod tests {
         let refused = Journal::open(&path, &other).unwrap_err().to_string();
         assert!(refused.contains("--journal"), "{refused}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
+        let earlier = String::from_utf8(before).unwrap() + "{\"entry\":\"sent\",\"key\":\"a\"}\n";
         for content in [
             "name,email\nAda,ada@fleet.example\n",
             "name",
             "name,email\nAda",
+            &earlier,
         ] {
             std::fs::write(&path, content).unwrap();
-            assert!(Journal::open(&path, &target()).is_err());
+            let refused = Journal::open(&path, &target()).unwrap_err().to_string();
+            assert!(refused.contains("not a journal"), "{refused}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
         }
     }

@@ -1,40 +1,36 @@
 //! `fleet drivers import` and `fleet vehicles import`: create objects from a CSV file, one per line, or update those that exist ([`upsert`]).
 //!
-//! The file is checked as a whole before the first request ([`sheet`]). Then each line is sent with an Idempotency-Key made from
-//! its content, and noted in a journal beside the file before and after ([`journal`]). An import that ends half-way, by
-//! whatever cause, goes on where it was when it is run again:
+//! The file is checked as a whole before the first request ([`sheet`]). Then chunks of lines are created, each by one batch
+//! ([`create`]). A chunk is written to a journal beside the file before it is sent, and the outcomes of its lines afterwards
+//! ([`journal`]). An import that ends half-way, by whatever cause, continues when it is run again:
 //!
 //! - A line whose outcome is in the journal is not sent again.
-//! - A line that was sent and has no outcome is sent again with the same key. The service answers with the object that the
-//!   first request created, if it did.
-//! - The service keeps keys for 24 hours. A line without an outcome that was sent longer ago is uncertain: it is listed instead
-//!   of sent, so that nothing is created twice.
+//! - A chunk without outcomes whose batch is known is not sent again: its outcomes are those of the batch.
+//! - A chunk whose batch is not known is sent again with the same key. The service responds with the batch that the first
+//!   request created, if it did.
+//! - The service keeps keys for 24 hours and batches for 30 days. The lines of a chunk that was sent longer ago are uncertain:
+//!   they are listed instead of sent, so that nothing is created twice.
 
+mod create;
 pub mod journal;
 mod report;
 pub mod sheet;
 pub mod upsert;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use futures::StreamExt as _;
-use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
 
-use self::journal::{Journal, Progress, Target};
-use self::report::{Bar, LineOutcome, Summary, dry, print_problems, refusal_of, report};
-use self::sheet::{Problem, Row, Sheet};
+use self::create::Import;
+use self::journal::{Journal, Target};
+use self::report::{Summary, dry, print_problems, report};
+use self::sheet::{Problem, Sheet};
 use self::upsert::Upsert;
-use crate::catalog::Operation;
-use crate::client::{Client, Request, Settings};
+use crate::client::{Client, Request};
 use crate::commands;
 use crate::context::Context;
 use crate::failure::Failure;
-
-/// How long a key is certain to be known to the service, which keeps it for 24 hours.
-const KEPT: SignedDuration = SignedDuration::from_hours(23);
 
 /// How often a request of an import is repeated at least: an import outlasts a restart of the service.
 const RETRIES: u32 = 12;
@@ -121,12 +117,25 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
             upsert.all(context, rows, total, concurrency).await?
         }
         None => {
-            let again = matches.get_flag("retry-uncertain");
             let journal = matches.get_one::<PathBuf>("journal").cloned();
             let journal = journal.unwrap_or_else(|| beside(&file));
-            let import = Import::new(settings, group, operation, &journal, attach)?;
+            let target = Target {
+                resource: group.to_owned(),
+                base_url: settings.base_url.to_string(),
+                account: settings.account.clone(),
+            };
+            let (journal, history) = Journal::open(&journal, &target)?;
+            let import = Import {
+                client: Client::new(settings)?,
+                operation,
+                journal,
+                history,
+                lines: checked.keys,
+                attach,
+                retries_uncertain: matches.get_flag("retry-uncertain"),
+            };
             import.check_account().await?;
-            let summary = import.all(context, rows, total, concurrency, again).await;
+            let summary = import.all(context, rows, concurrency).await;
             import.journal.finish()?;
             summary?
         }
@@ -141,6 +150,7 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
     }
     report(context, &summary)
 }
+
 /// The journal's name, unless another is given: that of the file with `.journal` after it.
 fn beside(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
@@ -170,157 +180,4 @@ async fn missing_fleets(
         }
     }
     Ok(missing)
-}
-
-/// An import under way.
-struct Import {
-    client: Client,
-    operation: &'static Operation,
-    journal: Journal,
-    /// What earlier runs did, by the keys of lines.
-    progress: BTreeMap<String, Progress>,
-    /// The fleet to which each object is attached.
-    attach: Option<String>,
-}
-
-impl Import {
-    fn new(
-        settings: Settings,
-        group: &str,
-        operation: &'static Operation,
-        journal: &Path,
-        attach: Option<String>,
-    ) -> Result<Self, Failure> {
-        let target = Target {
-            resource: group.to_owned(),
-            base_url: settings.base_url.to_string(),
-            account: settings.account.clone(),
-        };
-        let (journal, progress) = Journal::open(journal, &target)?;
-        Ok(Self {
-            client: Client::new(settings)?,
-            operation,
-            journal,
-            progress,
-            attach,
-        })
-    }
-
-    /// Checks that the objects that the journal names are those of the key's account.
-    async fn check_account(&self) -> Result<(), Failure> {
-        let mut known = self
-            .progress
-            .values()
-            .filter_map(|progress| progress.id.as_ref());
-        let Some(id) = known.next_back() else {
-            return Ok(());
-        };
-        let path = format!("{}/{id}", self.operation.path);
-        match self.client.send(&Request::get(path)).await {
-            Ok(_) => Ok(()),
-            Err(Failure::Refused(refusal)) if refusal.status == 404 => {
-                Err(Failure::Local(format!(
-                    "{}: the journal names {id}, which this account does not have. The journal belongs to another account, or the \
-                 object was deleted; name another journal with --journal, or remove this one to import every line anew",
-                    self.journal.path().display()
-                )))
-            }
-            Err(Failure::Refused(refusal)) if refusal.status == 403 => Ok(()),
-            Err(failure) => Err(failure),
-        }
-    }
-
-    /// Imports all lines that are not done.
-    async fn all(
-        &self,
-        context: &Context,
-        rows: impl Iterator<Item = Row>,
-        total: u64,
-        concurrency: usize,
-        again: bool,
-    ) -> Result<Summary, Failure> {
-        let mut summary = Summary::default();
-        let bar = Bar::new(context, total);
-        let now = Timestamp::now();
-        let mut before = 0;
-        let mut uncertain = Vec::new();
-        let outcomes = {
-            let due = rows.filter(|row| {
-                let Some(progress) = self.progress.get(&row.key) else {
-                    return true;
-                };
-                if progress.is_done(self.attach.is_some()) {
-                    before += 1;
-                    return false;
-                }
-                let old = now.duration_since(progress.sent) > KEPT;
-                if old && progress.id.is_none() && !progress.refused && !again {
-                    let message = format!("was sent at {} without a known outcome", progress.sent);
-                    uncertain.push(Problem::of_line(row.line, message));
-                    return false;
-                }
-                true
-            });
-            let mut outcomes =
-                futures::stream::iter(due.map(|row| self.one(row))).buffer_unordered(concurrency);
-            let mut done = Vec::new();
-            while let Some(outcome) = outcomes.next().await {
-                done.push(outcome?);
-                bar.step();
-            }
-            done
-        };
-        bar.finish();
-        summary.count(outcomes);
-        (summary.done_before, summary.uncertain) = (before, uncertain);
-        Ok(summary)
-    }
-
-    /// Creates the object of one line, and attaches it.
-    ///
-    /// # Errors
-    /// What ends the import: the key is refused, the service cannot be reached, the journal cannot be written.
-    async fn one(&self, row: Row) -> Result<LineOutcome, Failure> {
-        let Row { line, key, body } = row;
-        let known = self
-            .progress
-            .get(&key)
-            .and_then(|progress| progress.id.clone());
-        let id = match known {
-            Some(id) => id,
-            None => {
-                self.journal.sent(&key, line)?;
-                let request = Request::post(self.operation.path.as_str(), body).once(&key);
-                match self.client.send(&request).await {
-                    Ok(response) => {
-                        let id = response.body["id"].as_str().unwrap_or_default().to_owned();
-                        self.journal.created(&key, &id)?;
-                        id
-                    }
-                    Err(failure) => return self.refused(&key, line, failure),
-                }
-            }
-        };
-        let Some(fleet) = &self.attach else {
-            return Ok(LineOutcome::Created);
-        };
-        let path = format!("{}/{id}/attach", self.operation.path);
-        let request = Request::post(path, json!({"fleet": fleet})).once(format!("{key}-attach"));
-        match self.client.send(&request).await {
-            Ok(_) => {}
-            // It is attached already.
-            Err(Failure::Refused(refusal))
-                if refusal.member("code") == Some("driver_fleet_conflict") => {}
-            Err(failure) => return self.refused(&key, line, failure),
-        }
-        self.journal.attached(&key)?;
-        Ok(LineOutcome::Created)
-    }
-
-    /// Notes a refusal of the one line; anything else ends the import.
-    fn refused(&self, key: &str, line: u64, failure: Failure) -> Result<LineOutcome, Failure> {
-        let problem = refusal_of(line, failure)?;
-        self.journal.refused(key)?;
-        Ok(LineOutcome::Refused(problem))
-    }
 }

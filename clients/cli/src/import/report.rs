@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::sheet::{self, Problem};
@@ -41,9 +41,11 @@ impl Summary {
                 LineOutcome::Updated => self.updated += 1,
                 LineOutcome::Unchanged => self.unchanged += 1,
                 LineOutcome::Refused(problem) => self.refused.push(problem),
+                LineOutcome::Uncertain(problem) => self.uncertain.push(problem),
             }
         }
         self.refused.sort_by_key(|problem| problem.line);
+        self.uncertain.sort_by_key(|problem| problem.line);
     }
 }
 
@@ -53,6 +55,8 @@ pub enum LineOutcome {
     Updated,
     Unchanged,
     Refused(Problem),
+    /// The line was sent too long ago, without an outcome.
+    Uncertain(Problem),
 }
 
 /// Prints problems on standard error.
@@ -147,13 +151,17 @@ pub fn refusal_of(line: u64, failure: Failure) -> Result<Problem, Failure> {
         Failure::Refused(refusal)
             if matches!(refusal.status, 400 | 402 | 404 | 409 | 412 | 413 | 422) =>
         {
-            let param = refusal.member("param").map(|param| format!("{param}: "));
-            let message = refusal.member("message").unwrap_or("refused");
-            let message = format!("{}{message}", param.unwrap_or_default());
-            Ok(Problem::of_line(line, message))
+            Ok(Problem::of_line(line, reason(&refusal.body)))
         }
         failure => Err(failure),
     }
+}
+
+/// The message of an error object, and the member that it is about.
+pub fn reason(error: &Value) -> String {
+    let param = error["param"].as_str().map(|param| format!("{param}: "));
+    let message = error["message"].as_str().unwrap_or("refused");
+    format!("{}{message}", param.unwrap_or_default())
 }
 
 /// Progress: a bar on a terminal, a line now and then elsewhere.
@@ -183,8 +191,9 @@ impl Bar {
         }
     }
 
-    pub fn step(&self) {
-        self.bar.inc(1);
+    /// Counts so many lines more.
+    pub fn advance(&self, lines: u64) {
+        self.bar.inc(lines);
         if self.plain && self.reported.get().elapsed() > REPORTS {
             self.reported.set(Instant::now());
             let total = self.bar.length().unwrap_or_default();

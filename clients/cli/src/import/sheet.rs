@@ -68,6 +68,8 @@ pub struct Problem {
 pub struct Checked {
     /// How many lines the file has without the first, which names the columns.
     pub lines: u64,
+    /// The numbers of the lines that can be imported, by their keys.
+    pub keys: HashMap<String, u64>,
     pub problems: Vec<Problem>,
     /// The fleets that lines name.
     pub fleets: BTreeSet<String>,
@@ -173,7 +175,6 @@ impl Sheet {
     pub fn check(&self, key: Option<&'static str>) -> Result<Checked, Failure> {
         let others = key.filter(|name| !UNIQUE.contains(name));
         let mut checked = Checked::default();
-        let mut keys: HashMap<String, u64> = HashMap::new();
         let mut unique: HashMap<(&str, String), u64> = HashMap::new();
         for read in self.read()? {
             checked.lines += 1;
@@ -184,11 +185,12 @@ impl Sheet {
                     continue;
                 }
             };
-            if let Some(first) = keys.insert(row.key.clone(), row.line) {
+            if let Some(first) = checked.keys.get(&row.key) {
                 let message = format!("the same as line {first}");
                 checked.problems.push(Problem::of_line(row.line, message));
                 continue;
             }
+            checked.keys.insert(row.key.clone(), row.line);
             for name in UNIQUE.into_iter().chain(others) {
                 let Some(text) = row.body[name].as_str() else {
                     continue;
@@ -354,7 +356,9 @@ impl Sheet {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let key = key(self.operation, &body);
+        let operation = self.operation;
+        let (method, path) = (&operation.method, &operation.path);
+        let key = key(&format!("{method} {path}\n{}", canonical(&body)));
         Ok(Row { line, key, body })
     }
 }
@@ -434,16 +438,10 @@ impl Column {
     }
 }
 
-/// The Idempotency-Key of a line: made from the operation and the content, so that it is the same wherever the line stands in
-/// the file, and whichever way its columns are ordered.
-fn key(operation: &Operation, body: &Value) -> String {
-    let text = format!(
-        "{} {}\n{}",
-        operation.method,
-        operation.path,
-        canonical(body)
-    );
-    format!("import-{}", hex::encode(&Sha256::digest(text)[..24]))
+/// The key of a content. That of a line is made from the operation and the body, so that it is the same wherever the line
+/// stands in the file, and whichever way its columns are ordered.
+pub fn key(content: &str) -> String {
+    format!("import-{}", hex::encode(&Sha256::digest(content)[..24]))
 }
 
 fn reader(path: &Path) -> Result<Reader<File>, Failure> {

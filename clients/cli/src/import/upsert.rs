@@ -76,7 +76,7 @@ impl Upsert {
         let mut done = Vec::new();
         while let Some(outcome) = outcomes.next().await {
             done.push(outcome?);
-            bar.step();
+            bar.advance(1);
         }
         bar.finish();
         let mut summary = Summary::default();

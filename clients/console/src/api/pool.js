@@ -1,11 +1,14 @@
 // Work on many objects: a few at a time, again after errors that pass, with its progress, until it is done or stopped.
 
-/** How many requests are under way at a time, and how often one is sent before it counts as failed. */
+/** How many items are worked on at a time, and how often one is tried before it counts as failed. */
 const PARALLEL = 4;
 const TRIES = 4;
 
 /** The pause before a request is sent again where the service names none, in milliseconds: twice as long each time. */
 const PAUSE = 500;
+
+/** @param {number} milliseconds @returns {Promise<void>} */
+export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /**
  * @template T
@@ -19,15 +22,11 @@ const PAUSE = 500;
  * @param {T[]} items
  * @param {(item: T, key: string) => Promise<any>} work the key is that of the item, and the same whenever it is tried
  *   again
- * @param {{ signal?: AbortSignal, onProgress?: (outcomes: Outcome<T>[]) => void, sleep?: (milliseconds: number) =>
- *   Promise<void> }} [options]
+ * @param {{ signal?: AbortSignal, onProgress?: (outcomes: Outcome<T>[]) => void, sleep?: typeof wait, parallel?:
+ *   number }} [options]
  * @returns {Promise<Outcome<T>[]>}
  */
-export async function runAll(
-  items,
-  work,
-  { signal, onProgress, sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)) } = {},
-) {
+export async function runAll(items, work, { signal, onProgress, sleep = wait, parallel = PARALLEL } = {}) {
   /** @type {Outcome<T>[]} */
   const outcomes = [];
   let next = 0;
@@ -51,6 +50,6 @@ export async function runAll(
       onProgress?.([...outcomes]);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(PARALLEL, items.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(parallel, items.length) }, worker));
   return outcomes;
 }

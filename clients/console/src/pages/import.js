@@ -1,11 +1,11 @@
 // The import of vehicles and drivers from a CSV file: what is in it and what is wrong with it, then one object a line,
-// which can be undone.
+// created through batches, which can be undone.
 
 import { t } from '../i18n.js';
 import { html, useEffect, useMemo, useRef, useState } from '../ui/html.js';
 import { notifyTabs, request } from '../api/client.js';
 import { runAll } from '../api/pool.js';
-import { useRead } from '../api/resource.js';
+import { readPages, useRead } from '../api/resource.js';
 import { Dialog, Field, Loading } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
 import { csvOf, download } from '../ui/csv.js';
@@ -13,6 +13,7 @@ import { Table } from '../ui/list.js';
 import { bodyOf, openApi } from '../forms/schema.js';
 import { Picker } from '../forms/picker.js';
 import { number } from '../format.js';
+import { createAll } from './import/batches.js';
 import { previewOf } from './import/logic.js';
 
 /**
@@ -26,12 +27,13 @@ const LONGEST = 10_000_000;
 
 /**
  * What differs between what can be imported.
- * @type {Record<string, { path: string, title: string, unique: string[], nameOf: (body: any) => string, example:
- *   [string[], string[]] }>}
+ * @type {Record<string, { path: string, operation: string, title: string, unique: string[], nameOf: (body: any) =>
+ *   string, example: [string[], string[]] }>}
  */
 const KINDS = {
   vehicles: {
     path: '/v1/vehicles',
+    operation: 'create_vehicle',
     title: t('Import vehicles'),
     unique: ['registration_plate', 'vin'],
     nameOf: (body) => body.registration_plate,
@@ -50,6 +52,7 @@ const KINDS = {
   },
   drivers: {
     path: '/v1/drivers',
+    operation: 'create_driver',
     title: t('Import drivers'),
     unique: ['email'],
     nameOf: (body) => body.name,
@@ -152,56 +155,50 @@ const shown = (value) =>
 function Run({ kind, entries, fleet, onClose }) {
   const [stage, setStage] = useState(/** @type {'doing' | 'done' | 'undoing' | 'undone'} */ ('doing'));
   const [outcomes, setOutcomes] = useState(/** @type {Outcome[]} */ ([]));
+  const [progress, setProgress] = useState({ done: 0, total: entries.length });
   const stop = useRef(new AbortController());
   const created = useRef(/** @type {Map<number, string>} */ (new Map()));
-  const work = async (
-    /** @type {Entry[]} */ items,
-    /** @type {(entry: Entry, key: string) => Promise<any>} */ one,
-    /** @type {'done' | 'undone'} */ after,
-  ) => {
-    stop.current = new AbortController();
-    setOutcomes([]);
-    setOutcomes(await runAll(items, one, { signal: stop.current.signal, onProgress: setOutcomes }));
+  const finish = (/** @type {Outcome[]} */ all, /** @type {'done' | 'undone'} */ after) => {
+    setOutcomes(all);
     setStage(after);
     notifyTabs();
   };
+  const create = async () => {
+    const all = await createAll(kind.operation, entries, {
+      request,
+      readPages,
+      signal: stop.current.signal,
+      onProgress: (done) => setProgress({ done, total: entries.length }),
+      attach: fleet
+        ? (id, idempotencyKey) =>
+            request('POST', `${kind.path}/${id}/attach`, { fleet }, { idempotencyKey, quiet: true })
+        : undefined,
+    });
+    for (const { item, result } of all) if (result) created.current.set(item.line, result);
+    finish(all, 'done');
+  };
   useEffect(() => {
-    void work(
-      entries,
-      async ({ line, body }, key) => {
-        const { id } = await request('POST', kind.path, body, { idempotencyKey: key, quiet: true });
-        created.current.set(line, id);
-        if (fleet)
-          await request(
-            'POST',
-            `${kind.path}/${id}/attach`,
-            { fleet },
-            { idempotencyKey: `${key}-attach`, quiet: true },
-          );
-      },
-      'done',
-    );
+    void create();
     return () => stop.current.abort();
   }, []);
-  const undo = () => {
+  const undo = async () => {
+    const items = entries.filter(({ line }) => created.current.has(line));
+    const total = items.length;
+    stop.current = new AbortController();
     setStage('undoing');
-    void work(
-      entries.filter(({ line }) => created.current.has(line)),
-      async ({ line }, key) => {
-        await request('DELETE', `${kind.path}/${created.current.get(line)}`, undefined, {
-          idempotencyKey: key,
-          quiet: true,
-        });
-        created.current.delete(line);
-      },
-      'undone',
-    );
+    setOutcomes([]);
+    setProgress({ done: 0, total });
+    const remove = async (/** @type {Entry} */ { line }, /** @type {string} */ idempotencyKey) => {
+      const path = `${kind.path}/${created.current.get(line)}`;
+      await request('DELETE', path, undefined, { idempotencyKey, quiet: true });
+      created.current.delete(line);
+    };
+    const onProgress = (/** @type {Outcome[]} */ { length: done }) => setProgress({ done, total });
+    finish(await runAll(items, remove, { signal: stop.current.signal, onProgress }), 'undone');
   };
   const failed = outcomes.filter(({ error }) => error);
   const busy = stage === 'doing' || stage === 'undoing';
-  const total = useRef(entries.length);
-  if (stage === 'undoing' && outcomes.length === 0) total.current = created.current.size;
-  const [done, all] = [number(outcomes.length - failed.length), number(total.current)];
+  const [done, all] = [number(outcomes.length - failed.length), number(progress.total)];
   const save = () =>
     download(
       'failed.csv',
@@ -211,8 +208,8 @@ function Run({ kind, entries, fleet, onClose }) {
       ),
     );
   return html`<${Dialog} title=${kind.title} onClose=${onClose}>
-    <progress max=${total.current} value=${outcomes.length} aria-label="Progress"></progress>
-    <p role="status">${busy ? t`${number(outcomes.length)} of ${all}` : stage === 'undone' ? t`Undone: ${done} of ${all}.` : t`Imported: ${done} of ${all}.`}</p>
+    <progress max=${progress.total} value=${progress.done} aria-label="Progress"></progress>
+    <p role="status">${busy ? t`${number(progress.done)} of ${all}` : stage === 'undone' ? t`Undone: ${done} of ${all}.` : t`Imported: ${done} of ${all}.`}</p>
     ${
       failed.length
         ? html`<ul class="lines">${failed.slice(0, SHOWN).map(({ item, error }) => html`<li key=${item.line}><span>Line ${item.line}: ${kind.nameOf(item.body)}</span> <span class="field-error">${error?.message}</span></li>`)}</ul>

@@ -1,0 +1,311 @@
+//! Creates the objects of lines through batches, and attaches them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::journal::{Chunk, Entry, History, Journal, Progress};
+use super::report::{Bar, LineOutcome, Summary, reason, refusal_of};
+use super::sheet::{Problem, Row, key};
+use crate::catalog::Operation;
+use crate::client::{Client, Request};
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// How long a key is certain to be known to the service, which keeps it for 24 hours.
+const KEPT: SignedDuration = SignedDuration::from_hours(23);
+
+/// How many bodies a batch has at most, and how many bytes they have together. The service accepts 256 KiB.
+const MAX_BODIES: usize = 1_000;
+const MAX_BYTES: usize = 200_000;
+
+/// How many batches run at a time: the service carries out several bodies of each side by side.
+const ABREAST: usize = 2;
+
+/// How long the first wait for a batch lasts, and the longest one. Each wait is half as long again as the one before.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+const BATCHES: &str = "/v1/batches";
+
+/// An import under way.
+pub struct Import {
+    pub client: Client,
+    pub operation: &'static Operation,
+    pub journal: Journal,
+    /// The entries of earlier runs.
+    pub history: History,
+    /// The numbers of the lines of the file, by their keys.
+    pub lines: HashMap<String, u64>,
+    /// The fleet to which each object is attached.
+    pub attach: Option<String>,
+    /// Whether lines are sent again that were sent too long ago, without an outcome.
+    pub retries_uncertain: bool,
+}
+
+/// The number and the key of a line with the id of its object, or with its outcome if no object was created.
+type Creation = (u64, String, Result<String, LineOutcome>);
+
+impl Import {
+    /// Checks that the objects that the journal names are those of the key's account.
+    ///
+    /// # Errors
+    /// They are not, or the service cannot be reached or refuses the key.
+    pub async fn check_account(&self) -> Result<(), Failure> {
+        let lines = self.history.lines.values();
+        let mut known = lines.filter_map(|line| match line {
+            Progress::Created { id, .. } => Some(id),
+            _ => None,
+        });
+        let Some(id) = known.next_back() else {
+            return Ok(());
+        };
+        let path = format!("{}/{id}", self.operation.path);
+        match self.client.send(&Request::get(path)).await {
+            Ok(_) => Ok(()),
+            Err(Failure::Refused(refusal)) if refusal.status == 404 => {
+                Err(Failure::Local(format!(
+                    "{}: the journal names {id}, which this account does not have. The journal belongs to another account, or the \
+                 object was deleted; name another journal with --journal, or remove this one to import every line anew",
+                    self.journal.path().display()
+                )))
+            }
+            Err(Failure::Refused(refusal)) if refusal.status == 403 => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Imports all lines that are not done.
+    ///
+    /// # Errors
+    /// What ends the import: the key is refused, the service cannot be reached, the journal cannot be written.
+    pub async fn all(
+        &self,
+        context: &Context,
+        rows: impl Iterator<Item = Row>,
+        concurrency: usize,
+    ) -> Result<Summary, Failure> {
+        let mut summary = Summary::default();
+        let mut created: Vec<Creation> = Vec::new();
+        let new = rows.filter(|row| match self.history.lines.get(&row.key) {
+            None | Some(Progress::Refused) => true,
+            Some(Progress::Sent(_)) => false,
+            Some(Progress::Created { id, attached }) => {
+                if *attached || self.attach.is_none() {
+                    summary.done_before += 1;
+                } else {
+                    created.push((row.line, row.key.clone(), Ok(id.clone())));
+                }
+                false
+            }
+        });
+        let pending = self.history.pending().into_iter();
+        let chunks = pending.chain(chunks(new, |key| self.history.chunks.contains_key(key)));
+        let bar = Bar::new(context, self.lines.len() as u64);
+        let results: Vec<Vec<Creation>> = stream::iter(chunks)
+            .map(|chunk| self.create(chunk, &bar))
+            .buffer_unordered(ABREAST.min(concurrency))
+            .try_collect()
+            .await?;
+        bar.finish();
+        created.extend(results.into_iter().flatten());
+        let bar = Bar::new(context, created.len() as u64);
+        let outcomes: Vec<LineOutcome> = stream::iter(created)
+            .map(|creation| self.attach(creation))
+            .buffer_unordered(concurrency)
+            .inspect_ok(|_| bar.advance(1))
+            .try_collect()
+            .await?;
+        bar.finish();
+        summary.count(outcomes);
+        Ok(summary)
+    }
+
+    /// Creates the objects of a chunk, and returns the outcomes of its lines that the file still has.
+    async fn create(&self, chunk: Chunk, bar: &Bar) -> Result<Vec<Creation>, Failure> {
+        let known = match &chunk.batch {
+            None => None,
+            Some(batch) => match self.results(batch, bar).await {
+                Err(Failure::Refused(refusal)) if refusal.status == 404 => None,
+                results => Some(results?),
+            },
+        };
+        let age = Timestamp::now().duration_since(chunk.at);
+        let is_forgotten = chunk.batch.is_some() || age > KEPT;
+        // An interrupted run may have written the outcomes of some lines, and the refused ones are in a later chunk then.
+        let sent = Progress::Sent(chunk.key.clone());
+        let is_new = !self.history.chunks.contains_key(&chunk.key);
+        let is_open = |key: &String| is_new || self.history.lines.get(key) == Some(&sent);
+        let results = match known {
+            Some(results) => results,
+            None if is_forgotten && !self.retries_uncertain => {
+                let message = format!("was sent at {} without a known outcome", chunk.at);
+                let lines = chunk.lines.into_iter().filter(is_open).filter_map(|key| {
+                    let line = *self.lines.get(&key)?;
+                    let problem = Problem::of_line(line, &message);
+                    Some((line, key, Err(LineOutcome::Uncertain(problem))))
+                });
+                return Ok(lines.collect());
+            }
+            None => match self.send(&chunk).await {
+                Ok(batch) => self.results(&batch, bar).await?,
+                // Another request with this key is in flight, and may create the batch.
+                Err(Failure::Refused(refusal)) if refusal.is_in_flight() => {
+                    return Err(Failure::Refused(refusal));
+                }
+                Err(failure) => {
+                    let message = refusal_of(0, failure)?.message;
+                    vec![json!({"error": {"message": message}}); chunk.lines.len()]
+                }
+            },
+        };
+        let mut created = Vec::new();
+        let results = chunk.lines.into_iter().zip(results);
+        for (key, result) in results.filter(|(key, _)| is_open(key)) {
+            let id = result["result"].as_str().map(str::to_owned);
+            let of_line = key.clone();
+            self.journal.write(&match id.clone() {
+                Some(id) => Entry::Created { key: of_line, id },
+                None => Entry::Refused { key: of_line },
+            })?;
+            // The file may not have the line any more.
+            if let Some(line) = self.lines.get(&key).copied() {
+                let refused = || Problem::of_line(line, reason(&result["error"]));
+                let result = id.ok_or_else(|| LineOutcome::Refused(refused()));
+                created.push((line, key, result));
+            }
+        }
+        Ok(created)
+    }
+
+    /// Creates the batch of a chunk, and returns its id.
+    async fn send(&self, chunk: &Chunk) -> Result<String, Failure> {
+        let key = chunk.key.clone();
+        if !self.history.chunks.contains_key(&key) {
+            self.journal.write(&Entry::Chunk(chunk.clone()))?;
+        }
+        let resource = self.operation.path.trim_start_matches("/v1/");
+        let operation = format!("create_{}", resource.trim_end_matches('s'));
+        let body = json!({"operation": operation, "bodies": chunk.bodies});
+        let request = Request::post(BATCHES, body).once(&key);
+        let batch = self.client.send(&request).await?.body;
+        let id = batch["id"].as_str().unwrap_or_default().to_owned();
+        self.journal.write(&Entry::Batch {
+            key,
+            id: id.clone(),
+        })?;
+        Ok(id)
+    }
+
+    /// Waits until a batch is completed, and returns the results of its bodies in their order.
+    async fn results(&self, batch: &str, bar: &Bar) -> Result<Vec<Value>, Failure> {
+        let path = format!("{BATCHES}/{batch}");
+        let (mut wait, mut done) = (FIRST_WAIT, 0);
+        loop {
+            let batch = self.client.send(&Request::get(&path)).await?.body;
+            let counts = ["succeeded", "failed"].map(|name| batch[name].as_u64().unwrap_or(0));
+            let ended: u64 = counts.iter().sum();
+            bar.advance(ended - done);
+            done = ended;
+            if batch["status"] == "completed" {
+                let first = Request::get(format!("{path}/results")).with("limit", "100");
+                let mut page = self.client.send(&first).await?.body;
+                let mut results = Vec::new();
+                loop {
+                    results.extend(page["data"].as_array().into_iter().flatten().cloned());
+                    let Some(next) = page["next_page_url"].as_str() else {
+                        break;
+                    };
+                    page = self.client.next_page(next, &first).await?.body;
+                }
+                // Results are read eventually consistently: a result may be pending for a moment longer.
+                if results.iter().all(|result| result["status"] != "pending") {
+                    return Ok(results);
+                }
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 3 / 2).min(LONGEST_WAIT);
+        }
+    }
+
+    /// Attaches the object of a line, if it was created and there is a fleet to attach it to.
+    async fn attach(&self, (line, key, result): Creation) -> Result<LineOutcome, Failure> {
+        let (id, fleet) = match (result, &self.attach) {
+            (Err(outcome), _) => return Ok(outcome),
+            (Ok(_), None) => return Ok(LineOutcome::Created),
+            (Ok(id), Some(fleet)) => (id, fleet),
+        };
+        let path = format!("{}/{id}/attach", self.operation.path);
+        let request = Request::post(path, json!({"fleet": fleet})).once(format!("{key}-attach"));
+        match self.client.send(&request).await {
+            Ok(_) => {}
+            // It is attached already.
+            Err(Failure::Refused(refusal))
+                if refusal.member("code") == Some("driver_fleet_conflict") => {}
+            Err(failure) => return Ok(LineOutcome::Refused(refusal_of(line, failure)?)),
+        }
+        self.journal.write(&Entry::Attached { key })?;
+        Ok(LineOutcome::Created)
+    }
+}
+
+/// The chunks of lines, in their order.
+fn chunks(
+    rows: impl Iterator<Item = Row>,
+    is_known: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = Chunk> {
+    let mut rows = rows.peekable();
+    std::iter::from_fn(move || {
+        let (mut lines, mut bodies, mut bytes) = (Vec::new(), Vec::new(), 0);
+        while let Some(row) = rows.next_if(|row| {
+            bytes += row.body.to_string().len() + 1;
+            bodies.is_empty() || bodies.len() < MAX_BODIES && bytes <= MAX_BYTES
+        }) {
+            lines.push(row.key);
+            bodies.push(row.body);
+        }
+        let content = key(&lines.join(" "));
+        // Lines that were refused together and are sent together again are another batch.
+        let mut keys = (1..).map(|attempt| format!("{content}-{attempt}"));
+        let key = keys.find(|key| !is_known(key))?;
+        let at = Timestamp::now();
+        (!lines.is_empty()).then_some(Chunk {
+            key,
+            at,
+            lines,
+            bodies,
+            batch: None,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_has_at_most_200_kb_and_at_least_one_line() {
+        let row = |bytes: usize| Row {
+            line: 2,
+            key: bytes.to_string(),
+            body: json!({"name": "x".repeat(bytes)}),
+        };
+        let rows = [99_000, 100_000, 1_000, MAX_BYTES, 1].map(row);
+        let chunks: Vec<Chunk> = chunks(rows.into_iter(), |key| key.ends_with("-1")).collect();
+        let lines: Vec<Vec<String>> = chunks.iter().map(|chunk| chunk.lines.clone()).collect();
+        let whole = MAX_BYTES.to_string();
+        assert_eq!(
+            lines,
+            [
+                vec!["99000", "100000"],
+                vec!["1000"],
+                vec![&whole],
+                vec!["1"]
+            ]
+        );
+        assert!(chunks.iter().all(|chunk| chunk.key.ends_with("-2")));
+    }
+}

@@ -1,0 +1,92 @@
+// The creation of the lines of a file through batches.
+
+import { runAll, wait } from '../../api/pool.js';
+
+/**
+ * @typedef {import('./logic.js').Entry} Entry
+ * @typedef {import('../../api/pool.js').Outcome<Entry>} Outcome
+ */
+
+/**
+ * How many lines a batch has, and how many bytes their bodies have together. The API accepts 1,000 and 256 KiB; a batch
+ * runs to its end though the import is stopped, so that it is small here.
+ */
+const LINES = 200;
+const BYTES = 200_000;
+
+/** How many batches run at a time: the service carries out several bodies of each side by side. */
+const PARALLEL = 2;
+
+/** How long the first wait for a batch lasts, and the longest one, in milliseconds. */
+const FIRST_WAIT = 200;
+const LONGEST_WAIT = 5_000;
+
+/**
+ * The entries of each batch.
+ * @param {Entry[]} entries
+ */
+export function chunksOf(entries) {
+  /** @type {Entry[][]} */
+  const chunks = [];
+  let bytes = BYTES;
+  for (const entry of entries) {
+    const size = new TextEncoder().encode(JSON.stringify(entry.body)).length + 1;
+    bytes += size;
+    if (bytes > BYTES || chunks[chunks.length - 1].length === LINES) {
+      chunks.push([]);
+      bytes = size;
+    }
+    chunks[chunks.length - 1].push(entry);
+  }
+  return chunks;
+}
+
+/**
+ * Creates an object for each entry and attaches it. The result of an outcome is the id of the object. Entries whose
+ * batch was not begun when the import was stopped have no outcome.
+ * @param {string} operation of the batches
+ * @param {Entry[]} entries
+ * @param {{ request: typeof import('../../api/client.js').request, readPages: typeof
+ *   import('../../api/resource.js').readPages, signal: AbortSignal, onProgress: (done: number) => void, attach?: (id:
+ *   string, key: string) => Promise<any>, sleep?: typeof wait }} options
+ * @returns {Promise<Outcome[]>}
+ */
+export async function createAll(operation, entries, options) {
+  const { request, readPages, signal, onProgress, attach, sleep = wait } = options;
+  let done = 0;
+  const results = async (/** @type {string} */ path) => {
+    let ended = 0;
+    for (let pause = FIRST_WAIT; ; pause = Math.min(pause * 1.5, LONGEST_WAIT)) {
+      await sleep(pause);
+      try {
+        const batch = await request('GET', path);
+        done += batch.succeeded + batch.failed - ended;
+        ended = batch.succeeded + batch.failed;
+        onProgress(done);
+        if (batch.status !== 'completed') continue;
+        const { objects } = await readPages(`${path}/results?limit=100`);
+        // Results are read eventually consistently: one may be pending for a moment longer.
+        if (objects.every(({ status }) => status !== 'pending')) return objects;
+      } catch (error) {
+        if (!(/** @type {any} */ (error).passes) || signal.aborted) throw error;
+      }
+    }
+  };
+  const create = async (/** @type {Entry[]} */ chunk, /** @type {string} */ idempotencyKey) => {
+    const body = { operation, bodies: chunk.map((entry) => entry.body) };
+    const { id } = await request('POST', '/v1/batches', body, { idempotencyKey, quiet: true });
+    const ended = await results(`/v1/batches/${id}`);
+    /** @type {Outcome[]} */
+    const outcomes = chunk.map((item, index) => {
+      const { result, error } = ended[index];
+      return error ? { item, error: new Error(error.message) } : { item, result };
+    });
+    if (!attach) return outcomes;
+    const created = outcomes.filter(({ error }) => !error);
+    const attached = await runAll(created, ({ result }, key) => attach(result, key), { sleep });
+    for (const { item, error } of attached) item.error = error;
+    return outcomes;
+  };
+  const chunks = await runAll(chunksOf(entries), create, { signal, parallel: PARALLEL, sleep });
+  return chunks.flatMap(({ item, result, error }) => result ?? item.map((entry) => ({ item: entry, error })));
+}
