@@ -620,11 +620,16 @@ fn a_killed_import_repeats_its_batch_though_the_file_has_changed() {
     let file = file.to_str().expect("a path").to_owned();
     let mut child = tool
         .command(&import(&file))
-        .env("FLEET_BASE_URL", &server.url)
+        .env("FLEET_API_URL", &server.url)
         .env("FLEET_API_KEY", "sk_test_0123456789abcdef")
         .spawn()
         .expect("a process");
     while server.seen().len() < 2 {
+        assert_eq!(
+            child.try_wait().expect("a state"),
+            None,
+            "it has ended by itself"
+        );
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     child.kill().expect("a kill");
