@@ -378,7 +378,7 @@ impl Hot {
                 "`DELIVERY_SHARDS` in `shared/table/src/keys.rs`"
             }
             ("list", pattern) if pattern.ends_with("#webhook_endpoint") => {
-                "remember the endpoints of an account in the relay"
+                "more changes in a batch of the relay, which reads the endpoints of an account once"
             }
             ("payment", _) => "`OPEN_SHARDS` in `shared/table/src/keys.rs`",
             ("table", pattern) if pattern.ends_with("<fleet>") => {
