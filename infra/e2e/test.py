@@ -794,11 +794,14 @@ class Samples:
             text = text.replace("2027-01-15T09", moment(300)[:13]).replace("2027-01-15T10", moment(360)[:13])
             text = text.replace('"connector": "1"', '"connector": "1-1"')
             path, query, body = text.split(" ", 2)
+            headers = {"Accept": event["headers"].get("accept", "*/*")}
+            if body:
+                headers["Idempotency-Key"] = f"sample-{route}"
             status, shown, _ = self.api.send(
                 event["requestContext"]["http"]["method"],
                 path + (f"?{query}" if query else ""),
                 json.loads(body) if body else None,
-                {"Idempotency-Key": f"sample-{route}"} if body else None,
+                headers,
             )
             if status not in (200, 302) and shown.get("code") != self.REFUSED.get(route):
                 refused.append(f"{route}: {status} {shown}")

@@ -184,6 +184,9 @@ async fn only_post_with_a_body_of_at_most_256_kib_is_served() {
         let refused = app.alice.send(method, "/mcp", None, &HEADERS).await;
         assert_eq!(refused.expect(405).header("allow"), "POST", "{method}");
     }
+    let accepts_all = [("accept", "*/*"), ("content-type", "application/json")];
+    let refused = app.alice.send("POST", "/mcp", None, &accepts_all).await;
+    assert_eq!(refused.expect(406).header("content-type"), "text/plain");
     let large = json!({"name": "show", "arguments": {"id": "x".repeat(256 * 1024)}});
     let refused = send(&app.alice, "tools/call", large).await.expect(400);
     assert_eq!(refused.body["message"], "The body is larger than 256 KiB.");

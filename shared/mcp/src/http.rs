@@ -62,11 +62,17 @@ where
     };
     let sessions = Arc::new(NeverSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-    let response = service.handle(request).await;
-    match observed.unauthorized() {
-        Some(error) => unauthorized(&error),
-        None => response,
+    let mut response = service.handle(request).await;
+    if let Some(error) = observed.unauthorized() {
+        return unauthorized(&error);
     }
+    // Refusals of the library are texts without a type, for which API Gateway sets that of JSON.
+    if !response.status().is_success() {
+        let text = HeaderValue::from_static("text/plain");
+        let kind = response.headers_mut().entry(CONTENT_TYPE);
+        kind.or_insert(text);
+    }
+    response
 }
 
 /// 401 with the error object of the API.
