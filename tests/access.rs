@@ -151,7 +151,7 @@ pub fn granted(recorded: &Recorded, name: &str) -> Option<BTreeSet<Access>> {
             granted.extend(expansions(&endpoint.route));
             Some(granted)
         }
-        (None, Some(Trigger::Pages)) => Some(BTreeSet::new()),
+        (None, Some(Trigger::Assistants(_) | Trigger::Pages)) => Some(BTreeSet::new()),
         // It serves every route by path, and no request gets as far as a handler.
         (None, Some(Trigger::Otherwise)) => of_scope(EVERY_REQUEST),
         (None, Some(_)) => {

@@ -18,6 +18,8 @@ pub struct Function {
 pub enum Trigger {
     /// Requests for the pages of the documentation.
     Pages,
+    /// Requests of assistants at this path, with any method, so that the function refuses all but POST. It has an executable of its own.
+    Assistants(&'static str),
     /// Requests that no route takes.
     Otherwise,
     /// Requests of charging networks, at these paths of API Gateway and with any method, so that the function refuses a wrong one. A network authenticates with a token of OCPI.

@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod analytics;
 pub mod api_keys;
 pub mod app;
+pub mod assistants;
 pub mod aws;
 pub mod batches;
 pub mod budget;
@@ -80,8 +81,9 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is neither a route nor does jobs.
-const TRIGGERED: [Function; 12] = [
+const TRIGGERED: [Function; 13] = [
     docs::FUNCTION,
+    assistants::FUNCTION,
     UNKNOWN,
     accounts::bootstrap::FUNCTION,
     accounts::set_status::FUNCTION,
@@ -261,7 +263,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// A router of every route, and of the pages.
+/// A router of every route, and of the pages. The tools for assistants are not among them: see [`assistants`].
 pub fn router(app: App) -> Router {
     let networks = ocpi::router(app.clone());
     let api = docs::router(app.clone()).fallback_service(serve(app, endpoints()));

@@ -1,8 +1,15 @@
 //! The lines that functions log.
 
+use kernel::environment::variable;
 use tracing::Subscriber;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
+
+/// The level of the function's logging configuration, which Lambda hands on.
+pub fn log_level() -> LevelFilter {
+    let level = variable("AWS_LAMBDA_LOG_LEVEL").and_then(|name| name.parse().ok());
+    level.unwrap_or(LevelFilter::INFO)
+}
 
 /// Writes lines of JSON. Each has the ids of the request, message or change that it is about, in its member `span`.
 pub fn lines<W>(level: LevelFilter, output: W) -> impl Subscriber + Send + Sync

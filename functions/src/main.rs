@@ -1,4 +1,4 @@
-//! The one executable behind every Lambda function: it serves the route or trigger that `_HANDLER` names, and every
+//! The executable behind every Lambda function but that of assistants: it serves the route or trigger that `_HANDLER` names, and every
 //! route by path when that names none of them, as under cargo-lambda.
 
 // The layout of the SDK's nested futures is deeper than the compiler's default allows.
@@ -15,7 +15,7 @@ use functions::accounts::set_status::{self, SetStatus};
 use functions::docs;
 use functions::gateway::{self, trace_of};
 use functions::jobs::{self, read_message, work, work_abreast};
-use functions::log::lines;
+use functions::log::{lines, log_level};
 use functions::networks::import_stations::{self, Import};
 use functions::networks::manage::{self, Manage};
 use functions::ocpi;
@@ -28,7 +28,6 @@ use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use tracing_subscriber::filter::LevelFilter;
 
 /// How long before the end of its time a function reports what it has done.
 const REPORTING: SignedDuration = seconds(2);
@@ -39,15 +38,6 @@ fn main() -> Result<(), Error> {
         .enable_all()
         .build()?
         .block_on(serve())
-}
-
-/// The level of the function's logging configuration, which Lambda hands on.
-fn log_level() -> LevelFilter {
-    // An empty text would be parsed as ERROR.
-    let named = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok();
-    let named = named.filter(|name| !name.is_empty());
-    let level = named.and_then(|name| name.parse().ok());
-    level.unwrap_or(LevelFilter::INFO)
 }
 
 async fn serve() -> Result<(), Error> {

@@ -1,7 +1,7 @@
-"""Deploys infra/template.yaml and its nested stacks with an executable on a local AWS, and tests the service over HTTP.
+"""Deploys infra/template.yaml and its nested stacks with the executables of a folder on a local AWS, and tests the service over HTTP.
 
-python test.py path/to/executable path/to/charge/point/operator path/to/tests/of/the/api
-python test.py path/to/executable --serve    # tests nothing: deploys, serves the console too, and stays until it is interrupted
+python test.py path/to/folder path/to/charge/point/operator path/to/tests/of/the/api
+python test.py path/to/folder --serve    # tests nothing: deploys, serves the console too, and stays until it is interrupted
 """
 
 import collections
@@ -120,11 +120,12 @@ class Aws:
 class Deployment:
     """The root stack and its nested stacks on the local AWS."""
 
-    def __init__(self, aws, executable):
-        self.aws, self.executable = aws, executable
+    def __init__(self, aws, executables):
+        self.aws, self.executables = aws, pathlib.Path(executables)
         s3 = aws.client("s3")
         s3.create_bucket(Bucket="artifacts", CreateBucketConfiguration={"LocationConstraint": REGION})
-        self.upload("functions.zip")
+        self.upload("functions", "functions.zip")
+        self.upload("assistants", "assistants.zip")
         # The origin of a static host that has the console.
         self.console = f"http://127.0.0.1:{free_port()}"
         parameters = {
@@ -150,14 +151,14 @@ class Deployment:
             self.resources |= {key: id for key, id in resources.items() if key not in self.resources}
             self.functions |= {key: one for key, one in made["Resources"].items() if one["Type"] == "AWS::Lambda::Function"}
 
-    def upload(self, key, note=""):
-        """The package of all functions under that key. With a note it is another package of the same executable."""
+    def upload(self, executable, key, note=""):
+        """A package of an executable under that key. With a note it is another package of the same executable."""
         artifact = io.BytesIO()
         with zipfile.ZipFile(artifact, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             entry = zipfile.ZipInfo("bootstrap")
             entry.external_attr = 0o755 << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, pathlib.Path(self.executable).read_bytes(), compresslevel=1)
+            archive.writestr(entry, (self.executables / executable).read_bytes(), compresslevel=1)
             if note:
                 archive.writestr("note.txt", note)
         self.aws.client("s3").put_object(Bucket="artifacts", Key=key, Body=artifact.getvalue())
@@ -261,7 +262,7 @@ def check_upgrade(aws, deployment, api):
         return handed | {"RateTest": str(rate), "Settings": settings}
 
     before, old = version(), limit()
-    deployment.upload("functions-2.zip", "another release")
+    deployment.upload("functions", "functions-2.zip", "another release")
     template = stack.child(path, "artifacts", "functions-2.zip")
     with Traffic(api, "/v1/fleets") as traffic:
         deployment.update(name, template, setting(777))
@@ -518,6 +519,30 @@ def check_edges(api):
     assert b"/docs/quickstart.md" in nobody.get("/llms.txt")
 
 
+def check_assistants(api, vehicle):
+    """The tools for assistants are listed, and one finds a vehicle through the API. Other methods and requests without a key are refused."""
+
+    def call(method, **params):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        status, shown, _ = api.send("POST", "/mcp", body, {"Accept": "application/json, text/event-stream"})
+        assert status == 200, shown
+        return shown["result"]
+
+    tools = {tool["name"] for tool in call("tools/list")["tools"]}
+    assert {"find_vehicle", "reserve_by_need"} <= tools, tools
+    plate = api.get(f"/v1/vehicles/{vehicle}")["registration_plate"]
+    began = time.monotonic()
+    found = call("tools/call", name="find_vehicle", arguments={"query": plate})["structuredContent"]["found"]
+    assert vehicle in [one["id"] for one in found], found
+    say(f"{len(tools)} tools for assistants; one finds a vehicle in {time.monotonic() - began:.2f} s")
+    status, _, headers = api.send("GET", "/mcp")
+    assert status == 405 and headers["Allow"] == "POST", (status, headers)
+    nobody = Api.__new__(Api)
+    nobody.__dict__.update(api.__dict__, key=None)
+    status, _, headers = nobody.send("POST", "/mcp", {})
+    assert (status, headers["WWW-Authenticate"]) == (401, "Bearer"), status
+
+
 def check_objects(api):
     body = json.loads(json.loads((ROOT / "events/create-fleet.json").read_text())["body"])
     once = api.post("/v1/fleets", body, {"Idempotency-Key": "e2e"})
@@ -769,11 +794,14 @@ class Samples:
             text = text.replace("2027-01-15T09", moment(300)[:13]).replace("2027-01-15T10", moment(360)[:13])
             text = text.replace('"connector": "1"', '"connector": "1-1"')
             path, query, body = text.split(" ", 2)
+            headers = {"Accept": event["headers"].get("accept", "*/*")}
+            if body:
+                headers["Idempotency-Key"] = f"sample-{route}"
             status, shown, _ = self.api.send(
                 event["requestContext"]["http"]["method"],
                 path + (f"?{query}" if query else ""),
                 json.loads(body) if body else None,
-                {"Idempotency-Key": f"sample-{route}"} if body else None,
+                headers,
             )
             if status not in (200, 302) and shown.get("code") != self.REFUSED.get(route):
                 refused.append(f"{route}: {status} {shown}")
@@ -1061,12 +1089,12 @@ def serve(deployment, key):
 
 
 def main():
-    executable, *more, tests = sys.argv[1:]
+    executables, *more, tests = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder, open(pathlib.Path(folder) / "aws.log", "w+") as log:
         aws = Aws(log)
         say(f"a local AWS at {aws.url}")
         try:
-            deployment = Deployment(aws, executable)
+            deployment = Deployment(aws, executables)
             resources, outputs = deployment.resources, deployment.outputs
             say(f"{1 + len(deployment.nested)} stacks with {len(deployment.functions)} functions")
             key, account = operate(aws, outputs)
@@ -1077,6 +1105,7 @@ def main():
             check_edges(api)
             fleet, driver, vehicle, station = check_objects(api)
             say("fleet, driver, vehicle")
+            check_assistants(api, vehicle)
             invoke = functools.partial(invoke_deployed, aws.client("lambda"))
             walk = network.Walk(more[0], api, invoke, until, moment, say)
             receiver = Receiver()

@@ -3,6 +3,7 @@
 mod accounts;
 mod analytics;
 mod api_keys;
+mod assistants;
 mod batches;
 mod books;
 mod capacity;

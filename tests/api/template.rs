@@ -65,7 +65,7 @@ fn every_operation_of_the_document_is_deployed_at_its_place_and_no_other() {
     let pages = functions::docs::PAGES.map(|(_, path)| format!("GET {path}"));
     let others = pages
         .into_iter()
-        .chain(["$default".to_owned(), "ANY /ocpi/{proxy+}".to_owned()]);
+        .chain(["$default", "ANY /mcp", "ANY /ocpi/{proxy+}"].map(str::to_owned));
     documented.extend(others);
     assert_eq!(deployed.len(), documented.len());
     assert_eq!(deployed.into_iter().collect::<BTreeSet<_>>(), documented);

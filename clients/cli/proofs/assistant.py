@@ -1,6 +1,7 @@
-"""An assistant's session with `fleet mcp`, by the official Python client of the protocol: a vehicle is found, and two reservations are made and cancelled.
+"""An assistant's session with `fleet mcp` or with the service, by the official Python client of the protocol: a vehicle is found, and two reservations are made and cancelled.
 
 assistant.py FLEET PLATE EMAIL: the executable, which has a profile, the plate of a vehicle, and the e-mail address of a driver of its fleet.
+assistant.py URL PLATE EMAIL KEY: the same at the address of the service's tools, with an API key.
 """
 
 import asyncio
@@ -11,10 +12,19 @@ import sys
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 
-async def main(executable: str, plate: str, email: str) -> None:
-    async with stdio_client(StdioServerParameters(command=executable, args=["mcp"], env=dict(os.environ))) as streams:
+def connection(server: str, key: str | None):
+    """The streams of a connection with the server."""
+    if key is None:
+        return stdio_client(StdioServerParameters(command=server, args=["mcp"], env=dict(os.environ)))
+    client = create_mcp_http_client(headers={"Authorization": f"Bearer {key}"})
+    return streamable_http_client(server, http_client=client)
+
+
+async def main(server: str, plate: str, email: str, key: str | None = None) -> None:
+    async with connection(server, key) as streams:
         async with ClientSession(*streams) as session:
             started = await session.initialize()
             assert started.server_info.name == "fleet", started

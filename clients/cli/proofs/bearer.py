@@ -12,6 +12,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
+        for name, value in headers.items():
+            # Names of this process become those of the target; others stay, so that the target refuses them.
+            if name.lower() in ("host", "origin"):
+                headers[name] = value.replace(f":{server.server_port}", f":{target.port}")
         connection = http.client.HTTPConnection(target.hostname, target.port)
         connection.request(self.command, self.path, body, headers | {"Authorization": f"Bearer {key}"})
         answer = connection.getresponse()

@@ -154,7 +154,7 @@ fn stand_in() -> Credentials {
 }
 
 /// The endpoint of the table in the environment, where it is another than AWS's own.
-pub(crate) fn endpoint() -> Option<String> {
+pub fn endpoint() -> Option<String> {
     variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL"))
 }
 

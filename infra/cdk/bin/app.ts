@@ -7,7 +7,7 @@ import { FleetCharging, type FleetChargingProps } from "../lib/fleet-charging";
 const app = new App();
 const stack = new Stack(app, app.node.tryGetContext("stack") ?? "FleetCharging", { description: "Fleet Charging Service" });
 const service = new FleetCharging(stack, "Service", {
-  executable: app.node.tryGetContext("executable") ?? path.join(__dirname, "../../../target/lambda/functions"),
+  executables: app.node.tryGetContext("executables") ?? path.join(__dirname, "../../../target/lambda"),
   ...(app.node.tryGetContext("props") as Partial<FleetChargingProps> | undefined),
 });
 new CfnOutput(stack, "Url", { value: service.apiUrl });

@@ -37,11 +37,11 @@ export type Canary =
 
 /** What differs from one deployment to the next. What is left out has the default of the template. */
 export interface FleetChargingProps {
-  /** The folder that holds the executable under the name `bootstrap`: what `cargo lambda build` leaves. */
-  readonly executable: string;
+  /** The folder that holds `functions/bootstrap` and `assistants/bootstrap`: what `cargo lambda build` leaves. */
+  readonly executables: string;
   /** Which deployment this is, a tag on everything: `dev` by default. */
   readonly stage?: string;
-  /** What the executable was built for: arm64 by default. */
+  /** What the executables were built for: arm64 by default. */
   readonly architecture?: Architecture;
   readonly canary?: Canary;
   /**
@@ -202,10 +202,16 @@ export class FleetCharging extends Construct {
 
   constructor(scope: Construct, id: string, props: FleetChargingProps) {
     super(scope, id);
-    if (!fs.existsSync(path.join(props.executable, "bootstrap"))) {
-      throw new Error(`${props.executable} holds no bootstrap: build it with cargo lambda build --release --bin functions`);
-    }
-    const { bucket, s3ObjectKey: key } = new Asset(this, "Executable", { path: props.executable });
+    const packages = new Map<string, Asset>();
+    const packageOf = (executable: string): Asset => {
+      const folder = path.join(props.executables, executable);
+      if (!fs.existsSync(path.join(folder, "bootstrap"))) {
+        throw new Error(`${folder} holds no bootstrap: build it with cargo lambda build --release --bin ${executable}`);
+      }
+      const known = packages.get(executable) ?? new Asset(this, `Executable-${executable}`, { path: folder });
+      packages.set(executable, known);
+      return known;
+    };
     const templateFile = path.join(TEMPLATES, "template.yaml");
     const loadNestedStacks = nestedStacks();
     this.root = new CfnInclude(this, "Template", { templateFile, parameters: values(templateFile, props), loadNestedStacks });
@@ -225,7 +231,10 @@ export class FleetCharging extends Construct {
     }
     for (const one of this.nested.values()) {
       for (const child of one.node.children) {
-        if (child instanceof CfnFunction) child.codeUri = { bucket: bucket.bucketName, key };
+        if (!(child instanceof CfnFunction)) continue;
+        const { BuildProperties } = child.cfnOptions.metadata as { BuildProperties: { Binary: string } };
+        const { bucket, s3ObjectKey: key } = packageOf(BuildProperties.Binary);
+        child.codeUri = { bucket: bucket.bucketName, key };
       }
     }
     this.api = HttpApi.fromHttpApiAttributes(this, "Api", { httpApiId: this.resource("Api").ref });

@@ -20,9 +20,12 @@ type Resource = { Type: string; DependsOn?: string | string[]; Metadata?: unknow
 type Resources = Record<string, Resource>;
 type Written = Record<string, unknown> & { Resources: Resources };
 
-function executable(): string {
+function executables(): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "fleet-"));
-  fs.writeFileSync(path.join(folder, "bootstrap"), "executable");
+  for (const name of ["functions", "assistants"]) {
+    fs.mkdirSync(path.join(folder, name));
+    fs.writeFileSync(path.join(folder, name, "bootstrap"), name);
+  }
   return folder;
 }
 
@@ -30,7 +33,7 @@ function executable(): string {
 function synthesized(props: (stack: Stack) => Partial<FleetChargingProps> = () => ({})) {
   const app = new App();
   const stack = new Stack(app, "Test");
-  const service = new FleetCharging(stack, "Service", { executable: executable(), ...props(stack) });
+  const service = new FleetCharging(stack, "Service", { executables: executables(), ...props(stack) });
   const role = new Role(stack, "Operator", { assumedBy: new AccountRootPrincipal() });
   service.grantBootstrap(role);
   service.grantImportStations(role);
@@ -85,7 +88,7 @@ function idOf(file: string): string {
 test("every resource of a nested stack is that of its template, but for where the code lies", () => {
   const { nested } = synthesized();
   assert.deepEqual(Object.keys(nested).sort(), NESTED.map(idOf).sort());
-  const packages = new Set<string>();
+  const packages = new Map<string, string>();
   for (const file of NESTED) {
     const wanted = written(`stacks/${file}`);
     const found = alike(nested[idOf(file)]) as Written;
@@ -94,14 +97,15 @@ test("every resource of a nested stack is that of its template, but for where th
     }
     for (const resource of Object.values(found.Resources)) {
       if (resource.Type !== "AWS::Serverless::Function") continue;
-      packages.add(String((resource.Properties["CodeUri"] as { Key: string }).Key));
+      const key = (resource.Properties["CodeUri"] as { Key: string }).Key;
+      packages.set(key, resource.Properties["Handler"] === "serve-assistants" ? "assistants" : "functions");
       delete resource.Properties["CodeUri"];
     }
     assert.deepEqual(found.Resources, wanted.Resources, file);
     for (const section of ["Parameters", "Conditions"]) assert.deepEqual(found[section], wanted[section], file);
   }
-  assert.equal(packages.size, 1);
-  assert.match([...packages].join(), /^[0-9a-f]{64}\.zip$/);
+  assert.deepEqual([...packages.values()].sort(), ["assistants", "functions"]);
+  for (const key of packages.keys()) assert.match(key, /^[0-9a-f]{64}\.zip$/);
 });
 
 test("the root stack has the resources of its template, and sets the same parameters of nested stacks", () => {
@@ -227,7 +231,7 @@ test("grants name the aliases of functions, the table and the files", () => {
 
 test("nothing is deployed without an executable", () => {
   const empty = fs.mkdtempSync(path.join(os.tmpdir(), "fleet-empty-"));
-  const build = () => new FleetCharging(new Stack(new App(), "Test"), "Service", { executable: empty });
+  const build = () => new FleetCharging(new Stack(new App(), "Test"), "Service", { executables: empty });
   assert.throws(build, /holds no bootstrap/);
 });
 
@@ -245,13 +249,13 @@ test("the package works in another project: packed, installed and synthesized wi
     `import { App, Stack } from "aws-cdk-lib";
 import { FleetCharging } from "fleet-charging-cdk";
 const app = new App({ outdir: "cdk.out" });
-const service = new FleetCharging(new Stack(app, "Elsewhere"), "Service", { executable: process.argv[2] as string, rateLive: 7 });
+const service = new FleetCharging(new Stack(app, "Elsewhere"), "Service", { executables: process.argv[2] as string, rateLive: 7 });
 if (!service.apiUrl) throw new Error("no address");
 app.synth();
 `,
   );
   run("npx", ["tsc", "--strict", "--skipLibCheck", "--types", "node", "--module", "node16", "--target", "es2022", "app.ts"], project);
-  run("node", ["app.js", executable()], project);
+  run("node", ["app.js", executables()], project);
   const made = fs.readdirSync(path.join(project, "cdk.out"));
   assert.ok(made.includes("Elsewhere.template.json"));
   assert.equal(made.filter((file) => file.endsWith(".nested.template.json")).length, NESTED.length);

@@ -41,8 +41,9 @@ use axum::{Json, Router};
 use cpo::Cpo;
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::app::{App, TABLE};
-use functions::aws;
 use functions::networks::import_stations::Imported;
+use functions::{assistants, aws};
+use futures::FutureExt as _;
 use kernel::Id;
 use kernel::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
 use kernel::error::{Error, Result};
@@ -56,6 +57,7 @@ use serde::{Deserialize, Serialize};
 use table::Store;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tower::ServiceExt as _;
 use web::metrics::Metrics;
 use web::settings::{
     LATE_CANCELLATION, NETWORK_RATE, OwnParty, Quotas, Rates, Settings, UNHURRIED,
@@ -702,12 +704,20 @@ fn public_routes(
     let service = functions::router(app.clone())
         .layer(from_fn_with_state(engine.clone(), nudge))
         .layer(from_fn_with_state(requests.clone(), requests::log));
+    let api = service.clone();
+    let transport: assistants::Transport = Arc::new(move |request| {
+        let response = api.clone().oneshot(request);
+        Box::pin(response.map(|response| response.map_err(|never| match never {})))
+    });
+    let rate = app.settings.rates.test;
+    let assistants = assistants::router(rate, app.clock.clone(), move |_| Ok(transport.clone()));
     Router::new()
         .route(
             downloads::ROUTE,
             get(downloads::fetch).with_state(downloads),
         )
         .route(inbox::ROUTE, post(inbox::receive).with_state(inbox))
+        .merge(assistants)
         .fallback_service(service)
 }
 

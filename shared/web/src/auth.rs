@@ -29,7 +29,8 @@ const MAX_ENTRIES: usize = 10_000;
 const MAX_LINEAGE: usize = 32;
 
 /// The header by which a parent acts inside a child.
-const ACT_IN: &str = "service-account";
+/// The header that names the account in which a request acts.
+pub const ACT_IN: &str = "service-account";
 
 /// Who a request is from.
 #[derive(Debug, Clone)]
@@ -207,8 +208,11 @@ async fn act_in(
     Ok(())
 }
 
-/// The key that a request was sent with, and the tenant that it names.
-fn sent_key(headers: &HeaderMap) -> Result<(Secret, Tenant)> {
+/// The key that a request was sent with, and the tenant that it names. Reads nothing.
+///
+/// # Errors
+/// 401 for a key that is missing or has a typing error.
+pub fn sent_key(headers: &HeaderMap) -> Result<(Secret, Tenant)> {
     let header = headers.get(header::AUTHORIZATION).ok_or_else(|| {
         Error::unauthenticated("No API key: send the header Authorization: Bearer <API_KEY>.")
     })?;

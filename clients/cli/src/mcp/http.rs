@@ -8,21 +8,16 @@ use std::sync::Arc;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use hyper::header::WWW_AUTHENTICATE;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use mcp::Exposure;
 use tokio::net::TcpListener;
 
-use super::calls::Server;
 use crate::client::Client;
 use crate::failure::Failure;
 
 const PATH: &str = "/mcp";
-
-/// Pages of this machine. Pages of other hosts are refused, also under a name that leads here.
-const ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
@@ -59,22 +54,12 @@ async fn answer(client: &Client, request: Request<Incoming>) -> Result<Answer, I
     if request.uri().path() != PATH {
         return Ok(refused(StatusCode::NOT_FOUND, "the tools are at /mcp"));
     }
-    let header = request.headers().get(AUTHORIZATION);
-    let bearer = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let Some(key) = bearer else {
+    let Some(key) = mcp::bearer(request.headers()) else {
         let text = "send an API key: Authorization: Bearer sk_...";
         return Ok(refused(StatusCode::UNAUTHORIZED, text));
     };
-    let server = Server {
-        client: Arc::new(client.with_key(key)),
-    };
-    let config = StreamableHttpServerConfig::default()
-        .with_legacy_session_mode(false)
-        .with_json_response(true)
-        .with_allowed_origins(ORIGINS);
-    let sessions = Arc::new(NeverSessionManager::default());
-    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-    Ok(service.handle(request).await)
+    let api = Arc::new(client.with_key(key));
+    Ok(mcp::respond(api, Exposure::Loopback, request).await)
 }
 
 fn refused(status: StatusCode, text: &'static str) -> Answer {

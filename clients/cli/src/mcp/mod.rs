@@ -1,23 +1,19 @@
-//! `fleet mcp`: the service as tools of the Model Context Protocol, for assistants that act for a person.
-//!
-//! A tool is a task, not an operation: it takes what a person would say and returns what the next step needs, with ids. Tools that spend money or
-//! take something away do nothing unless `confirm` is true: before, they say what they would do. What a key may not do, its tools may not do.
-//!
-//! The tools are served on standard input and output with the key of the profile, or over HTTP with the key that each request has.
+//! `fleet mcp`: the tools for assistants of the crate `mcp`, on standard input and output with the key of the profile, or over HTTP with the
+//! key that each request has.
 
-mod arguments;
-mod calls;
 mod http;
-mod tools;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::ArgMatches;
-use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
-use rmcp::{ServerHandler, ServiceExt as _, tool_handler};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use mcp::Api;
+use rmcp::ServiceExt as _;
+use serde_json::Value;
 
-use self::calls::Server;
+use crate::client::{Client, Request};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -30,8 +26,8 @@ pub async fn run(context: Context, matches: &ArgMatches) -> Result<(), Failure> 
         return http::serve(context.client, *address).await;
     }
     context.needs_key()?;
-    let server = Server {
-        client: Arc::new(context.client),
+    let server = mcp::Server {
+        api: Arc::new(context.client),
     };
     let running = server.serve(rmcp::transport::stdio());
     let running = running.await.map_err(Failure::local)?;
@@ -39,17 +35,37 @@ pub async fn run(context: Context, matches: &ArgMatches) -> Result<(), Failure> 
     Ok(())
 }
 
-#[tool_handler(router = Self::tool_router())]
-impl ServerHandler for Server {
-    fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
-        info.server_info = Implementation::new("fleet", env!("CARGO_PKG_VERSION"));
-        info.instructions = Some(
-            "Charging for fleets of electric vehicles. Times are RFC 3339; amounts are integers in the currency's minor unit; energy is in Wh. \
-             To reserve for a vehicle: `now`, `find_vehicle` (its drivers and plug), then `reserve`. Tools with `confirm` do nothing until it is true: \
-             show the person what they would do first."
-                .into(),
-        );
-        info
+impl Api for Client {
+    fn send(&self, request: mcp::Request) -> BoxFuture<'_, Result<Value, mcp::Failure>> {
+        async move {
+            let request = Request {
+                method: request.method.into(),
+                path: request.path,
+                query: request.query,
+                headers: Vec::new(),
+                body: request.body,
+            };
+            let response = Client::send(self, &request).await.map_err(failure)?;
+            Ok(response.body)
+        }
+        .boxed()
+    }
+
+    fn now(&self) -> BoxFuture<'_, Result<String, mcp::Failure>> {
+        async {
+            let now = Client::now(self).await.map_err(failure)?;
+            Ok(now.to_string())
+        }
+        .boxed()
+    }
+}
+
+fn failure(failure: Failure) -> mcp::Failure {
+    match failure {
+        Failure::Refused(refusal) => mcp::Failure::Refused {
+            status: refusal.status,
+            body: refusal.body,
+        },
+        failure => mcp::Failure::Unreachable(failure.to_string()),
     }
 }

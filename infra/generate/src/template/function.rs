@@ -26,6 +26,7 @@ pub fn resources(one: &Function, alarm: &str) -> String {
 
 fn function(one: &Function, alarm: &str) -> String {
     let (id, name, deployment) = (one.id(), one.name(), one.deployment());
+    let executable = one.executable();
     let description = match one {
         Function::Route(route) => format!("{} {}", route.method.as_str(), route.path),
         Function::Other(other) => other.description.to_owned(),
@@ -34,7 +35,7 @@ fn function(one: &Function, alarm: &str) -> String {
         "  {id}:
     Type: AWS::Serverless::Function
     UpdateReplacePolicy: Retain # holds for its versions too
-    Metadata: {{ BuildMethod: rust-cargolambda, BuildProperties: {{ Binary: functions }} }}
+    Metadata: {{ BuildMethod: rust-cargolambda, BuildProperties: {{ Binary: {executable} }} }}
     Properties:
       FunctionName: !Sub ${{Service}}-{name}
       Description: {description}
@@ -159,9 +160,13 @@ fn event(one: &Function) -> String {
 "
         ),
         None
-        | Some(Trigger::Ocpi(_) | Trigger::Pages | Trigger::Otherwise | Trigger::Invocation) => {
-            String::new()
-        }
+        | Some(
+            Trigger::Assistants(_)
+            | Trigger::Ocpi(_)
+            | Trigger::Pages
+            | Trigger::Otherwise
+            | Trigger::Invocation,
+        ) => String::new(),
     }
 }
 

@@ -96,7 +96,7 @@ const STACKS: &[Groups] = &[
     },
     Groups {
         name: "service",
-        about: "the API reference, unknown paths, and the functions of operators",
+        about: "the API reference, the tools for assistants, unknown paths, and the functions of operators",
         groups: &["Pages", "Operators"],
     },
 ];
@@ -112,6 +112,14 @@ impl Function {
         match self {
             Self::Route(route) => route.name,
             Self::Other(other) => other.name,
+        }
+    }
+
+    /// The executable that it runs.
+    fn executable(&self) -> &'static str {
+        match self.trigger() {
+            Some(Trigger::Assistants(_)) => "assistants",
+            _ => "functions",
         }
     }
 
@@ -172,6 +180,7 @@ impl Function {
                     pages.map(|(_, path)| format!("GET {path}")).collect()
                 }
                 Trigger::Ocpi(paths) => paths.iter().map(|path| format!("ANY {path}")).collect(),
+                Trigger::Assistants(path) => vec![format!("ANY {path}")],
                 Trigger::Otherwise => vec!["$default".to_owned()],
                 _ => Vec::new(),
             },
@@ -185,7 +194,7 @@ impl Function {
             Self::Other(other) => match other.trigger {
                 Trigger::Queue { .. } => "Workers".into(),
                 Trigger::Ocpi(_) => "Networks".into(),
-                Trigger::Pages | Trigger::Otherwise => "Pages".into(),
+                Trigger::Assistants(_) | Trigger::Pages | Trigger::Otherwise => "Pages".into(),
                 Trigger::Stream | Trigger::Rate(_) => "Triggers".into(),
                 Trigger::Invocation => "Operators".into(),
             },

@@ -101,7 +101,7 @@ fn table_access(access: &BTreeSet<Access>) -> String {
 /// Statements for a function whose calls were not recorded yet.
 fn wide_table_access(one: &Function) -> String {
     let reads = match one.trigger() {
-        Some(Trigger::Pages) => false,
+        Some(Trigger::Assistants(_) | Trigger::Pages) => false,
         Some(Trigger::Invocation) => one.needs(Need::ReadTable),
         _ => true,
     };

@@ -50,7 +50,7 @@ pub struct Chargers {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
-pub struct Wanted {
+pub struct ReservationRequest {
     /// The id of the driver.
     pub driver: String,
     /// The id of the vehicle.
@@ -72,7 +72,7 @@ pub struct Wanted {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
-pub struct WantedByNeed {
+pub struct NeedRequest {
     /// The id of the driver.
     pub driver: String,
     /// The id of the vehicle.
@@ -167,7 +167,7 @@ pub struct Events {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct ReportWanted {
+pub struct ReportRequest {
     /// `charging_summary`, `cost_analysis`, `usage_breakdown`, `fleet_efficiency` or `carbon`.
     pub r#type: String,
     /// RFC 3339, inclusive.

@@ -5,31 +5,31 @@ use rmcp::model::CallToolResult;
 use rmcp::{tool, tool_router};
 use serde_json::json;
 
-use super::arguments::{
-    Chargers, Confirmed, Events, Invoices, Named, Payment, ReportWanted, Reservations, Search,
-    Sessions, Start, Wanted, WantedByNeed,
+use crate::api::Request;
+use crate::arguments::{
+    Chargers, Confirmed, Events, Invoices, Named, NeedRequest, Payment, ReportRequest,
+    ReservationRequest, Reservations, Search, Sessions, Start,
 };
-use super::calls::{
-    Action, DRIVER, EVENT, INVOICE, RESERVATION, SESSION, STATION, Server, VEHICLE, failed, part,
-    path, refused, shown, with_all,
+use crate::calls::{
+    Action, DRIVERS, EVENT, INVOICE, RESERVATION, SESSION, STATION, Server, VEHICLES, failed, path,
+    refused, shown, with_all,
 };
-use crate::client::Request;
 
-#[tool_router(vis = "pub(super)")]
+#[tool_router(vis = "pub(crate)")]
 impl Server {
     #[tool(
         description = "The service's time. Compute times of requests from it: a local service may have a clock that was moved.",
         annotations(title = "Time", read_only_hint = true, idempotent_hint = true)
     )]
     async fn now(&self) -> CallToolResult {
-        match self.client.now().await {
-            Ok(now) => shown(json!({"now": now.to_string()})),
+        match self.api.now().await {
+            Ok(now) => shown(json!({"now": now})),
             Err(failure) => failed(&failure),
         }
     }
 
     #[tool(
-        description = "Find vehicles by a part of the registration plate or VIN, or by id. Shows their drivers and plug, which a reservation needs.",
+        description = "Find vehicles by a part of the registration plate or VIN, or by id: those that begin with the text, or else those that contain it. Shows their drivers and plug, which a reservation needs.",
         annotations(
             title = "Find a vehicle",
             read_only_hint = true,
@@ -37,48 +37,39 @@ impl Server {
         )
     )]
     async fn find_vehicle(&self, Parameters(search): Parameters<Search>) -> CallToolResult {
-        self.find(
-            "/v1/vehicles",
-            &search.query,
-            &["id", "registration_plate", "vin"],
-            VEHICLE,
-        )
-        .await
+        self.find(&VEHICLES, &search.query).await
     }
 
     #[tool(
-        description = "Find drivers by a part of the name or e-mail address, or by id.",
+        description = "Find drivers by a part of the name or e-mail address, or by id: those that begin with the text, or else those that contain it.",
         annotations(title = "Find a driver", read_only_hint = true, idempotent_hint = true)
     )]
     async fn find_driver(&self, Parameters(search): Parameters<Search>) -> CallToolResult {
-        self.find(
-            "/v1/drivers",
-            &search.query,
-            &["id", "name", "email"],
-            DRIVER,
-        )
-        .await
+        self.find(&DRIVERS, &search.query).await
     }
 
     #[tool(
         description = "Find charging stations near a place, nearest first, with their connectors and prices.",
         annotations(title = "Find chargers", read_only_hint = true, idempotent_hint = true)
     )]
-    async fn find_chargers(&self, Parameters(wanted): Parameters<Chargers>) -> CallToolResult {
-        let area = &wanted.area;
+    async fn find_chargers(&self, Parameters(arguments): Parameters<Chargers>) -> CallToolResult {
+        let area = &arguments.area;
         let mut request = Request::get("/v1/charging_stations")
             .with("latitude", area.latitude.to_string())
             .with("longitude", area.longitude.to_string())
             .with("radius", area.radius.to_string());
         let filters = [
-            ("connector_type[]", wanted.connector_type),
-            ("min_power", wanted.min_power.map(|power| power.to_string())),
+            ("connector_type[]", arguments.connector_type),
+            (
+                "min_power",
+                arguments.min_power.map(|power| power.to_string()),
+            ),
             (
                 "max_price_per_kwh",
-                wanted.max_price_per_kwh.map(|price| price.to_string()),
+                arguments.max_price_per_kwh.map(|price| price.to_string()),
             ),
-            ("from", wanted.from),
-            ("until", wanted.until),
+            ("from", arguments.from),
+            ("until", arguments.until),
         ];
         request = with_all(request, filters);
         self.list(request, STATION).await
@@ -92,8 +83,11 @@ impl Server {
             idempotent_hint = true
         )
     )]
-    async fn preview_reservation(&self, Parameters(wanted): Parameters<Wanted>) -> CallToolResult {
-        self.post("/v1/reservations/candidates", json!(wanted), None)
+    async fn preview_reservation(
+        &self,
+        Parameters(arguments): Parameters<ReservationRequest>,
+    ) -> CallToolResult {
+        self.post("/v1/reservations/candidates", json!(arguments), None)
             .await
     }
 
@@ -106,8 +100,11 @@ impl Server {
             idempotent_hint = false
         )
     )]
-    async fn reserve(&self, Parameters(wanted): Parameters<Wanted>) -> CallToolResult {
-        self.post("/v1/reservations", json!(wanted), Some(RESERVATION))
+    async fn reserve(
+        &self,
+        Parameters(arguments): Parameters<ReservationRequest>,
+    ) -> CallToolResult {
+        self.post("/v1/reservations", json!(arguments), Some(RESERVATION))
             .await
     }
 
@@ -123,9 +120,9 @@ impl Server {
     )]
     async fn reserve_by_need(
         &self,
-        Parameters(wanted): Parameters<WantedByNeed>,
+        Parameters(arguments): Parameters<NeedRequest>,
     ) -> CallToolResult {
-        self.post("/v1/reservations", json!(wanted), Some(RESERVATION))
+        self.post("/v1/reservations", json!(arguments), Some(RESERVATION))
             .await
     }
 
@@ -139,12 +136,12 @@ impl Server {
     )]
     async fn list_reservations(
         &self,
-        Parameters(asked): Parameters<Reservations>,
+        Parameters(arguments): Parameters<Reservations>,
     ) -> CallToolResult {
         let filters = [
-            ("status", asked.status),
-            ("vehicle", asked.vehicle),
-            ("driver", asked.driver),
+            ("status", arguments.status),
+            ("vehicle", arguments.vehicle),
+            ("driver", arguments.driver),
         ];
         self.list(
             with_all(Request::get("/v1/reservations"), filters),
@@ -174,15 +171,18 @@ impl Server {
             idempotent_hint = true
         )
     )]
-    async fn cancel_reservation(&self, Parameters(asked): Parameters<Confirmed>) -> CallToolResult {
+    async fn cancel_reservation(
+        &self,
+        Parameters(arguments): Parameters<Confirmed>,
+    ) -> CallToolResult {
         let action = Action {
-            id: &asked.id,
+            id: &arguments.id,
             prefix: "res_",
             verb: "cancel",
             members: RESERVATION,
             has_dry_run: true,
         };
-        self.act(&action, json!({}), asked.confirm).await
+        self.act(&action, json!({}), arguments.confirm).await
     }
 
     #[tool(
@@ -193,12 +193,12 @@ impl Server {
             idempotent_hint = true
         )
     )]
-    async fn list_sessions(&self, Parameters(asked): Parameters<Sessions>) -> CallToolResult {
+    async fn list_sessions(&self, Parameters(arguments): Parameters<Sessions>) -> CallToolResult {
         let filters = [
-            ("status", asked.status),
-            ("fleet", asked.fleet),
-            ("vehicle", asked.vehicle),
-            ("created[gte]", asked.since),
+            ("status", arguments.status),
+            ("fleet", arguments.fleet),
+            ("vehicle", arguments.vehicle),
+            ("created[gte]", arguments.since),
         ];
         self.list(
             with_all(Request::get("/v1/charging_sessions"), filters),
@@ -230,23 +230,23 @@ impl Server {
             idempotent_hint = true
         )
     )]
-    async fn stop_charging(&self, Parameters(asked): Parameters<Confirmed>) -> CallToolResult {
+    async fn stop_charging(&self, Parameters(arguments): Parameters<Confirmed>) -> CallToolResult {
         let action = Action {
-            id: &asked.id,
+            id: &arguments.id,
             prefix: "cs_",
             verb: "stop",
             members: SESSION,
             has_dry_run: false,
         };
-        self.act(&action, json!({}), asked.confirm).await
+        self.act(&action, json!({}), arguments.confirm).await
     }
 
     #[tool(
         description = "List invoices, newest first.",
         annotations(title = "List invoices", read_only_hint = true, idempotent_hint = true)
     )]
-    async fn list_invoices(&self, Parameters(asked): Parameters<Invoices>) -> CallToolResult {
-        let filters = [("status", asked.status), ("fleet", asked.fleet)];
+    async fn list_invoices(&self, Parameters(arguments): Parameters<Invoices>) -> CallToolResult {
+        let filters = [("status", arguments.status), ("fleet", arguments.fleet)];
         self.list(with_all(Request::get("/v1/invoices"), filters), INVOICE)
             .await
     }
@@ -262,11 +262,8 @@ impl Server {
     async fn invoice_document(&self, Parameters(named): Parameters<Named>) -> CallToolResult {
         match path(&named.id, Some("inv_")) {
             Ok(path) => {
-                let request = Request::get(format!("{path}/document"));
-                match self.client.send(&request).await {
-                    Ok(response) => shown(part(&response.body, &["url"])),
-                    Err(failure) => failed(&failure),
-                }
+                self.send(Request::get(format!("{path}/document")), Some(&["url"]))
+                    .await
             }
             Err(why) => refused(why),
         }
@@ -281,18 +278,18 @@ impl Server {
             idempotent_hint = true
         )
     )]
-    async fn pay_invoice(&self, Parameters(asked): Parameters<Payment>) -> CallToolResult {
-        let body = asked
+    async fn pay_invoice(&self, Parameters(arguments): Parameters<Payment>) -> CallToolResult {
+        let body = arguments
             .payment_method
             .map_or_else(|| json!({}), |method| json!({"payment_method": method}));
         let action = Action {
-            id: &asked.id,
+            id: &arguments.id,
             prefix: "inv_",
             verb: "pay",
             members: INVOICE,
             has_dry_run: false,
         };
-        self.act(&action, body, asked.confirm).await
+        self.act(&action, body, arguments.confirm).await
     }
 
     #[tool(
@@ -304,13 +301,16 @@ impl Server {
             idempotent_hint = false
         )
     )]
-    async fn request_report(&self, Parameters(asked): Parameters<ReportWanted>) -> CallToolResult {
-        let mut parameters = json!({"type": asked.r#type, "period_start": asked.period_start, "period_end": asked.period_end});
-        if let Some(group) = asked.group_by {
+    async fn request_report(
+        &self,
+        Parameters(arguments): Parameters<ReportRequest>,
+    ) -> CallToolResult {
+        let mut parameters = json!({"type": arguments.r#type, "period_start": arguments.period_start, "period_end": arguments.period_end});
+        if let Some(group) = arguments.group_by {
             parameters["group_by"] = group.into();
         }
         let mut body = json!({"parameters": parameters});
-        if let Some(fleet) = asked.fleet {
+        if let Some(fleet) = arguments.fleet {
             body["fleet"] = fleet.into();
         }
         self.post("/v1/reports", body, Some(&["id", "status"]))
@@ -321,8 +321,11 @@ impl Server {
         description = "What happened: events of the account, newest first. They are kept for 30 days.",
         annotations(title = "Recent events", read_only_hint = true, idempotent_hint = true)
     )]
-    async fn recent_events(&self, Parameters(asked): Parameters<Events>) -> CallToolResult {
-        let filters = [("type", asked.r#type), ("created[gte]", asked.since)];
+    async fn recent_events(&self, Parameters(arguments): Parameters<Events>) -> CallToolResult {
+        let filters = [
+            ("type", arguments.r#type),
+            ("created[gte]", arguments.since),
+        ];
         self.list(with_all(Request::get("/v1/events"), filters), EVENT)
             .await
     }

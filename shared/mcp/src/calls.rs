@@ -5,17 +5,48 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use crate::client::{Client, Request};
-use crate::failure::Failure;
+use crate::api::{Api, Failure, Request};
 
-/// The most objects that a search among vehicles or drivers reads.
-const SEARCHED: usize = 1_000;
+/// The most objects of a list that are compared with a text.
+const COMPARED: usize = 1_000;
+
+/// How many of the objects that a text finds are shown.
+const SHOWN: usize = 20;
 
 /// The tools of one key.
 #[derive(Clone)]
 pub struct Server {
-    pub client: Arc<Client>,
+    pub api: Arc<dyn Api>,
 }
+
+/// Objects that are found by a text.
+pub struct Searched {
+    /// The list of all such objects.
+    pub path: &'static str,
+    /// Their type in the results of a search.
+    pub kind: &'static str,
+    /// The prefix of their ids.
+    pub prefix: &'static str,
+    /// The members that are compared with the text.
+    pub compared: &'static [&'static str],
+    /// The members that are shown.
+    pub members: &'static [&'static str],
+}
+
+pub const VEHICLES: Searched = Searched {
+    path: "/v1/vehicles",
+    kind: "vehicle",
+    prefix: "veh_",
+    compared: &["registration_plate", "vin"],
+    members: VEHICLE,
+};
+pub const DRIVERS: Searched = Searched {
+    path: "/v1/drivers",
+    kind: "driver",
+    prefix: "drv_",
+    compared: &["name", "email"],
+    members: DRIVER,
+};
 
 pub const STATION: &[&str] = &[
     "id",
@@ -111,62 +142,88 @@ pub struct Action<'a> {
 }
 
 impl Server {
-    /// Those of a list whose members contain a text.
-    pub async fn find(
-        &self,
-        path: &str,
-        query: &str,
-        searched: &[&str],
-        members: &[&str],
-    ) -> CallToolResult {
-        let wanted = squeezed(query);
-        let first = Request::get(path).with("limit", "100");
-        let mut page = match self.client.send(&first).await {
-            Ok(response) => response.body,
-            Err(failure) => return failed(&failure),
+    /// Objects by a text: the object with that id, those that the search of the API finds, or else those of the list that contain the text.
+    pub async fn find(&self, searched: &Searched, text: &str) -> CallToolResult {
+        let found = self.found(searched, text.trim()).await;
+        found.map_or_else(|failure| failed(&failure), shown)
+    }
+
+    async fn found(&self, searched: &Searched, text: &str) -> Result<Value, Failure> {
+        if let Ok(path) = path(text, Some(searched.prefix)) {
+            let found = self.existing(path, searched.members).await?;
+            return Ok(json!({"found": Vec::from_iter(found)}));
+        }
+        let ids = self.search(searched.kind, text).await?;
+        let mut found = Vec::new();
+        for id in ids {
+            let path = format!("{}/{id}", searched.path);
+            found.extend(self.existing(path, searched.members).await?);
+        }
+        match found.is_empty() {
+            true => self.contained(searched, text).await,
+            false => Ok(json!({"found": found})),
+        }
+    }
+
+    /// The ids of the objects of a kind that begin with a text. None if the key may not search, or the text cannot be searched for.
+    async fn search(&self, kind: &str, text: &str) -> Result<Vec<String>, Failure> {
+        let request = Request::get("/v1/search").with("query", text);
+        let page = match self.api.send(request).await {
+            Err(Failure::Refused {
+                status: 400 | 403, ..
+            }) => Value::Null,
+            sent => sent?,
         };
+        let results = page["data"].as_array().into_iter().flatten();
+        let results = results.filter(|result| result["type"] == kind);
+        let ids = results.filter_map(|result| result["id"].as_str().map(str::to_owned));
+        Ok(ids.collect())
+    }
+
+    /// An object, unless it was deleted.
+    async fn existing(&self, path: String, members: &[&str]) -> Result<Option<Value>, Failure> {
+        match self.api.send(Request::get(path)).await {
+            Err(Failure::Refused { status: 404, .. }) => Ok(None),
+            sent => Ok(Some(part(&sent?, members))),
+        }
+    }
+
+    /// The objects of a list whose members contain a text, among the newest 1,000.
+    async fn contained(&self, searched: &Searched, text: &str) -> Result<Value, Failure> {
+        let text = squeezed(text);
+        let contains = |object: &Value| {
+            let mut values = searched
+                .compared
+                .iter()
+                .filter_map(|name| object[*name].as_str());
+            values.any(|value| squeezed(value).contains(&text))
+        };
+        let mut request = Request::get(searched.path).with("limit", "100");
         let (mut found, mut read) = (Vec::new(), 0);
         loop {
-            let objects = page["data"].as_array().cloned().unwrap_or_default();
+            let page = self.api.send(request.clone()).await?;
+            let objects = page["data"].as_array().map_or(&[][..], Vec::as_slice);
             read += objects.len();
-            found.extend(objects.into_iter().filter(|object| {
-                let mut texts = searched
-                    .iter()
-                    .filter_map(|member| object[*member].as_str());
-                texts.any(|text| squeezed(text).contains(&wanted))
-            }));
-            let Some(next) = page["next_page_url"].as_str().map(str::to_owned) else {
-                break;
-            };
-            if read >= SEARCHED {
-                break;
+            let contained = objects.iter().filter(|object| contains(object));
+            found.extend(contained.map(|object| part(object, searched.members)));
+            let next = page["next_page_url"].as_str();
+            if let (Some(url), true) = (next, read < COMPARED) {
+                request = request.next_page(url);
+                continue;
             }
-            page = match self.client.next_page(&next, &first).await {
-                Ok(response) => response.body,
-                Err(failure) => return failed(&failure),
-            };
+            found.truncate(SHOWN);
+            let is_complete = next.is_none();
+            return Ok(json!({"found": found, "searched": read, "searched_all": is_complete}));
         }
-        let whole = page["next_page_url"].is_null();
-        let found: Vec<_> = found
-            .iter()
-            .take(20)
-            .map(|object| part(object, members))
-            .collect();
-        shown(json!({"found": found, "searched": read, "searched_all": whole}))
     }
 
     /// The first page of a list.
     pub async fn list(&self, request: Request, members: &[&str]) -> CallToolResult {
-        match self.client.send(&request.with("limit", "20")).await {
-            Ok(response) => {
-                let objects = response.body["data"]
-                    .as_array()
-                    .cloned()
-                    .unwrap_or_default();
-                let objects: Vec<_> = objects.iter().map(|object| part(object, members)).collect();
-                shown(
-                    json!({"data": objects, "has_more": !response.body["next_page_url"].is_null()}),
-                )
+        match self.api.send(request.with("limit", "20")).await {
+            Ok(page) => {
+                let objects = page["data"].as_array().into_iter().flatten();
+                let objects: Vec<_> = objects.map(|object| part(object, members)).collect();
+                shown(json!({"data": objects, "has_more": !page["next_page_url"].is_null()}))
             }
             Err(failure) => failed(&failure),
         }
@@ -177,19 +234,20 @@ impl Server {
             Ok(path) => path,
             Err(why) => return refused(why),
         };
-        match self.client.send(&Request::get(path)).await {
-            Ok(response) => shown(members.map_or(response.body.clone(), |members| {
-                part(&response.body, members)
-            })),
-            Err(failure) => failed(&failure),
-        }
+        self.send(Request::get(path), members).await
     }
 
     pub async fn post(&self, path: &str, body: Value, members: Option<&[&str]>) -> CallToolResult {
-        match self.client.send(&Request::post(path, body)).await {
-            Ok(response) => shown(members.map_or(response.body.clone(), |members| {
-                part(&response.body, members)
-            })),
+        self.send(Request::post(path, body), members).await
+    }
+
+    /// Sends a request and shows these members of its response, or all.
+    pub async fn send(&self, request: Request, members: Option<&[&str]>) -> CallToolResult {
+        match self.api.send(request).await {
+            Ok(object) => shown(match members {
+                Some(members) => part(&object, members),
+                None => object,
+            }),
             Err(failure) => failed(&failure),
         }
     }
@@ -210,18 +268,13 @@ impl Server {
         };
         let request = Request::post(format!("{path}/{verb}"), body);
         let (name, request) = match (confirm, has_dry_run) {
-            (true, _) => {
-                return match self.client.send(&request).await {
-                    Ok(response) => shown(part(&response.body, members)),
-                    Err(failure) => failed(&failure),
-                };
-            }
+            (true, _) => return self.send(request, Some(members)).await,
             (false, true) => ("result", request.with("dry_run", "true")),
             (false, false) => ("now", Request::get(path)),
         };
-        match self.client.send(&request).await {
-            Ok(response) => shown(
-                json!({"would": verb, "done": false, name: part(&response.body, members),
+        match self.api.send(request).await {
+            Ok(object) => shown(
+                json!({"would": verb, "done": false, name: part(&object, members),
                 "next": "Call again with confirm: true to do it."}),
             ),
             Err(failure) => failed(&failure),
@@ -230,17 +283,15 @@ impl Server {
 
     /// The endpoints with what went wrong at each.
     pub async fn failed_deliveries(&self) -> Result<Vec<Value>, Failure> {
-        let endpoints = self
-            .client
-            .send(&Request::get("/v1/webhook_endpoints").with("limit", "100"))
-            .await?;
+        let endpoints = Request::get("/v1/webhook_endpoints").with("limit", "100");
+        let endpoints = self.api.send(endpoints).await?;
         let mut found = Vec::new();
-        for endpoint in endpoints.body["data"].as_array().into_iter().flatten() {
+        for endpoint in endpoints["data"].as_array().into_iter().flatten() {
             let id = endpoint["id"].as_str().unwrap_or_default();
             let request =
                 Request::get(format!("/v1/webhook_endpoints/{id}/deliveries")).with("limit", "50");
-            let deliveries = self.client.send(&request).await?;
-            let deliveries = deliveries.body["data"].as_array().into_iter().flatten();
+            let deliveries = self.api.send(request).await?;
+            let deliveries = deliveries["data"].as_array().into_iter().flatten();
             let failed = deliveries.filter(|delivery| delivery["status"] == "failed");
             let failed: Vec<_> = failed.map(|delivery| part(delivery, DELIVERY)).collect();
             if !failed.is_empty() || endpoint["status"] != "enabled" {
@@ -323,8 +374,8 @@ pub fn refused(why: String) -> CallToolResult {
 /// A failure as an assistant can act on it: the whole error object where the service refused.
 pub fn failed(failure: &Failure) -> CallToolResult {
     match failure {
-        Failure::Refused(refusal) => CallToolResult::structured_error(refusal.body.clone()),
-        failure => refused(failure.to_string()),
+        Failure::Refused { body, .. } => CallToolResult::structured_error(body.clone()),
+        Failure::Unreachable(why) => refused(why.clone()),
     }
 }
 

@@ -1,0 +1,228 @@
+//! `POST /mcp`: the tools for assistants, as the Model Context Protocol describes them over streamable HTTP, without sessions.
+//!
+//! A tool sends requests of the API with the key of its own request, so authentication, scopes, rate limits and logs are those of any client.
+//! On AWS it calls the address of the service (`src/bin/assistants.rs`, an executable of its own, so that no other function loads the
+//! protocol's library); the local runner calls its own router.
+//!
+//! A key with a typing error is refused here, and whether it exists is found by the API. Requests whose key the API does not accept are
+//! limited by their address here, because for the API all requests of tools come from the addresses of this function.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use axum::routing::post;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use kernel::error::{Error, ErrorClass, Result};
+use kernel::{Id, Kind, version};
+use mcp::{Api, Exposure, Failure};
+use models::ports::Clock;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+use tracing::Instrument as _;
+use web::auth::{ACT_IN, sent_key};
+use web::deployment::Deployment;
+use web::edge::Correlation;
+use web::source::{Source, SourceLimiter};
+use web::{body, errors};
+
+use crate::function::{Function, Trigger};
+
+/// The name of the function.
+pub const NAME: &str = "serve-assistants";
+
+pub const PATH: &str = "/mcp";
+
+/// How long a request may take: some tools send several requests one after the other. API Gateway waits for 30 seconds.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// The largest response of the API that is read, which is the largest that Lambda sends.
+const MAX_RESPONSE: usize = 6 * 1024 * 1024;
+
+pub const FUNCTION: Function = Function {
+    name: NAME,
+    description: "The tools for assistants (MCP)",
+    trigger: Trigger::Assistants(PATH),
+    deployment: Deployment::of_request().timeout(PATIENCE.as_secs() as u32 + 1),
+};
+
+/// Sends requests of the API, whose URIs have a path and a query only.
+pub type Transport = Arc<dyn Fn(Request) -> BoxFuture<'static, Result<Response>> + Send + Sync>;
+
+/// What serves the tools.
+struct Assistants<C> {
+    /// The way to the API from a request.
+    connect: C,
+    clock: Arc<dyn Clock>,
+    sources: SourceLimiter,
+}
+
+/// A router of the tools. `rate` is the number of requests per second that an address may send with keys that are not accepted.
+pub fn router<C>(rate: u32, clock: Arc<dyn Clock>, connect: C) -> Router
+where
+    C: Fn(&Parts) -> Result<Transport> + Send + Sync + 'static,
+{
+    let assistants = Arc::new(Assistants {
+        connect,
+        clock,
+        sources: SourceLimiter::new(rate),
+    });
+    let handler = post(move |request: Request| async move { assistants.serve(request).await });
+    Router::new().route(PATH, handler)
+}
+
+impl<C: Fn(&Parts) -> Result<Transport>> Assistants<C> {
+    /// Serves a request and logs a line about it.
+    async fn serve(&self, request: Request) -> Response {
+        let id = Id::new(Kind::Request, self.clock.now());
+        let correlation = request.extensions().get::<Correlation>().cloned();
+        let Correlation {
+            gateway_request,
+            trace,
+        } = correlation.unwrap_or_default();
+        let span = tracing::error_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace);
+        let served = async {
+            let began = Instant::now();
+            let mut response = self.limited(request, &id).await;
+            if let Ok(id) = HeaderValue::from_str(id.as_str()) {
+                response.headers_mut().insert("service-request-id", id);
+            }
+            let status = response.status().as_u16();
+            let duration_ms = began.elapsed().as_millis() as u64;
+            tracing::info!(http.method = "POST", http.path = PATH, status, duration_ms);
+            response
+        };
+        served.instrument(span).await
+    }
+
+    /// Handles a request, unless too many requests of its address had no key that is accepted.
+    async fn limited(&self, request: Request, id: &Id) -> Response {
+        let source = request.extensions().get::<Source>().copied();
+        if let Err(limited) = self.sources.take(source, Instant::now()) {
+            return refused(&limited, id);
+        }
+        let handled = timeout(PATIENCE, self.handle(request, source)).await;
+        let handled =
+            handled.unwrap_or_else(|_| Err(Error::unavailable("the request took too long")));
+        let response = handled.unwrap_or_else(|error| refused(&error, id));
+        if response.status() != StatusCode::UNAUTHORIZED {
+            self.sources.give_back(source);
+        }
+        response
+    }
+
+    async fn handle(&self, request: Request, source: Option<Source>) -> Result<Response> {
+        let (parts, content) = request.into_parts();
+        sent_key(&parts.headers)?;
+        let content = body::collect(content).await?;
+        let mut headers = HeaderMap::new();
+        for name in [header::AUTHORIZATION.as_str(), ACT_IN] {
+            if let Some(value) = parts.headers.get(name) {
+                headers.insert(name, value.clone());
+            }
+        }
+        let api = Calls {
+            transport: (self.connect)(&parts)?,
+            headers,
+            source,
+            clock: self.clock.clone(),
+        };
+        let request = Request::from_parts(parts, Body::from(content));
+        let response = mcp::respond(Arc::new(api), Exposure::Any, request).await;
+        Ok(response.map(Body::new))
+    }
+}
+
+/// The response that shows an error.
+fn refused(error: &Error, id: &Id) -> Response {
+    if matches!(error, Error::Internal(_) | Error::Unavailable(_)) {
+        tracing::error!(%error, "a request failed");
+    }
+    let mut response = errors::shown(errors::answer(error, id, ""));
+    let headers = response.headers_mut();
+    if error.class() == ErrorClass::Unauthenticated {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(seconds) = errors::retry_after(error) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// The API with the key of one request.
+struct Calls {
+    transport: Transport,
+    /// The key, and the account in which it acts.
+    headers: HeaderMap,
+    source: Option<Source>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Calls {
+    async fn call(&self, request: mcp::Request) -> std::result::Result<Value, Failure> {
+        let lost = |error: Error| {
+            tracing::error!(%error, "a request of a tool failed");
+            Failure::Unreachable(
+                "The service did not respond. It is not certain whether the request had its effect."
+                    .to_owned(),
+            )
+        };
+        let request = self.request(request).map_err(lost)?;
+        let response = (self.transport)(request).await.map_err(lost)?;
+        let (parts, body) = response.into_parts();
+        if let Some(url) = parts.headers.get(header::LOCATION) {
+            return Ok(json!({"url": String::from_utf8_lossy(url.as_bytes())}));
+        }
+        let body = to_bytes(body, MAX_RESPONSE).await;
+        let body = body.map_err(|error| lost(Error::unavailable(error)))?;
+        let body = serde_json::from_slice(&body);
+        let body: Value = body.map_err(|error| lost(Error::unavailable(error)))?;
+        match parts.status.is_success() {
+            true => Ok(body),
+            false => Err(Failure::Refused {
+                status: parts.status.as_u16(),
+                body,
+            }),
+        }
+    }
+
+    fn request(&self, request: mcp::Request) -> Result<Request> {
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(&request.query)
+            .finish();
+        let uri = match query.as_str() {
+            "" => request.path,
+            query => format!("{}?{query}", request.path),
+        };
+        let body = request.body.map(|body| body.to_string());
+        let built = Request::builder()
+            .method(request.method)
+            .uri(uri)
+            .header(version::HEADER, version::CURRENT)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body.unwrap_or_default()));
+        let mut built = built.map_err(Error::internal)?;
+        built.headers_mut().extend(self.headers.clone());
+        if let Some(source) = self.source {
+            built.extensions_mut().insert(source);
+        }
+        Ok(built)
+    }
+}
+
+impl Api for Calls {
+    fn send(&self, request: mcp::Request) -> BoxFuture<'_, std::result::Result<Value, Failure>> {
+        self.call(request).boxed()
+    }
+
+    fn now(&self) -> BoxFuture<'_, std::result::Result<String, Failure>> {
+        let now = self.clock.now().to_string();
+        std::future::ready(Ok(now)).boxed()
+    }
+}

@@ -1,0 +1,35 @@
+//! The service as tools of the Model Context Protocol, for assistants that act for a person.
+//!
+//! A tool is a task, not an operation: its arguments are what a person would say, and its result has the ids that the next step needs. Tools
+//! that spend money or take something away do nothing unless `confirm` is true: before, they show what they would do. A tool sends requests
+//! of the HTTP API through an [`Api`] with one API key, so it may do what that key may do.
+//!
+//! [`Server`] serves any transport of `rmcp`; [`respond`] serves one request of streamable HTTP.
+
+mod api;
+mod arguments;
+mod calls;
+mod http;
+mod tools;
+
+pub use api::{Api, Failure, Request};
+pub use calls::Server;
+pub use http::{Exposure, bearer, respond};
+
+use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
+use rmcp::{ServerHandler, tool_handler};
+
+#[tool_handler(router = Self::tool_router())]
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        info.server_info = Implementation::new("fleet", env!("CARGO_PKG_VERSION"));
+        info.instructions = Some(
+            "Charging for fleets of electric vehicles. Times are RFC 3339; amounts are integers in the currency's minor unit; energy is in Wh. \
+             To reserve for a vehicle: `now`, `find_vehicle` (its drivers and plug), then `reserve`. Tools with `confirm` do nothing until it is true: \
+             show the person what they would do first."
+                .into(),
+        );
+        info
+    }
+}

@@ -1,0 +1,193 @@
+//! `POST /mcp`, the tools for assistants.
+
+use kernel::Mode;
+use serde_json::{Value, json};
+use tests::{Client, TestApp, TestResponse, driver, vehicle, with};
+
+const HEADERS: [(&str, &str); 2] = [
+    ("accept", "application/json, text/event-stream"),
+    ("content-type", "application/json"),
+];
+
+/// Sends a message of the protocol.
+async fn send(client: &Client, method: &str, params: Value) -> TestResponse {
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let body = Some(message.to_string());
+    client.send("POST", "/mcp", body, &HEADERS).await
+}
+
+/// Calls a tool. Gives its result, and whether that is an error.
+async fn call(client: &Client, tool: &str, arguments: Value) -> (Value, bool) {
+    let params = json!({"name": tool, "arguments": arguments});
+    let mut result = send(client, "tools/call", params).await.expect(200).body["result"].take();
+    let is_error = result["isError"] == true;
+    (result["structuredContent"].take(), is_error)
+}
+
+/// The ids of the vehicles or drivers that a tool finds.
+async fn found(client: &Client, tool: &str, text: &str) -> Vec<String> {
+    let (result, is_error) = call(client, tool, json!({"query": text})).await;
+    assert!(!is_error, "{result}");
+    let objects = result["found"].as_array().expect("objects").iter();
+    objects
+        .map(|object| object["id"].as_str().expect("an id").to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_tools_are_listed_with_what_they_may_change() {
+    let app = TestApp::start().await;
+    let started = send(
+        &app.alice,
+        "initialize",
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}),
+    )
+    .await
+    .expect(200);
+    assert_eq!(started.body["result"]["serverInfo"]["name"], "fleet");
+    assert!(started.header("service-request-id").starts_with("req_"));
+    let listed = send(&app.alice, "tools/list", json!({})).await.expect(200);
+    let tools = listed.body["result"]["tools"].as_array().expect("tools");
+    let destructive = tools
+        .iter()
+        .filter(|tool| tool["annotations"]["destructiveHint"] == true);
+    let mut destructive: Vec<_> = destructive.map(|tool| &tool["name"]).collect();
+    destructive.sort_by_key(|name| name.to_string());
+    assert_eq!(
+        destructive,
+        ["cancel_reservation", "pay_invoice", "stop_charging"]
+    );
+    assert!(tools.len() > 20);
+}
+
+#[tokio::test]
+async fn a_reservation_is_cancelled_only_once_it_is_confirmed() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let reservation = app.reservation(&crew, 600);
+    let (reserved, is_error) = call(&app.alice, "reserve", reservation).await;
+    assert!(!is_error, "{reserved}");
+    let id = &reserved["id"];
+    let (shown, _) = call(&app.alice, "cancel_reservation", json!({"id": id})).await;
+    assert_eq!(
+        (&shown["done"], &shown["result"]["status"]),
+        (&json!(false), &json!("cancelled"))
+    );
+    let (shown, _) = call(&app.alice, "show", json!({"id": id})).await;
+    assert_eq!(shown["status"], "pending");
+    let confirmed = json!({"id": id, "confirm": true});
+    let (shown, _) = call(&app.alice, "cancel_reservation", confirmed.clone()).await;
+    assert_eq!(shown["status"], "cancelled");
+    let (refused, is_error) = call(&app.alice, "cancel_reservation", confirmed).await;
+    assert!(is_error);
+    assert_eq!(refused["code"], "reservation_cancel_invalid_state");
+}
+
+#[tokio::test]
+async fn vehicles_and_drivers_are_found_by_any_part() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let body = with(
+        vehicle(&crew.fleet),
+        json!({"registration_plate": "KX-17 ZED", "vin": "WVWZZZ1KZAW777001"}),
+    );
+    let car = app.alice.post("/v1/vehicles", body).await.expect(200).id();
+    let names = json!({"name": "Grace Hopper", "email": "grace@navy.example"});
+    let person = with(driver(), names);
+    let person = app.alice.post("/v1/drivers", person).await.expect(200).id();
+    app.drain().await;
+    for text in ["kx17", "17-ZED", "777001", &car] {
+        assert_eq!(
+            found(&app.alice, "find_vehicle", text).await,
+            std::slice::from_ref(&car),
+            "{text}"
+        );
+    }
+    for text in ["hopper", "navy", &person] {
+        assert_eq!(
+            found(&app.alice, "find_driver", text).await,
+            std::slice::from_ref(&person),
+            "{text}"
+        );
+    }
+    let nothing: [String; 0] = [];
+    let mut absent = car.clone();
+    absent.replace_range(
+        absent.len() - 1..,
+        if car.ends_with('0') { "1" } else { "0" },
+    );
+    for text in ["zzzz", &absent] {
+        assert_eq!(
+            found(&app.alice, "find_vehicle", text).await,
+            nothing,
+            "{text}"
+        );
+    }
+    // A key that may not search reads the list.
+    let reader = app.restricted(&app.alice, &["vehicles:read"]).await;
+    assert_eq!(found(&reader, "find_vehicle", "kx17").await, [car]);
+    let stranger = app.other_account(Mode::Test).await;
+    assert_eq!(found(&stranger, "find_vehicle", "kx17").await, nothing);
+}
+
+#[tokio::test]
+async fn a_tool_does_what_the_key_may_do_and_nothing_else() {
+    let app = TestApp::start().await;
+    let crew = app.crew(&app.alice).await;
+    let reader = app.restricted(&app.alice, &["reservations:read"]).await;
+    let (refused, is_error) = call(&reader, "reserve", app.reservation(&crew, 600)).await;
+    assert!(is_error);
+    assert_eq!(
+        refused["message"],
+        "This key lacks the scope reservations:write."
+    );
+    let (listed, is_error) = call(&reader, "list_reservations", json!({})).await;
+    assert_eq!(
+        (listed["data"].as_array().map(Vec::len), is_error),
+        (Some(0), false)
+    );
+    let reservation = app.reservation(&crew, 600);
+    let (reserved, _) = call(&app.alice, "reserve", reservation).await;
+    let stranger = app.other_account(Mode::Test).await;
+    let (refused, is_error) = call(&stranger, "show", json!({"id": reserved["id"]})).await;
+    assert!(is_error);
+    assert_eq!(refused["code"], "reservation_not_found");
+    let (listed, _) = call(&stranger, "list_reservations", json!({})).await;
+    assert_eq!(listed["data"], json!([]));
+}
+
+#[tokio::test]
+async fn requests_without_an_accepted_key_are_refused_with_401() {
+    let app = TestApp::start().await;
+    let refused = send(&app.anon, "tools/list", json!({})).await.expect(401);
+    assert_eq!(refused.header("www-authenticate"), "Bearer");
+    assert_eq!(refused.body["type"], "authentication_error");
+    let mut mistyped = app.alice.clone();
+    mistyped.key = mistyped.key.map(|key| format!("{key}0"));
+    send(&mistyped, "tools/list", json!({})).await.expect(401);
+    // The API finds out that a key was revoked.
+    let made = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
+    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let path = format!("/v1/api_keys/{}", made.id());
+    app.alice.delete(&path).await.expect(200);
+    let mut revoked = app.alice.clone();
+    revoked.key = Some(secret);
+    let params = json!({"name": "list_invoices", "arguments": {}});
+    let refused = send(&revoked, "tools/call", params).await.expect(401);
+    assert_eq!(refused.header("www-authenticate"), "Bearer");
+}
+
+#[tokio::test]
+async fn only_post_with_a_body_of_at_most_256_kib_is_served() {
+    let app = TestApp::start().await;
+    for method in ["GET", "DELETE"] {
+        let refused = app.alice.send(method, "/mcp", None, &HEADERS).await;
+        assert_eq!(refused.expect(405).header("allow"), "POST", "{method}");
+    }
+    let accepts_all = [("accept", "*/*"), ("content-type", "application/json")];
+    let refused = app.alice.send("POST", "/mcp", None, &accepts_all).await;
+    assert_eq!(refused.expect(406).header("content-type"), "text/plain");
+    let large = json!({"name": "show", "arguments": {"id": "x".repeat(256 * 1024)}});
+    let refused = send(&app.alice, "tools/call", large).await.expect(400);
+    assert_eq!(refused.body["message"], "The body is larger than 256 KiB.");
+}
