@@ -28,8 +28,7 @@ const MAX_ENTRIES: usize = 10_000;
 /// The most accounts above one another that authentication follows. Accounts of this service nest less deeply.
 const MAX_LINEAGE: usize = 32;
 
-/// The header by which a parent acts inside a child.
-/// The header that names the account in which a request acts.
+/// The header by which a parent acts inside a child: it names the account.
 pub const ACT_IN: &str = "service-account";
 
 /// Who a request is from.
