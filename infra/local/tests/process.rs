@@ -1531,32 +1531,24 @@ fn assert_every_line_is_correlated(log: &str) {
     }
 }
 
-/// The commands below a heading of a page, from a reservation to its bill, with the URL, key and token of this process.
-fn commands(process: &Process, page: &str, heading: &str) -> String {
+/// The commands below a heading of a page, from a reservation to its bill.
+fn commands(page: &str, heading: &str) -> String {
     let (_, walk) = page.split_once(heading).expect("a heading");
     let (walk, _) = walk.split_once("\n## ").expect("another heading");
     let blocks = walk.split("```sh\n").skip(1);
-    let blocks: Vec<_> = blocks
-        .filter_map(|block| block.split("```").next())
-        .collect();
-    let blocks = blocks.concat();
-    let (first, rest) = blocks.split_once("api()").expect("the first line");
-    let printed = ["URL=http://127.0.0.1:8787", "KEY=sk_test_...", "TOKEN=..."];
-    assert!(printed.iter().all(|part| first.contains(part)), "{first}");
-    let text = |name: &str| process.introduction[name].as_str().expect("a text");
-    let (key, token) = (text("api_key"), text("token"));
-    format!(
-        "URL={} KEY={key} TOKEN={token}\napi(){rest}",
-        process.base_url
-    )
+    let blocks = blocks.filter_map(|block| block.split("```").next());
+    blocks.collect()
 }
 
 /// Runs the commands below a heading of a page against a process. What they print.
 async fn walk(process: &Process, page: &str, heading: &str) -> String {
-    let commands = commands(process, page, heading);
-    let ran = tokio::task::spawn_blocking(move || {
-        Command::new("bash").args(["-eu", "-c", &commands]).output()
-    });
+    let text = |name: &str| process.introduction[name].as_str().expect("a text");
+    let mut bash = Command::new("bash");
+    bash.args(["-eu", "-c", &commands(page, heading)])
+        .env("FLEET_API_URL", &process.base_url)
+        .env("FLEET_API_KEY", text("api_key"))
+        .env("FLEET_LOCAL_TOKEN", text("token"));
+    let ran = tokio::task::spawn_blocking(move || bash.output());
     let ran = ran.await.expect("a thread").expect("bash runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&ran.stdout), text(&ran.stderr));
