@@ -39,7 +39,7 @@ async fn rate(latency: u64, side_by_side: bool) -> f64 {
     let test = TestApp::start().await;
     let crew = test.alice.crew().await;
     let mut player = Player::on(&test).await;
-    let endpoint = json!({"url": "https://receiver.example/hook", "events": ["*"]});
+    let endpoint = json!({"url": "https://receiver.example/hook", "enabled_events": ["*"]});
     let path = "/v1/webhook_endpoints";
     player
         .send("create-webhook-endpoint", path, &test.alice, endpoint)
