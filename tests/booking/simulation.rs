@@ -85,7 +85,8 @@ async fn simulate(seed: u64, steps: u64) -> Run {
         simulation.step().await;
         simulation.settle(records, step).await;
         if step % 10 == 9 {
-            checker::check_overlaps(test, &simulation.stage.tenant, seed).await;
+            let now = simulation.stage.clock.now();
+            checker::check_overlaps(test, &simulation.stage.tenant, seed, now).await;
             if !simulation.stage.is_lossy() {
                 simulation.check_connectors().await;
             }
