@@ -28,7 +28,7 @@ use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 use web::auth::{ACT_IN, sent_key};
 use web::deployment::Deployment;
-use web::edge::Correlation;
+use web::edge;
 use web::source::{Source, SourceLimiter};
 use web::{body, errors};
 
@@ -55,7 +55,7 @@ pub const FUNCTION: Function = Function {
 /// Sends requests of the API, whose URIs have a path and a query only.
 pub type Transport = Arc<dyn Fn(Request) -> BoxFuture<'static, Result<Response>> + Send + Sync>;
 
-/// What serves the tools.
+/// The tools, with what every request to them needs.
 struct Assistants<C> {
     /// The way to the API from a request.
     connect: C,
@@ -81,12 +81,7 @@ impl<C: Fn(&Parts) -> Result<Transport>> Assistants<C> {
     /// Serves a request and logs a line about it.
     async fn serve(&self, request: Request) -> Response {
         let id = Id::new(Kind::Request, self.clock.now());
-        let correlation = request.extensions().get::<Correlation>().cloned();
-        let Correlation {
-            gateway_request,
-            trace,
-        } = correlation.unwrap_or_default();
-        let span = tracing::error_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace);
+        let span = edge::span(&request, &id);
         let served = async {
             let began = Instant::now();
             let mut response = self.limited(request, &id).await;

@@ -144,6 +144,20 @@ macro_rules! route {
     };
 }
 
+/// Runs an executable of Lambda on one thread, with its lines of the log on standard output.
+///
+/// # Errors
+/// Those of `serve`, or the runtime cannot be made.
+pub fn run(
+    serve: impl Future<Output = Result<(), lambda_runtime::Error>>,
+) -> Result<(), lambda_runtime::Error> {
+    tracing::subscriber::set_global_default(log::lines(log::log_level(), std::io::stdout))?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(serve)
+}
+
 /// Every route of the service.
 pub fn endpoints() -> Vec<Endpoint> {
     vec![

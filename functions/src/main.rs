@@ -15,7 +15,6 @@ use functions::accounts::set_status::{self, SetStatus};
 use functions::docs;
 use functions::gateway::{self, trace_of};
 use functions::jobs::{self, read_message, work, work_abreast};
-use functions::log::{lines, log_level};
 use functions::networks::import_stations::{self, Import};
 use functions::networks::manage::{self, Manage};
 use functions::ocpi;
@@ -33,11 +32,7 @@ use tracing::Instrument as _;
 const REPORTING: SignedDuration = seconds(2);
 
 fn main() -> Result<(), Error> {
-    tracing::subscriber::set_global_default(lines(log_level(), std::io::stdout))?;
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(serve())
+    functions::run(serve())
 }
 
 async fn serve() -> Result<(), Error> {

@@ -537,9 +537,9 @@ def check_assistants(api, vehicle):
     say(f"{len(tools)} tools for assistants; one finds a vehicle in {time.monotonic() - began:.2f} s")
     status, _, headers = api.send("GET", "/mcp")
     assert status == 405 and headers["Allow"] == "POST", (status, headers)
-    nobody = Api.__new__(Api)
-    nobody.__dict__.update(api.__dict__, key=None)
-    status, _, headers = nobody.send("POST", "/mcp", {})
+    anonymous = Api.__new__(Api)
+    anonymous.__dict__.update(api.__dict__, key=None)
+    status, _, headers = anonymous.send("POST", "/mcp", {})
     assert (status, headers["WWW-Authenticate"]) == (401, "Bearer"), status
 
 

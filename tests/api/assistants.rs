@@ -166,9 +166,9 @@ async fn requests_without_an_accepted_key_are_refused_with_401() {
     mistyped.key = mistyped.key.map(|key| format!("{key}0"));
     send(&mistyped, "tools/list", json!({})).await.expect(401);
     // The API finds out that a key was revoked.
-    let made = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
-    let path = format!("/v1/api_keys/{}", made.id());
+    let key = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
+    let secret = key.body["secret"].as_str().expect("a secret").to_owned();
+    let path = format!("/v1/api_keys/{}", key.id());
     app.alice.delete(&path).await.expect(200);
     let mut revoked = app.alice.clone();
     revoked.key = Some(secret);

@@ -7,7 +7,6 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::response::Response;
 use functions::aws::{self, SystemClock};
-use functions::log::{lines, log_level};
 use functions::{assistants, gateway};
 use kernel::outbound::Outbound;
 use lambda_http::RequestExt as _;
@@ -17,11 +16,7 @@ use web::body::MAX_BODY;
 use web::settings::Settings;
 
 fn main() -> Result<(), Error> {
-    tracing::subscriber::set_global_default(lines(log_level(), std::io::stdout))?;
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(serve())
+    functions::run(serve())
 }
 
 async fn serve() -> Result<(), Error> {

@@ -14,7 +14,7 @@ use axum::response::Response;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout, timeout_at};
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
 use super::auth::{KeyRing, Principal, authenticate};
 use super::body;
@@ -92,17 +92,22 @@ pub struct Correlation {
     pub trace: Option<String>,
 }
 
-/// Middleware around the router: the request id, authentication, the headers of every response, the rendering of errors, and
-/// one log line per request. Every line that is logged on the way has the ids of the request.
-pub async fn around(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
-    let id = Id::new(Kind::Request, edge.now());
+/// The span of a request: every line that is logged within it has the ids of the request.
+pub fn span(request: &Request, id: &Id) -> Span {
     let correlation = request.extensions().get::<Correlation>().cloned();
     let Correlation {
         gateway_request,
         trace,
     } = correlation.unwrap_or_default();
     // A span of the highest level, so that it is there whatever level of lines is logged.
-    let span = tracing::error_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace);
+    tracing::error_span!("request", request.id = %id, gateway.request_id = gateway_request, trace.id = trace)
+}
+
+/// Middleware around the router: the request id, authentication, the headers of every response, the rendering of errors, and
+/// one log line per request. Every line that is logged on the way has the ids of the request.
+pub async fn around(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
+    let id = Id::new(Kind::Request, edge.now());
+    let span = span(&request, &id);
     identified(edge, request, next, id).instrument(span).await
 }
 

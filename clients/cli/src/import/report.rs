@@ -191,7 +191,7 @@ impl Bar {
         }
     }
 
-    /// Counts so many lines more.
+    /// Adds to the number of lines that are done.
     pub fn advance(&self, lines: u64) {
         self.bar.inc(lines);
         if self.plain && self.reported.get().elapsed() > REPORTS {

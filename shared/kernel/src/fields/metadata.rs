@@ -10,7 +10,7 @@ const MAX_KEYS: usize = 50;
 const MAX_KEY: usize = 40;
 const MAX_VALUE: usize = 500;
 
-/// What stands between key and value in a query.
+/// Separates key and value in a query.
 const SEPARATOR: char = ':';
 
 /// The pairs of an object; empty when unset.
