@@ -33,6 +33,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use axum::serve::Listener;
 use functions::App;
+use functions::app::Ports;
 use functions::aws::SystemClock;
 use hmac::{Hmac, Mac as _};
 use kernel::encryption::EncryptionKeys;
@@ -237,12 +238,11 @@ impl TestApp {
     pub fn app_with(&self, store: Store, clock: Arc<dyn Clock>) -> App {
         let parts = self.app();
         App::new(
-            store,
-            clock,
-            parts.queue.clone(),
-            parts.schedules.clone(),
-            parts.payments.clone(),
-            parts.files.clone(),
+            Ports {
+                store,
+                clock,
+                ..parts.ports.clone()
+            },
             parts.settings.clone(),
         )
     }
@@ -258,15 +258,7 @@ impl TestApp {
         let parts = self.app();
         let mut settings = Settings::clone(&parts.settings);
         change(&mut settings);
-        App::new(
-            parts.store.clone(),
-            parts.clock.clone(),
-            parts.queue.clone(),
-            parts.schedules.clone(),
-            parts.payments.clone(),
-            parts.files.clone(),
-            settings,
-        )
+        App::new(parts.ports.clone(), settings)
     }
 
     /// Starts another instance of the service on the same table and clock, with caches of its own. Gives its URL.

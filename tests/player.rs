@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
-use functions::App;
+use functions::app::{App, Ports};
 use functions::job::job_of;
 use functions::jobs::work;
 use functions::log::lines;
@@ -209,12 +209,13 @@ impl Player {
             of_figures.fetch_add(line.len(), Ordering::Relaxed);
         };
         let app = App::new(
-            store.with_encryption_keys(parts.settings.encryption_keys.clone()),
-            clock.clone(),
-            post.clone(),
-            post,
-            parts.payments.clone(),
-            parts.files.clone(),
+            Ports {
+                store,
+                clock: clock.clone(),
+                queue: post.clone(),
+                schedules: post,
+                ..parts.ports.clone()
+            },
             Settings {
                 slack: SLACK,
                 metrics: Metrics::to("FleetCharging/fleet-charging", count),

@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use functions::App;
+use functions::app::{App, Ports};
 use functions::charging_sessions::clear_profile::ClearProfile;
 use functions::documents::make::MakeDocuments;
 use functions::job::Job as _;
@@ -145,12 +145,15 @@ impl Stage {
         let parts = test.app();
         let store = faulty::store(&test.running().store_url, &test.running().table);
         let app = App::new(
-            store.with_encryption_keys(parts.settings.encryption_keys.clone()),
-            clock.clone(),
-            post.clone(),
-            post,
-            outside.payments,
-            outside.files,
+            Ports {
+                store,
+                clock: clock.clone(),
+                queue: post.clone(),
+                schedules: post,
+                payments: outside.payments,
+                files: outside.files,
+                write_document: parts.write_document,
+            },
             Settings {
                 slack: UNHURRIED,
                 ..Settings::clone(&parts.settings)

@@ -2,10 +2,12 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::FromRef;
 
 use crate::aws;
+use crate::documents;
 use crate::outbox::Gathering;
 use crate::stripe::Stripe;
 use kernel::cache::TtlCache;
@@ -25,6 +27,7 @@ use ocpi::client::Platform;
 use ocpi::credentials::CredentialsToken;
 use table::Store;
 use table::networks::KnownNetworks;
+use tokio::time::timeout;
 use web::deployment::CONNECTIONS;
 use web::edge::Edge;
 use web::rate_limit::RateLimiter;
@@ -34,13 +37,20 @@ use web::settings::{self, Rates, Settings};
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
 
-pub struct Parts {
+/// The table, time, and all else that a process reaches or may be without.
+#[derive(Clone)]
+pub struct Ports {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
     pub queue: Arc<dyn Queue>,
     pub schedules: Arc<dyn Schedules>,
     pub payments: Providers,
     pub files: Arc<dyn Files>,
+    pub write_document: documents::Write,
+}
+
+pub struct Parts {
+    pub ports: Ports,
     pub settings: Arc<Settings>,
     /// What runs around every request of the API.
     pub edge: Arc<Edge>,
@@ -63,34 +73,27 @@ const MAX_ENDPOINTS: usize = 10_000;
 /// Of how many tenants the last fleet is remembered.
 const MAX_FLEETS: usize = 10_000;
 
+/// How long a start waits for its first call.
+const FIRST_CALL: Duration = Duration::from_millis(800);
+
 /// The name of the table where none is configured.
 pub const TABLE: &str = "fleet-charging";
 
 impl App {
-    pub fn new(
-        store: Store,
-        clock: Arc<dyn Clock>,
-        queue: Arc<dyn Queue>,
-        schedules: Arc<dyn Schedules>,
-        payments: Providers,
-        files: Arc<dyn Files>,
-        settings: impl Into<Arc<Settings>>,
-    ) -> Self {
+    pub fn new(mut ports: Ports, settings: impl Into<Arc<Settings>>) -> Self {
         let settings = settings.into();
-        let store = store.with_encryption_keys(settings.encryption_keys.clone());
-        let edge = Edge::new(store.clone(), clock.clone(), settings.clone());
+        ports.store = ports
+            .store
+            .with_encryption_keys(settings.encryption_keys.clone());
+        ports.queue = Arc::new(Gathering(ports.queue));
+        let edge = Edge::new(ports.store.clone(), ports.clock.clone(), settings.clone());
         let network_rates = RateLimiter::new(Rates {
             test: settings.network_rate,
             live: settings.network_rate,
         });
         let outbound = Outbound::new(settings.targets);
         Self(Arc::new(Parts {
-            store,
-            clock,
-            queue: Arc::new(Gathering(queue)),
-            schedules,
-            payments,
-            files,
+            ports,
             settings,
             edge: Arc::new(edge),
             network_rates,
@@ -102,35 +105,44 @@ impl App {
         }))
     }
 
-    /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment.
-    /// So many connections to the table are open already: at its start a function has a whole processor, later the share of
-    /// its memory.
+    /// The app of a Lambda function: the table `TABLE_NAME`, the queues, the scheduler and the bucket of its environment. Connections to the
+    /// table are open already, and one that authenticates requests has made its first call: at its start a function has a whole processor,
+    /// later the share of its memory.
     ///
     /// # Errors
     /// A setting that is missing or malformed, or no AWS credentials.
-    pub async fn from_env(connections: usize) -> Result<Self> {
+    pub async fn from_env(
+        connections: usize,
+        authenticates: bool,
+        write_document: documents::Write,
+    ) -> Result<Self> {
         let endpoint = aws::endpoint();
         let slack = settings::slack(endpoint.as_deref());
         let http = aws::Http::new(slack);
         let config = aws::load(&http, endpoint.as_deref()).await?;
         let secrets = aws::Secrets::from_env(http.clone(), &config);
-        let connected = aws::connect(&http, &config, connections);
-        let (keys, ()) = tokio::join!(encryption_keys(&secrets), connected);
         let calls = http.with_calls_at_once(CONNECTIONS);
         let of_table = config.to_builder().http_client(calls).build();
         let table = variable("TABLE_NAME").unwrap_or_else(|| TABLE.to_owned());
         let store = Store::new(aws::dynamodb(&of_table, slack), table);
-        let queue = Arc::new(aws::Sqs::from_env(&config));
-        let schedules = Arc::new(aws::Scheduler::from_env(&config));
-        Ok(Self::new(
+        let connected = aws::connect(&http, &config, connections - usize::from(authenticates));
+        let rehearsed = async {
+            if authenticates {
+                drop(timeout(FIRST_CALL, store.rehearse()).await);
+            }
+        };
+        let (keys, (), ()) = tokio::join!(encryption_keys(&secrets), connected, rehearsed);
+        let ports = Ports {
             store,
-            Arc::new(aws::SystemClock),
-            queue,
-            schedules,
-            payment_providers(Some(secrets)),
-            Arc::new(aws::S3::from_env(http, &config)),
-            Settings::from_env(endpoint.as_deref(), keys?)?,
-        ))
+            clock: Arc::new(aws::SystemClock),
+            queue: Arc::new(aws::Sqs::from_env(&config)),
+            schedules: Arc::new(aws::Scheduler::from_env(&config)),
+            payments: payment_providers(Some(secrets)),
+            files: Arc::new(aws::S3::from_env(http, &config)),
+            write_document,
+        };
+        let settings = Settings::from_env(endpoint.as_deref(), keys?)?;
+        Ok(Self::new(ports, settings))
     }
 
     pub fn now(&self) -> Timestamp {
@@ -163,6 +175,14 @@ impl Deref for App {
 
     fn deref(&self) -> &Parts {
         &self.0
+    }
+}
+
+impl Deref for Parts {
+    type Target = Ports;
+
+    fn deref(&self) -> &Ports {
+        &self.ports
     }
 }
 

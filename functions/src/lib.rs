@@ -23,6 +23,7 @@ pub mod gateway;
 pub mod invoices;
 pub mod job;
 pub mod jobs;
+pub mod lambda;
 pub mod log;
 pub mod networks;
 pub mod ocpi;

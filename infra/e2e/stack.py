@@ -50,15 +50,13 @@ def handed(outputs, expressions):
     return {name: outputs[output_of(expression)] for name, expression in expressions.items()}
 
 
-def child(path, bucket, key):
-    """The template of a nested stack as the SAM transform makes it, with this code. Functions with an executable of their own have the package of that name."""
+def child(path, bucket, release=""):
+    """The template of a nested stack as the SAM transform makes it, with the packages of a release: those of its executables."""
     template = yaml_parse(path.read_text())
-    template["Globals"]["Function"]["CodeUri"] = {"Bucket": bucket, "Key": key}
     for function in template["Resources"].values():
         if function["Type"] == "AWS::Serverless::Function":
             executable = function["Metadata"]["BuildProperties"]["Binary"]
-            if executable != "functions":
-                function["Properties"]["CodeUri"] = {"Bucket": bucket, "Key": f"{executable}.zip"}
+            function["Properties"]["CodeUri"] = {"Bucket": bucket, "Key": f"{executable}{release}.zip"}
     # On AWS whoever may send a message may send a batch of them. The local AWS asks for an action that AWS does not have.
     for role in template["Resources"].values():
         for policy in role.get("Properties", {}).get("Policies", []) if role["Type"] == "AWS::IAM::Role" else []:

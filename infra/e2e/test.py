@@ -124,8 +124,8 @@ class Deployment:
         self.aws, self.executables = aws, pathlib.Path(executables)
         s3 = aws.client("s3")
         s3.create_bucket(Bucket="artifacts", CreateBucketConfiguration={"LocationConstraint": REGION})
-        self.upload("functions", "functions.zip")
-        self.upload("assistants", "assistants.zip")
+        for executable in ["assistants", "core", "functions"]:
+            self.upload(executable, f"{executable}.zip")
         # The origin of a static host that has the console.
         self.console = f"http://127.0.0.1:{free_port()}"
         parameters = {
@@ -142,7 +142,7 @@ class Deployment:
         id = self.outputs["ApiUrl"].split("//")[1].split(".")[0]
         base = f"{aws.url}/_aws/execute-api/{id}/$default"
         for name, (path, expressions) in self.nested.items():
-            made = stack.child(path, "artifacts", "functions.zip")
+            made = stack.child(path, "artifacts")
             self.handed[name] = stack.handed(self.outputs, expressions)
             assert self.handed[name]["BaseUrl"] == "", self.handed[name]
             self.handed[name]["BaseUrl"] = base
@@ -262,8 +262,8 @@ def check_upgrade(aws, deployment, api):
         return handed | {"RateTest": str(rate), "Settings": settings}
 
     before, old = version(), limit()
-    deployment.upload("functions", "functions-2.zip", "another release")
-    template = stack.child(path, "artifacts", "functions-2.zip")
+    deployment.upload("core", "core-2.zip", "another release")
+    template = stack.child(path, "artifacts", "-2")
     with Traffic(api, "/v1/fleets") as traffic:
         deployment.update(name, template, setting(777))
         until("the new version", lambda: limit() == "1554")

@@ -229,8 +229,8 @@ def policy_size(document, parameters):
     return len(re.sub(r"\s", "", json.dumps(resolved(document))))
 
 
-def code_size(folder=ROOT.parent / "target" / "lambda" / "functions"):
-    """The executable's size in MB and that of its zip, if it has been built."""
+def code_size(folder=ROOT.parent / "target" / "lambda" / "core"):
+    """The size in MB of the executable of most functions and that of its zip, if it has been built."""
     executable = folder / "bootstrap"
     if not executable.exists():
         return None

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use functions::app::Ports;
 use functions::aws::{self, SystemClock};
 use serde_json::json;
 use table::Store;
@@ -40,12 +41,11 @@ async fn a_hung_table_is_a_503_in_good_time() {
     );
     let parts = app.app();
     let broken = functions::App::new(
-        store,
-        std::sync::Arc::new(SystemClock),
-        parts.queue.clone(),
-        parts.schedules.clone(),
-        parts.payments.clone(),
-        parts.files.clone(),
+        Ports {
+            store,
+            clock: std::sync::Arc::new(SystemClock),
+            ..parts.ports.clone()
+        },
         Settings {
             slack: 1,
             ..Settings::clone(&parts.settings)

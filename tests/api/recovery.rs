@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use functions::App;
+use functions::app::{App, Ports};
 use functions::job::Job as _;
 use functions::jobs;
 use functions::stream::relay::{StreamRecord, handle_batch};
@@ -483,12 +483,10 @@ async fn the_relay_sends_all_messages_of_a_batch_or_repeats_it() {
     let queue = Arc::new(Calls::default());
     let parts = app.app();
     let service = App::new(
-        parts.store.clone(),
-        parts.clock.clone(),
-        queue.clone(),
-        parts.schedules.clone(),
-        parts.payments.clone(),
-        parts.files.clone(),
+        Ports {
+            queue: queue.clone(),
+            ..parts.ports.clone()
+        },
         parts.settings.clone(),
     );
     let until = Instant::now() + Duration::from_secs(60);

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use functions::app::Ports;
 use functions::payments::{self, Bill};
 use futures::future::BoxFuture;
 use kernel::error::{Error, Result};
@@ -423,12 +424,10 @@ async fn noted(app: &TestApp) -> (Arc<Notes>, Client) {
     let notes = Arc::new(Notes::default());
     let parts = app.app();
     let noted = functions::App::new(
-        parts.store.clone(),
-        parts.clock.clone(),
-        parts.queue.clone(),
-        parts.schedules.clone(),
-        Providers::new(notes.clone(), None),
-        parts.files.clone(),
+        Ports {
+            payments: Providers::new(notes.clone(), None),
+            ..parts.ports.clone()
+        },
         parts.settings.clone(),
     );
     let url = tests::serve(noted).await;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use functions::App;
+use functions::app::{App, Ports};
 use functions::stream::relay::{self, StreamRecord};
 use futures::future::BoxFuture;
 use kernel::{Error, Id, Kind};
@@ -289,12 +289,11 @@ fn failing(app: &TestApp, queue: Arc<Failures>, url: &str) -> App {
     let store = Store::new(table, app.running().table.clone());
     let parts = app.app();
     App::new(
-        store,
-        parts.clock.clone(),
-        queue,
-        parts.schedules.clone(),
-        parts.payments.clone(),
-        parts.files.clone(),
+        Ports {
+            store,
+            queue,
+            ..parts.ports.clone()
+        },
         parts.settings.clone(),
     )
 }

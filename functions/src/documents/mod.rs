@@ -141,12 +141,28 @@ async fn make_one(
     document: Document,
     format: DocumentFormat,
 ) -> Result<(), Error> {
+    let write = app.write_document;
     let written = tokio::task::spawn_blocking(move || write(&document, format));
     let content = written.await.map_err(Error::internal)??;
     app.files.put(key, format.content_type(), content).await
 }
 
-fn write(document: &Document, format: DocumentFormat) -> Result<Vec<u8>, Error> {
+/// [`write`] or [`write_none`].
+pub type Write = fn(&Document, DocumentFormat) -> Result<Vec<u8>, Error>;
+
+/// No document, in an executable whose functions write none.
+///
+/// # Errors
+/// Always `Internal`.
+pub fn write_none(_: &Document, _: DocumentFormat) -> Result<Vec<u8>, Error> {
+    Err(Error::internal("this executable writes no documents"))
+}
+
+/// A document in a format.
+///
+/// # Errors
+/// 409 if what was issued lacks what the format requires; `Internal` if it cannot be written.
+pub fn write(document: &Document, format: DocumentFormat) -> Result<Vec<u8>, Error> {
     let written = match format {
         DocumentFormat::Pdf => return documents::pdf(document).map_err(Error::internal),
         DocumentFormat::Ubl => documents::ubl(document),

@@ -37,7 +37,7 @@ export type Canary =
 
 /** What differs from one deployment to the next. What is left out has the default of the template. */
 export interface FleetChargingProps {
-  /** The folder that holds `functions/bootstrap` and `assistants/bootstrap`: what `cargo lambda build` leaves. */
+  /** The folder that holds `assistants/bootstrap`, `core/bootstrap` and `functions/bootstrap`: what `cargo lambda build` leaves. */
   readonly executables: string;
   /** Which deployment this is, a tag on everything: `dev` by default. */
   readonly stage?: string;

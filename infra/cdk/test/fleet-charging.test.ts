@@ -22,7 +22,7 @@ type Written = Record<string, unknown> & { Resources: Resources };
 
 function executables(): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "fleet-"));
-  for (const name of ["functions", "assistants"]) {
+  for (const name of ["assistants", "core", "functions"]) {
     fs.mkdirSync(path.join(folder, name));
     fs.writeFileSync(path.join(folder, name, "bootstrap"), name);
   }
@@ -92,19 +92,21 @@ test("every resource of a nested stack is that of its template, but for where th
   for (const file of NESTED) {
     const wanted = written(`stacks/${file}`);
     const found = alike(nested[idOf(file)]) as Written;
-    for (const resources of [wanted.Resources, found.Resources]) {
-      for (const resource of Object.values(resources)) delete resource.Metadata;
-    }
-    for (const resource of Object.values(found.Resources)) {
+    for (const [id, resource] of Object.entries(found.Resources)) {
       if (resource.Type !== "AWS::Serverless::Function") continue;
       const key = (resource.Properties["CodeUri"] as { Key: string }).Key;
-      packages.set(key, resource.Properties["Handler"] === "serve-assistants" ? "assistants" : "functions");
+      const { BuildProperties } = wanted.Resources[id]?.Metadata as { BuildProperties: { Binary: string } };
+      assert.equal(packages.get(key) ?? BuildProperties.Binary, BuildProperties.Binary, id);
+      packages.set(key, BuildProperties.Binary);
       delete resource.Properties["CodeUri"];
+    }
+    for (const resources of [wanted.Resources, found.Resources]) {
+      for (const resource of Object.values(resources)) delete resource.Metadata;
     }
     assert.deepEqual(found.Resources, wanted.Resources, file);
     for (const section of ["Parameters", "Conditions"]) assert.deepEqual(found[section], wanted[section], file);
   }
-  assert.deepEqual([...packages.values()].sort(), ["assistants", "functions"]);
+  assert.deepEqual([...packages.values()].sort(), ["assistants", "core", "functions"]);
   for (const key of packages.keys()) assert.match(key, /^[0-9a-f]{64}\.zip$/);
 });
 

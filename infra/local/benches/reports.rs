@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use functions::App;
+use functions::app::{App, Ports};
 use functions::job::Job as _;
 use functions::reports::generate::GenerateReport;
 use kernel::time::seconds;
@@ -105,12 +105,10 @@ async fn in_front_of(running: &Running, sessions: u64) -> App {
     let store = Store::new(Client::from_conf(settings.build()), running.table.clone());
     let parts = &running.app;
     App::new(
-        store,
-        parts.clock.clone(),
-        parts.queue.clone(),
-        parts.schedules.clone(),
-        parts.payments.clone(),
-        parts.files.clone(),
+        Ports {
+            store,
+            ..parts.ports.clone()
+        },
         parts.settings.clone(),
     )
 }

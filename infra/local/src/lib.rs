@@ -40,9 +40,9 @@ use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use cpo::Cpo;
 use functions::accounts::bootstrap::{self, Bootstrap};
-use functions::app::{App, TABLE};
+use functions::app::{App, Ports, TABLE};
 use functions::networks::import_stations::Imported;
-use functions::{assistants, aws};
+use functions::{assistants, aws, documents};
 use futures::FutureExt as _;
 use kernel::Id;
 use kernel::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
@@ -371,12 +371,15 @@ impl Running {
             metrics: Metrics::default(),
         };
         let app = App::new(
-            store,
-            clock.clone(),
-            timeline.clone(),
-            timeline.clone(),
-            options.payments.clone(),
-            downloads.clone(),
+            Ports {
+                store,
+                clock: clock.clone(),
+                queue: timeline.clone(),
+                schedules: timeline.clone(),
+                payments: options.payments.clone(),
+                files: downloads.clone(),
+                write_document: documents::write,
+            },
             settings,
         );
         let known = match known {

@@ -119,7 +119,9 @@ impl Function {
     fn executable(&self) -> &'static str {
         match self.trigger() {
             Some(Trigger::Assistants(_)) => "assistants",
-            _ => "functions",
+            Some(Trigger::Pages | Trigger::Otherwise) => "functions",
+            _ if self.needs(Need::Documents) => "functions",
+            _ => "core",
         }
     }
 

@@ -1,0 +1,15 @@
+//! The executable of most functions: it writes no documents and shows no pages, which are half of the other.
+
+// The layout of the SDK's nested futures is deeper than the compiler's default allows.
+#![recursion_limit = "256"]
+
+use functions::documents;
+use functions::lambda::{self, Extras};
+use lambda_runtime::Error;
+
+fn main() -> Result<(), Error> {
+    functions::run(lambda::serve(Extras {
+        write_document: documents::write_none,
+        pages: |_, name| Err(format!("{name} is a function of the other executable").into()),
+    }))
+}
