@@ -15,6 +15,7 @@ use serde::Serialize;
 use table::erasure::Accounts;
 use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::time::Instant;
+use tracing::Span;
 
 use crate::clock::LocalClock;
 use crate::deliveries::Deliveries;
@@ -31,8 +32,9 @@ const WORKERS: u32 = 16;
 const REDELIVERY: SignedDuration = seconds(5);
 /// After how many messages Lambda ends a chain, unless the function says that a loop is meant.
 const MAX_HOPS: u32 = 16;
-/// How often a change is tried that cannot be relayed, unless the table cannot be reached or written: then until it can.
-const MAX_RELAYS: u32 = 5;
+/// How many changes are relayed together, and for how long, as in the template.
+const BATCH: usize = 100;
+const RELAY_PATIENCE: Duration = Duration::from_secs(60);
 /// How long settling may take, before it counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(40);
 /// How long settling waits for a webhook endpoint where no delivery ends, and for a charging network from which no pull ends, and for all of
@@ -49,7 +51,6 @@ pub struct Engine {
     workers: Arc<Semaphore>,
     deliveries: Arc<Deliveries>,
     nudged: Notify,
-    failures: std::sync::Mutex<BTreeMap<String, u32>>,
     /// The charging network on this machine, which goes by the same clock.
     network: Option<cpo::Pace>,
     /// How many times longer than usual webhook receivers are waited for.
@@ -85,7 +86,6 @@ impl Engine {
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
             deliveries: Deliveries::new(),
             nudged: Notify::new(),
-            failures: std::sync::Mutex::default(),
             network,
             receivers_slack,
             moving: Mutex::new(()),
@@ -157,45 +157,32 @@ impl Engine {
         Ok(relayed || any)
     }
 
+    /// Relays what is new in the stream, in batches as Lambda hands them out. True when there was anything.
     async fn relay(&self, streams: &mut Streams) -> Result<bool> {
         let changes = streams.read().await?;
         let any = !changes.is_empty();
-        let mut done = BTreeMap::new();
-        let mut failed = None;
-        for numbered in changes {
-            if let Err(error) = relay::handle(&self.app, &numbered.change).await {
-                let is_unavailable = matches!(error, Error::Unavailable(_));
-                if is_unavailable || !self.give_up_on(&numbered.number) {
-                    failed = Some((error, numbered.number));
-                    break;
-                }
-                tracing::error!(%error, number = numbered.number, "a change was given up");
+        let placed = changes.into_iter().map(|numbered| {
+            let place = (numbered.shard, numbered.number);
+            (place, (numbered.change, Span::none()))
+        });
+        let (places, changes): (Vec<_>, Vec<_>) = placed.unzip();
+        for (places, batch) in places.chunks(BATCH).zip(changes.chunks(BATCH)) {
+            let until = Instant::now() + RELAY_PATIENCE;
+            let failed = relay::handle_batch(&self.app, batch, until).await;
+            let relayed = &places[..failed.unwrap_or(places.len())];
+            let done: BTreeMap<_, _> = relayed.iter().cloned().collect();
+            // The rest is read again, also if a full disk has no room for how far the relay has come.
+            if failed.is_some() {
+                streams.rewind();
             }
-            done.insert(numbered.shard, numbered.number);
-        }
-        // The rest is read again, also if a full disk has no room for how far the relay has come.
-        if failed.is_some() {
-            streams.rewind();
-        }
-        streams.done(done.into_iter().collect()).await?;
-        match failed {
-            Some((error @ Error::Unavailable(_), _)) => Err(error),
-            Some((error, number)) => {
-                tracing::warn!(%error, number, "a change was not relayed; it comes again");
-                Ok(any)
+            streams.done(done.into_iter().collect()).await?;
+            if failed.is_some() {
+                return Err(Error::unavailable(
+                    "a change was not relayed; it comes again",
+                ));
             }
-            None => Ok(any),
         }
-    }
-
-    fn give_up_on(&self, number: &str) -> bool {
-        let mut failures = self
-            .failures
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let tries = failures.entry(number.to_owned()).or_default();
-        *tries += 1;
-        *tries >= MAX_RELAYS
+        Ok(any)
     }
 
     /// Turns until nothing is left that is due now.
