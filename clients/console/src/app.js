@@ -21,12 +21,16 @@ import { Overview } from './pages/overview.js';
 import { Dialog, Loading } from './ui/elements.js';
 import { nullIfMissing, useRead } from './api/resource.js';
 
+/** @import { Route } from './router.js' */
+
 /** How often the service's clock is read, in milliseconds. */
 const CLOCK_EVERY = 15_000;
 
+/** @typedef {(props: { route: Route }) => import('../types').Content} PageComponent */
+
 /**
  * The pages that are loaded when they are first shown, by the first part of their address.
- * @type {Record<string, () => Promise<{ default: any }>>}
+ * @type {Record<string, () => Promise<{ default: PageComponent }>>}
  */
 const PAGES = {
   map: () => import('./pages/map.js'),
@@ -213,8 +217,8 @@ function Search() {
   return open ? html`<${Find} pages=${pages} onClose=${() => searching.set(false)} />` : null;
 }
 
-/** The account that the dialog about it shows. @type {import('./state/store.js').Store<any>} */
-const described = createStore(null);
+/** The account that the dialog about it shows. */
+const described = createStore(/** @type {import('../types').Account | null} */ (null));
 
 /** The dialog about the account. */
 function AboutAccount() {
@@ -242,11 +246,9 @@ function ZoneSelect() {
   const [found, setFound] = useState(/** @type {{ fleets: string[], stations: string[] } | null} */ (null));
   const read = async () => {
     if (found) return;
-    const zones = async (/** @type {string} */ path) => {
+    const zones = async (/** @type {'/v1/fleets' | '/v1/charging_stations'} */ path) => {
       const page = await request('GET', `${path}?limit=100`).catch(() => ({ data: [] }));
-      return /** @type {string[]} */ ([
-        ...new Set(page.data.map((/** @type {any} */ one) => one.timezone).filter(Boolean)),
-      ]).sort();
+      return [...new Set(page.data.map((one) => one.timezone).filter(Boolean))].sort();
     };
     const [fleets, stations] = await Promise.all([zones('/v1/fleets'), zones('/v1/charging_stations')]);
     setFound({ fleets, stations });
@@ -260,7 +262,7 @@ function ZoneSelect() {
     (found?.stations ?? []).filter((one) => !found?.fleets.includes(one)),
   ];
   const more = [own, 'UTC', ...fleets, ...stations].includes(chosen) ? [] : [chosen];
-  return html`<select class="zone" aria-label="Time zone" onPointerEnter=${read} onFocus=${read} onChange=${(/** @type {any} */ event) => zone.set(event.currentTarget.value)}>
+  return html`<select class="zone" aria-label="Time zone" onPointerEnter=${read} onFocus=${read} onChange=${(/** @type {SelectChange} */ event) => zone.set(event.currentTarget.value)}>
     ${group(t('Mine'), [own])}${group(
       t('Fleets'),
       fleets.filter((one) => one !== own),
@@ -293,7 +295,7 @@ function Navigation({ path }) {
   </nav>`;
 }
 
-/** @param {{ route: import('./router.js').Route }} props */
+/** @param {{ route: Route }} props */
 function Content({ route }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const first = useRef(true);
@@ -307,10 +309,10 @@ function Content({ route }) {
   return html`<main id="content" tabindex="-1" ref=${element}><${Page} key=${route.segments[0] ?? ''} route=${route} /><${ApiRequests} /></main>`;
 }
 
-/** @param {{ route: import('./router.js').Route }} props */
+/** @param {{ route: Route }} props */
 function Page({ route }) {
   const [name] = route.segments;
-  const [state, setState] = useState(/** @type {{ component?: any, failed?: boolean }} */ ({}));
+  const [state, setState] = useState(/** @type {{ component?: PageComponent, failed?: boolean }} */ ({}));
   const load = () => {
     setState({});
     if (PAGES[name])

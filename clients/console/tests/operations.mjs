@@ -92,7 +92,12 @@ try {
       .getByText(/^70 % by .*, 06:00$/)
       .waitFor();
     await checkAccessibility(page, 'the page of a reservation by need');
-    await runner.api('POST', `/v1/reservations/${made.id}/cancel`, {});
+    // Before it is cancelled, the page shows what that would do.
+    const cancel = page.getByRole('button', { name: 'Cancel the reservation' });
+    await cancel.click();
+    await page.getByRole('dialog').getByText('No fee is charged.').waitFor();
+    await page.getByRole('dialog').locator(cancel).click();
+    await eventually(async () => (await runner.api('GET', `/v1/reservations/${made.id}`)).status, 'cancelled');
   });
 
   await step('a need that cannot be met says how much will be missing, on the overview as well', async () => {

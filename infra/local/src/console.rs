@@ -50,6 +50,7 @@ const FILES: &[File] = &files! {
     "src/forms/schema-form.js"
     "src/forms/schema.js"
     "src/i18n.js"
+    "src/json.js"
     "src/languages/de-hints.js"
     "src/languages/de-pages.js"
     "src/languages/de.js"

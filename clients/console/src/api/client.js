@@ -4,17 +4,14 @@ import { t } from '../i18n.js';
 import { createStore } from '../state/store.js';
 import { session, signInAtRunner, signOut } from '../state/session.js';
 
+/** @import { ErrorBody, ErrorKind, LocalResponseTo, Query, ResponseTo, SentRequest } from '../../types' */
+
 /** How long a request may take, in milliseconds. Moving the test clock may take longer: see LOCAL_TIMEOUT. */
 const TIMEOUT = 15_000;
 const LOCAL_TIMEOUT = 120_000;
 
 /** How many requests are kept for "Show API requests". */
 const KEPT = 60;
-
-/**
- * @typedef {'unauthorized' | 'forbidden' | 'missing' | 'limited' | 'invalid' | 'conflict' | 'payment' | 'server' |
- *   'timeout' | 'offline'} ErrorKind
- */
 
 /** A request that failed. `retryAfter` is in seconds. */
 export class ApiError extends Error {
@@ -42,14 +39,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * A request as it was sent.
- * @typedef {{ id: number, method: string, path: string, body: unknown, status: number | null, milliseconds: number,
- *   page: string,
- *   idempotencyKey: string | null, local: boolean }} SentRequest
- */
-
-/** The last requests, the newest first. @type {import('../state/store.js').Store<SentRequest[]>} */
+/** The last requests, the newest first. */
 export const sent = createStore(/** @type {SentRequest[]} */ ([]));
 let numbered = 0;
 
@@ -76,12 +66,12 @@ export function onChange(listener) {
   return () => void listeners.delete(listener);
 }
 
-/** @typedef {Record<string, string | number | boolean | null | undefined | (string | number)[]>} Query */
-
 /**
  * The path with the query; values that are null, undefined or empty are left out, and lists are repeated.
- * @param {string} path
+ * @template {string} Path
+ * @param {Path} path
  * @param {Query} [query]
+ * @returns {Path | `${Path}?${string}`}
  */
 export function address(path, query = {}) {
   const parameters = new URLSearchParams();
@@ -91,7 +81,7 @@ export function address(path, query = {}) {
     }
   }
   const text = parameters.toString();
-  return text ? `${path}?${text}` : path;
+  return text ? /** @type {const} */ (`${path}?${text}`) : path;
 }
 
 /**
@@ -108,13 +98,14 @@ export const newIdempotencyKey = () => crypto.randomUUID();
 
 /**
  * Calls the API. Returns the body of the response.
- * @param {string} method
- * @param {string} path with its query
+ * @template {string} Method
+ * @template {string} Path
+ * @param {Method} method
+ * @param {Path} path with its query
  * @param {unknown} [body]
  * @param {{ signal?: AbortSignal, idempotencyKey?: string, quiet?: boolean, reads?: boolean }} [options] `quiet`: no
- *   tab is notified
- *   of the change; `reads`: the request changes nothing, so it also needs no idempotency key
- * @returns {Promise<any>}
+ *   tab is notified of the change; `reads`: the request changes nothing, so it also needs no idempotency key
+ * @returns {Promise<ResponseTo<Method, Path>>}
  */
 export async function request(method, path, body, options = {}) {
   const current = session.get();
@@ -128,7 +119,7 @@ export async function request(method, path, body, options = {}) {
   try {
     const result = await send(current.api + path, call);
     if (!reads && !options.quiet) notifyTabs();
-    return result;
+    return /** @type {ResponseTo<Method, Path>} */ (result);
   } catch (error) {
     if (error instanceof ApiError && error.kind === 'unauthorized') await signInAgain(current, error);
     throw error;
@@ -158,13 +149,16 @@ export async function requestFile(path) {
 
 /**
  * Calls the runner, beside the API.
- * @param {string} method
- * @param {string} path
+ * @template {'GET' | 'POST'} Method
+ * @template {string} Path
+ * @param {Method} method
+ * @param {Path} path
  * @param {unknown} [body]
- * @returns {Promise<any>}
+ * @returns {Promise<LocalResponseTo<Method, Path>>}
  */
 export function local(method, path, body) {
-  return send(path, { method, path, body, headers: {}, idempotencyKey: null, timeout: LOCAL_TIMEOUT, local: true });
+  const call = { method, path, body, headers: {}, idempotencyKey: null, timeout: LOCAL_TIMEOUT, local: true };
+  return /** @type {Promise<LocalResponseTo<Method, Path>>} */ (send(path, call));
 }
 
 /**
@@ -188,6 +182,7 @@ async function signInAgain(refused, error) {
  * @param {{ method: string, path: string, body: unknown, headers: Record<string, string>, idempotencyKey: string |
  *   null,
  *   timeout: number, signal?: AbortSignal, local: boolean }} call
+ * @returns {Promise<unknown>} the body of the response
  */
 async function send(url, call) {
   const { method, path, body, headers } = call;
@@ -252,7 +247,7 @@ const KINDS = {
  * @param {string} text
  */
 function refusal(response, text) {
-  /** @type {any} */
+  /** @type {Partial<ErrorBody> | null} */
   let body;
   try {
     body = JSON.parse(text);

@@ -12,22 +12,24 @@ export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolv
 
 /**
  * @template T
- * @typedef {{ item: T, result?: any, error?: Error }} Outcome `error` where it failed
+ * @template [R=unknown]
+ * @typedef {{ item: T, result?: R, error?: Error }} Outcome `error` where it failed
  */
 
 /**
  * Does the same with every item. The outcomes are in the order in which they are known; an item that was not begun when
  * it was stopped has none.
  * @template T
+ * @template R
  * @param {T[]} items
- * @param {(item: T, key: string) => Promise<any>} work the key is that of the item, and the same whenever it is tried
+ * @param {(item: T, key: string) => Promise<R>} work the key is that of the item, and the same whenever it is tried
  *   again
- * @param {{ signal?: AbortSignal, onProgress?: (outcomes: Outcome<T>[]) => void, sleep?: typeof wait, parallel?:
+ * @param {{ signal?: AbortSignal, onProgress?: (outcomes: Outcome<T, R>[]) => void, sleep?: typeof wait, parallel?:
  *   number }} [options]
- * @returns {Promise<Outcome<T>[]>}
+ * @returns {Promise<Outcome<T, R>[]>}
  */
 export async function runAll(items, work, { signal, onProgress, sleep = wait, parallel = PARALLEL } = {}) {
-  /** @type {Outcome<T>[]} */
+  /** @type {Outcome<T, R>[]} */
   const outcomes = [];
   let next = 0;
   const attempt = async (/** @type {T} */ item) => {

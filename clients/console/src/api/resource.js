@@ -5,6 +5,8 @@ import { useRemembered } from '../router.js';
 import { idle } from '../state/activity.js';
 import { useCallback, useEffect, useRef, useState } from '../ui/html.js';
 
+/** @import { Listed, Page, ResponseTo } from '../../types' */
+
 /**
  * How long after a passing error the same request is sent again, in seconds, unless the service says: twice as long
  * each time, up to the most.
@@ -122,9 +124,10 @@ export function useRead(read, inputs, { every = null, live = false, once = false
 
 /**
  * An object or a page of the API.
- * @param {string | null} path with its query; null reads nothing
+ * @template {string} Path
+ * @param {Path | null} path with its query; null reads nothing
  * @param {{ every?: number | null }} [options]
- * @returns {Resource<any>}
+ * @returns {Resource<ResponseTo<'GET', Path> | null>}
  */
 export function useResource(path, options) {
   return useRead(
@@ -141,14 +144,15 @@ export function useResource(path, options) {
 
 /**
  * A list of the API, page by page. Further pages are read from the URLs that the API returns, unchanged.
- * @param {string} path with its filters
+ * @template {string} Path
+ * @param {Path} path with its filters
  * @param {{ every?: number | null }} [options]
- * @returns {List<any>}
+ * @returns {List<Listed<Path>>}
  */
 export function useList(path, options) {
-  const [place, setPlace] = useRemembered(`list ${path.split('?')[0]}`, { path, url: path });
+  const [place, setPlace] = useRemembered(`list ${path.split('?')[0]}`, { path, url: String(path) });
   const url = place.path === path ? place.url : path;
-  const page = useResource(url, options);
+  const page = /** @type {Resource<Page<Listed<Path>>>} */ (useResource(url, options));
   const move = (/** @type {string | null | undefined} */ to) => (to ? () => setPlace({ path, url: pathOf(to) }) : null);
   return {
     ...page,
@@ -161,35 +165,39 @@ export function useList(path, options) {
 
 /**
  * Reads a list from its first page on, until a page says that it is enough.
- * @param {string} path with its filters and limit
- * @param {{ signal?: AbortSignal, most?: number, onPage?: (objects: any[], more: boolean) => boolean | void }}
+ * @template {string} Path
+ * @template [T=Listed<Path>]
+ * @param {Path} path with its filters and limit
+ * @param {{ signal?: AbortSignal, most?: number, onPage?: (objects: T[], more: boolean) => boolean | void }}
  *   [options]
  *   `most`: how many objects at most. `onPage` returns false to stop.
- * @returns {Promise<{ objects: any[], more: boolean }>} `more`: whether the list goes on
+ * @returns {Promise<{ objects: T[], more: boolean }>} `more`: whether the list goes on
  */
 export async function readPages(path, { signal, most = 1000, onPage } = {}) {
-  /** @type {any[]} */
+  /** @type {T[]} */
   const objects = [];
+  /** @type {string} */
   let next = path;
   for (;;) {
-    const page = await request('GET', next, undefined, { signal });
-    objects.push(...page.data);
-    const more = page.next_page_url !== null;
+    const page = /** @type {Page<T>} */ (await request('GET', next, undefined, { signal }));
+    const { data, next_page_url: following } = page;
+    objects.push(...data);
+    const more = following !== null;
     if (!more || onPage?.(objects, more) === false || objects.length >= most) return { objects, more };
-    next = pathOf(page.next_page_url);
+    next = pathOf(following);
   }
 }
 
-/** Null for an object that does not exist, or that the key may not read. @param {any} error */
+/** Null for an object that does not exist, or that the key may not read. @param {unknown} error */
 export function nullIfMissing(error) {
-  if (error.kind === 'missing' || error.kind === 'forbidden') return null;
+  if (error instanceof ApiError && (error.kind === 'missing' || error.kind === 'forbidden')) return null;
   throw error;
 }
 
 /**
  * Something that the user starts, with its progress and its error. A request that is tried again after an error of
  * unknown outcome has the same idempotency key, so that it takes effect once.
- * @template {any[]} A
+ * @template {unknown[]} A
  * @template R
  * @param {(idempotencyKey: string, ...inputs: A) => Promise<R>} work
  */

@@ -1,7 +1,7 @@
 // Search in the lists of the API, which have filters but no full text: what a filter finds exactly, and the newest
 // pages of the list. The whole list is read when that is asked for, page by page until enough is found.
 
-import { request } from './client.js';
+import { ApiError, request } from './client.js';
 import { readPages } from './resource.js';
 
 /** How many objects a page has. */
@@ -20,7 +20,7 @@ export const isId = (text, prefix) => new RegExp(`^${prefix}_[0-9a-f]{32}$`).tes
 
 /**
  * The text of an object that a search looks into: every text in it.
- * @param {any} value
+ * @param {unknown} value
  * @returns {string}
  */
 export function textOf(value) {
@@ -37,19 +37,20 @@ const EXACT = { '/v1/vehicles': ['registration_plate', 'vin'], '/v1/drivers': ['
 
 /**
  * Objects of a list that contain every word of the text, or that a filter finds by it.
+ * @template {{ id: string }} T
  * @param {string} path the list with its filters
  * @param {string} prefix of the ids
  * @param {string} text
- * @param {{ signal: AbortSignal, whole?: boolean, onProgress: (matches: any[], read: number) => void }} options
+ * @param {{ signal: AbortSignal, whole?: boolean, onProgress: (matches: T[], read: number) => void }} options
  *   `whole`: the whole list is read, and not the newest pages alone
- * @returns {Promise<{ matches: any[], read: number, more: boolean }>} `more`: whether the list goes on beyond what was
+ * @returns {Promise<{ matches: T[], read: number, more: boolean }>} `more`: whether the list goes on beyond what was
  *   read
  */
 export async function search(path, prefix, text, { signal, whole = false, onProgress }) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const [list] = path.split('?');
   if (words.length === 1 && isId(words[0], prefix)) {
-    const found = await request('GET', `${list}/${words[0]}`, undefined, { signal });
+    const found = /** @type {T} */ (await request('GET', `${list}/${words[0]}`, undefined, { signal }));
     return { matches: [found], read: 1, more: false };
   }
   const add = (/** @type {string} */ query) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
@@ -58,18 +59,18 @@ export async function search(path, prefix, text, { signal, whole = false, onProg
   const exact = await Promise.all(
     filters.map((name) =>
       request('GET', add(`${name}=${encodeURIComponent(text.trim())}`), undefined, { signal }).then(
-        ({ data }) => data,
-        (error) => {
-          if (error.kind !== 'invalid') throw error;
+        (page) => /** @type {import('../../types').Page<T>} */ (page).data,
+        (/** @type {unknown} */ error) => {
+          if (!(error instanceof ApiError) || error.kind !== 'invalid') throw error;
           return [];
         },
       ),
     ),
   );
-  /** @type {Map<string, any>} */
+  /** @type {Map<string, T>} */
   const matches = new Map(exact.flat().map((one) => [one.id, one]));
   let seen = 0;
-  const look = (/** @type {any[]} */ objects) => {
+  const look = (/** @type {T[]} */ objects) => {
     for (const object of objects.slice(seen)) {
       const content = textOf(object);
       if (words.every((word) => content.includes(word))) matches.set(object.id, object);

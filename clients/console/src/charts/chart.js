@@ -73,7 +73,7 @@ export function Chart({ title, unit, slots, areas = [], lines = [], format, cale
       ) => html`<li key=${series.name}><span class=${`key ${lines.includes(series) ? 'line' : ''}`} style=${{ backgroundColor: series.colour }}></span>${series.name}
       ${slot === null ? null : html` <strong>${shown(series.values[slot], format)}</strong>`}</li>`,
     )}</ul>
-    <details onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>As a table</summary>
+    <details onToggle=${(/** @type {DetailsToggle} */ event) => setOpen(event.currentTarget.open)}><summary>As a table</summary>
       ${open ? html`<button type="button" class="small" onClick=${save}>Save as CSV</button><div class="chart-table"><${Table} caption=${title} columns=${columns} rows=${rows} /></div>` : null}</details>
   </figure>`;
 }

@@ -84,7 +84,7 @@ export function HeatMap({ title, unit, values, format }) {
     </div>
     <p class="chart-window">${chosen === null ? t('Point at the chart, or move through it with the arrow keys, for its numbers.') : html`${nameOf(chosen)}: <strong>${shown(values[chosen])}</strong>`}</p>
     <p class="heat-legend"><span>${format(0)}</span><i></i><span>${format(most)}</span></p>
-    <details onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>As a table</summary>
+    <details onToggle=${(/** @type {DetailsToggle} */ event) => setOpen(event.currentTarget.open)}><summary>As a table</summary>
       ${open ? html`<button type="button" class="small" onClick=${save}>Save as CSV</button><div class="chart-table"><${Table} caption=${title} columns=${columns} rows=${rows} /></div>` : null}</details>
   </figure>`;
 }

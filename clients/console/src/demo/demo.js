@@ -40,15 +40,22 @@ const DRIVERS = [
   'Tony Hoare',
 ];
 
-/** @typedef {(text: string, share: number) => void} Progress `share` is between 0 and 1 */
+/**
+ * @typedef {(text: string, share: number) => void} Progress `share` is between 0 and 1
+ * @typedef {{ fleet: import('../../types').Fleet, invoice: import('../../types').Invoice | null }} Demo what was made
+ * @typedef {<Path extends string>(path: Path, body: unknown) =>
+ *   Promise<import('../../types').ResponseTo<'POST', Path>>} Post
+ * @typedef {import('../../types').Vehicle} Vehicle
+ */
 
 /**
  * @param {Progress} progress
  * @param {AbortSignal} signal
- * @returns {Promise<{ fleet: any, invoice: any | null }>}
+ * @returns {Promise<Demo>}
  */
 export async function loadDemo(progress, signal) {
-  const post = (/** @type {string} */ path, /** @type {unknown} */ body) => {
+  /** @type {Post} */
+  const post = (path, body) => {
     const idempotencyKey = newIdempotencyKey();
     return patiently(() => request('POST', path, body, { idempotencyKey, quiet: true }), signal);
   };
@@ -147,7 +154,7 @@ async function invoiceInstead(fleet, draft, signal) {
 
 /**
  * The inbox of the local runner receives the webhooks of the demo.
- * @param {(path: string, body: unknown) => Promise<any>} post
+ * @param {Post} post
  */
 async function addEndpoint(post) {
   if (!hasTestClock()) return;
@@ -167,8 +174,8 @@ async function addEndpoint(post) {
 
 /**
  * Some vehicles reserve for the same hour, charge, and leave.
- * @param {(path: string, body: unknown) => Promise<any>} post
- * @param {any[]} vehicles
+ * @param {Post} post
+ * @param {Vehicle[]} vehicles
  * @param {number} start Unix seconds
  * @param {AbortSignal} signal
  */
@@ -179,12 +186,9 @@ async function chargeTogether(post, vehicles, start, signal) {
   await advanceTo(start - 5 * MINUTE);
   const ids = new Set(made.map((one) => one?.id));
   const page = await patiently(() => request('GET', '/v1/reservations?status=confirmed&limit=100'), signal);
-  const confirmed = page.data.filter((/** @type {any} */ one) => ids.has(one.id));
-  const sessions = await each(
-    confirmed,
-    async (/** @type {any} */ { charging_station, connector, driver, vehicle }) => {
-      return post('/v1/charging_sessions', { charging_station, connector, driver, vehicle }).catch(unlessRefused);
-    },
+  const confirmed = page.data.filter((one) => ids.has(one.id));
+  const sessions = await each(confirmed, ({ charging_station, connector, driver, vehicle }) =>
+    post('/v1/charging_sessions', { charging_station, connector, driver, vehicle }).catch(unlessRefused),
   );
   await advanceTo(start + 35 * MINUTE);
   await each(sessions, async (session) => {
@@ -193,7 +197,7 @@ async function chargeTogether(post, vehicles, start, signal) {
   });
 }
 
-/** @param {any} vehicle @param {number} start Unix seconds */
+/** @param {Vehicle} vehicle @param {number} start Unix seconds */
 function reservation(vehicle, start) {
   return {
     driver: vehicle.drivers[0],

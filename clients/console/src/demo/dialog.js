@@ -9,10 +9,15 @@ import { hasTestClock } from '../state/clock.js';
 import { link } from '../router.js';
 import { loadDemo } from './demo.js';
 
+/**
+ * @typedef {{ text: string, share: number, busy: boolean, error: ApiError | null, made: import('./demo.js').Demo | null
+ *   }} State
+ */
+
 /** @param {{ onClose: () => void }} props */
 export function DemoDialog({ onClose }) {
   const [state, setState] = useState(
-    /** @type {{ text: string, share: number, busy: boolean, error: ApiError | null, made: any }} */ ({
+    /** @type {State} */ ({
       text: '',
       share: 0,
       busy: false,

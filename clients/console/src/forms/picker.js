@@ -12,8 +12,15 @@ import { number } from '../format.js';
 const PAUSE = 200;
 
 /**
+ * An object that can be chosen.
+ * @typedef {import('../../types').Listed<`/v1/${'fleets' | 'drivers' | 'vehicles' | 'policies' | 'payment_methods' |
+ *   'sites' | 'charging_stations'}`>} Choice
+ */
+
+/**
  * What can be chosen: where it is listed and what its ids begin with.
- * @type {Record<string, { path: string, prefix: string }>}
+ * @type {Record<string, { path: `/v1/${'fleets' | 'drivers' | 'vehicles' | 'policies' | 'payment_methods' | 'sites' |
+ *   'charging_stations'}`, prefix: string }>}
  */
 export const KINDS = {
   fleet: { path: '/v1/fleets', prefix: 'flt' },
@@ -25,26 +32,26 @@ export const KINDS = {
   charging_station: { path: '/v1/charging_stations', prefix: 'chst' },
 };
 
-/** The second line of a choice. @param {any} object */
+/** The second line of a choice. @param {Choice} object */
 function detail(object) {
   if (object.object === 'vehicle')
     return [object.information?.make, object.information?.model, object.charging_standard].filter(Boolean).join(' ');
   if (object.object === 'charging_station') return `${object.operator}, ${object.address.city}`;
   if (object.object === 'site') return object.time_zone;
-  return object.email ?? shortId(object.id);
+  return ('email' in object ? object.email : null) ?? shortId(object.id);
 }
 
 /**
- * @param {{ id?: string, kind: string, value: string | null, onChange: (id: string | null, object: any) => void,
- *   filter?: string,
- *   label?: string, describedBy?: string, required?: boolean }} props `filter`: a query that narrows the list
+ * @param {{ id?: string, kind: string, value: string | null, onChange: (id: string | null, object: Choice | null) =>
+ *   void, filter?: string, label?: string, describedBy?: string, required?: boolean }} props `filter`: a query that
+ *   narrows the list
  */
 export function Picker({ id, kind, value, onChange, filter = '', label, describedBy, required = false }) {
   const { path, prefix } = KINDS[kind];
   const [open, setOpen] = useState(false);
   const [text, setText] = useState('');
-  const [chosen, setChosen] = useState(/** @type {any} */ (null));
-  const nothing = { matches: /** @type {any[]} */ ([]), note: '', more: false };
+  const [chosen, setChosen] = useState(/** @type {Choice | null} */ (null));
+  const nothing = { matches: /** @type {Choice[]} */ ([]), note: '', more: false };
   const [found, setFound] = useState(nothing);
   // The text for which the whole list is read.
   const [whole, setWhole] = useState('');
@@ -68,7 +75,7 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
     const timer = setTimeout(
       () => {
         setFound({ ...nothing, note: t('Searching…') });
-        const onProgress = (/** @type {any[]} */ matches, /** @type {number} */ read) =>
+        const onProgress = (/** @type {Choice[]} */ matches, /** @type {number} */ read) =>
           setFound({ ...nothing, matches: matches.slice(0, 20), note: t`Searching, ${read} read…` });
         const options = { signal: controller.signal, whole: Boolean(text) && whole === text, onProgress };
         search(filter ? `${path}?${filter}` : path, prefix, text, options).then(
@@ -78,7 +85,7 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
               note: noteOf(matches.length, more, read),
               more: more && Boolean(text) && whole !== text,
             }),
-          (error) => controller.signal.aborted || setFound({ ...nothing, note: error.message }),
+          (/** @type {Error} */ error) => controller.signal.aborted || setFound({ ...nothing, note: error.message }),
         );
         setActive(0);
       },
@@ -90,7 +97,7 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
     };
   }, [open, text, filter, whole === text]);
 
-  const choose = (/** @type {any} */ object) => {
+  const choose = (/** @type {Choice | null} */ object) => {
     setChosen(object);
     setOpen(false);
     setText('');
@@ -118,7 +125,7 @@ export function Picker({ id, kind, value, onChange, filter = '', label, describe
       aria-controls=${list} aria-autocomplete="list" aria-describedby=${describedBy} required=${required}
       aria-activedescendant=${open && found.matches[active] ? `${list}-${active}` : undefined}
       placeholder=${open ? t('Type to search') : t('Choose…')} value=${shown} onFocus=${() => setOpen(true)} onClick=${() => setOpen(true)}
-      onBlur=${() => setOpen(false)} onKeyDown=${keys} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />
+      onBlur=${() => setOpen(false)} onKeyDown=${keys} onInput=${(/** @type {InputChange} */ event) => setText(event.currentTarget.value)} />
     ${value && !required ? html`<button type="button" class="quiet small" aria-label=${t`Clear ${label ?? t('the choice')}`} onClick=${() => choose(null)}>✕</button>` : null}
     <div class="picker-list" hidden=${!open}>
       <ul id=${list} role="listbox" aria-label="Choices">${found.matches.map(

@@ -3,6 +3,7 @@
 import { language, t } from '../i18n.js';
 import { html, useId, useMemo, useState } from '../ui/html.js';
 import { useAction, useRead } from '../api/resource.js';
+import { isObject, membersOf } from '../json.js';
 import { Field, Loading } from '../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { fromLocalInput, localInput, title, words } from '../format.js';
@@ -42,10 +43,23 @@ const REFERENCES = {
 };
 
 /**
- * @param {{ path: string, method?: string, original?: any, submit: string, hidden?: string[], initial?: any,
- *   send: (body: any, idempotencyKey: string) => Promise<any>, onDone: (result: any) => void }} props
- *   `path`: the operation in the document. `original`: the object that is updated; only what differs from it is sent.
- *   `initial`: values that a new object begins with. `hidden`: fields that the form leaves out.
+ * @typedef {import('../api/client.js').ApiError} ApiError
+ * @typedef {import('../../types').Content} Content
+ * @typedef {import('./fields.js').Siblings} Siblings
+ * @typedef {Record<string, unknown>} Members of a body
+ */
+
+/**
+ * `path`: the operation in the document. `original`: the object that is updated; only what differs from it is sent.
+ * `initial`: values that a new object begins with. `hidden`: fields that the form leaves out.
+ * @template T the response to what is sent
+ * @typedef {{ path: string, method?: string, original?: object, submit: string, hidden?: string[], initial?: Members,
+ *   send: (body: unknown, idempotencyKey: string) => Promise<T>, onDone: (result: T) => void }} FormProps
+ */
+
+/**
+ * @template T
+ * @param {FormProps<T>} props
  */
 export function SchemaForm(props) {
   const document = useRead(() => openApi(), []);
@@ -54,13 +68,16 @@ export function SchemaForm(props) {
   return html`<${Form} ...${props} api=${document.data} />`;
 }
 
-/** @param {any} props those of SchemaForm, and the document */
+/**
+ * @template T
+ * @param {FormProps<T> & { api: import('./schema.js').OpenApi }} props those of SchemaForm, and the document
+ */
 function Form({ api, path, method = 'post', original, submit, hidden = [], initial = {}, send, onDone }) {
   const shape = useMemo(() => {
     const whole = bodyOf(api, path, method);
     return { ...whole, fields: (whole.fields ?? []).filter((field) => !hidden.includes(field.name)) };
   }, [api, path, method]);
-  const before = useMemo(() => (original ? known(shape, original) : initial), [original]);
+  const before = useMemo(() => (original ? membersOf(known(shape, original)) : initial), [original]);
   const [value, setValue] = useState(before);
   const [nothing, setNothing] = useState(false);
   const action = useAction((key, body) => send(body, key));
@@ -68,7 +85,7 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
     event.preventDefault();
     const body = original
       ? changes(before, value, shape)
-      : { ...hiddenValues(initial, hidden), ...filled(shape, value) };
+      : { ...hiddenValues(initial, hidden), ...membersOf(filled(shape, value)) };
     setNothing(body === undefined);
     if (body === undefined) return;
     const result = await action.run(body);
@@ -87,14 +104,14 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
       }) => html`<${Part} key=${fields[0].name} title=${name} help=${help} folded=${folded} names=${fields.map((field) => field.name)} value=${value} error=${error}>
       ${
         fields.some((field) => field.name === 'battery_capacity')
-          ? html`<${Presets} onChoose=${(/** @type {any} */ members) => setValue((/** @type {any} */ all) => ({ ...all, ...members, information: { ...all.information, ...members.information } }))} />`
+          ? html`<${Presets} onChoose=${(/** @type {Figures} */ members) => setValue((all) => ({ ...all, ...members, information: { ...membersOf(all.information), ...members.information } }))} />`
           : null
       }
       ${fields.map(
         (
           field,
         ) => html`<${Control} key=${field.name} field=${field} place=${field.name} value=${value[field.name]} siblings=${value} error=${error} update=${Boolean(original)}
-        onChange=${(/** @type {any} */ next) => setValue((/** @type {any} */ all) => ({ ...all, [field.name]: next }))} />`,
+        onChange=${(/** @type {unknown} */ next) => setValue((all) => ({ ...all, [field.name]: next }))} />`,
       )}</${Part}>`,
     )}
     <footer><button type="submit" class="primary" disabled=${action.busy}>${action.busy ? t('Sending…') : submit}</button></footer>
@@ -103,8 +120,8 @@ function Form({ api, path, method = 'post', original, submit, hidden = [], initi
 
 /**
  * A part of a form with its title and a sentence about it. A folded one is open from the beginning if it has a value.
- * @param {{ title: string, help: string, folded?: boolean, names: string[], value: any, error:
- *   import('../api/client.js').ApiError | null, children?: any }} props
+ * @param {{ title: string, help: string, folded?: boolean, names: string[], value: Members, error: ApiError | null,
+ *   children?: Content }} props
  */
 function Part({ title: name, help, folded, names, value, error, children }) {
   const [before] = useState(() => names.some((one) => hasContent(value[one])));
@@ -117,13 +134,17 @@ function Part({ title: name, help, folded, names, value, error, children }) {
 }
 
 /**
- * Fills a form with the figures of a common vehicle.
- * @param {{ onChoose: (members: any) => void }} props `members`: those of the body of a vehicle.
+ * The figures of a common vehicle as members of the body of a vehicle.
+ * @typedef {Omit<typeof PRESETS[number], 'name' | 'make' | 'model'> & { information: { make: string, model: string } }}
+ *   Figures
  */
+
+/** Fills a form with the figures of a common vehicle. @param {{ onChoose: (members: Figures) => void }} props */
 function Presets({ onChoose }) {
-  const choose = (/** @type {any} */ event) => {
-    const preset = PRESETS[event.currentTarget.value];
-    if (!preset) return;
+  const choose = (/** @type {SelectChange} */ event) => {
+    const place = event.currentTarget.value;
+    if (place === '') return;
+    const preset = PRESETS[Number(place)];
     const { battery_capacity, charging_standard, max_ac_power, max_dc_power, make, model } = preset;
     onChoose({ battery_capacity, charging_standard, max_ac_power, max_dc_power, information: { make, model } });
   };
@@ -136,67 +157,71 @@ function Presets({ onChoose }) {
   </${Field}>`;
 }
 
-/** @param {any} initial @param {string[]} hidden */
+/** @param {Members} initial @param {string[]} hidden */
 const hiddenValues = (initial, hidden) =>
   Object.fromEntries(Object.entries(initial).filter(([name]) => hidden.includes(name)));
 
 /**
  * The members of an object that its update takes, with references as ids.
  * @param {import('./schema.js').Shape} shape
- * @param {any} object
- * @returns {any}
+ * @param {unknown} object
+ * @returns {unknown}
  */
 function known(shape, object) {
   if (object === null || object === undefined) return undefined;
   if (shape.type === 'object') {
-    return Object.fromEntries((shape.fields ?? []).map((field) => [field.name, known(field, object[field.name])]));
+    const members = membersOf(object);
+    return Object.fromEntries((shape.fields ?? []).map((field) => [field.name, known(field, members[field.name])]));
   }
-  if (shape.type === 'list')
-    return object.map((/** @type {any} */ one) => known(/** @type {any} */ (shape.items), one));
-  if (shape.type === 'text' && typeof object === 'object') return object.id;
+  const { items } = shape;
+  if (items && Array.isArray(object)) return object.map((one) => known(items, one));
+  if (shape.type === 'text' && isObject(object)) return object.id;
   return object;
 }
 
 /**
  * A body without the members that were left empty.
  * @param {import('./schema.js').Shape} shape
- * @param {any} value
- * @returns {any}
+ * @param {unknown} value
+ * @returns {unknown}
  */
 function filled(shape, value) {
   if (value === null || value === '' || value === undefined) return undefined;
   if (shape.type !== 'object') return value;
-  const members = (shape.fields ?? []).map((field) => [field.name, filled(field, value[field.name])]);
+  const members = (shape.fields ?? []).map((field) => [field.name, filled(field, membersOf(value)[field.name])]);
   const given = members.filter(([, one]) => one !== undefined);
   return given.length ? Object.fromEntries(given) : undefined;
 }
 
 /**
  * The message of an error about this place of the body.
- * @param {import('../api/client.js').ApiError | null} error
+ * @param {ApiError | null} error
  * @param {string} place for example address.city
  */
 const messageAt = (error, place) => (error?.param === place ? error.message : null);
 
-/** @param {{ field: import('./schema.js').Field, place: string, value: any, siblings?: any, error: any,
- *   update: boolean, onChange: (value: any) => void }} props
- *   `update`: nothing is required, so nothing is marked as optional. `siblings`: the object that has the field */
+/**
+ * @param {{ field: import('./schema.js').Field, place: string, value: unknown, siblings?: Siblings, error: ApiError |
+ *   null, update: boolean, onChange: (value: unknown) => void }} props
+ *   `update`: nothing is required, so nothing is marked as optional. `siblings`: the object that has the field
+ */
 function Control({ field, place, value, siblings, error, update, onChange }) {
   const unit = field.type === 'number' ? unitOf(field.name, siblings) : null;
   const label = title(labelOf(field.name)) + (unit ? ` (${unit})` : '');
   switch (field.type) {
     case 'object': {
-      const members = inOrder(field.fields ?? []).map(
+      const members = membersOf(value);
+      const controls = inOrder(field.fields ?? []).map(
         (
           member,
         ) => html`<${Control} key=${member.name} field=${{ ...member, required: member.required && (field.required || hasContent(value)) }}
-          place=${`${place}.${member.name}`} value=${value?.[member.name]} siblings=${value ?? {}} error=${error} update=${update}
-          onChange=${(/** @type {any} */ next) => onChange({ ...value, [member.name]: next })} />`,
+          place=${`${place}.${member.name}`} value=${members[member.name]} siblings=${members} error=${error} update=${update}
+          onChange=${(/** @type {unknown} */ next) => onChange({ ...members, [member.name]: next })} />`,
       );
-      if (isInline(field.name)) return members;
+      if (isInline(field.name)) return controls;
       return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
         ${field.description ? html`<p class="hint">${hintOf(place, field.description)}</p>` : null}
-        <div class="part-fields">${members}</div>
+        <div class="part-fields">${controls}</div>
       </fieldset>`;
     }
     case 'pairs':
@@ -212,7 +237,7 @@ function Control({ field, place, value, siblings, error, update, onChange }) {
   }
 }
 
-/** @param {any} value */
+/** @param {unknown} value */
 const hasContent = (value) =>
   Boolean(value && Object.values(value).some((one) => one !== null && one !== undefined && one !== ''));
 
@@ -232,11 +257,11 @@ function hintOf(place, description) {
 }
 
 /**
- * @param {{ id?: string, hint?: string, label?: string, field: import('./schema.js').Field, value: any, siblings?: any,
- *   onChange: (value: any) => void }} props
+ * @param {{ id?: string, hint?: string, label?: string, field: import('./schema.js').Field, value: unknown, siblings?:
+ *   Siblings, onChange: (value: unknown) => void }} props
  */
 function Input({ id, hint, label, field, value, siblings, onChange }) {
-  const text = (/** @type {any} */ event) =>
+  const text = (/** @type {EventOf<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>} */ event) =>
     onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value);
   const kind = REFERENCES[field.name];
   if (kind && field.type === 'text') {
@@ -250,20 +275,20 @@ function Input({ id, hint, label, field, value, siblings, onChange }) {
     </select>`;
   }
   if (field.type === 'boolean') {
-    return html`<select ...${shared} onChange=${(/** @type {any} */ event) => onChange({ yes: true, no: false }[/** @type {'yes'} */ (event.currentTarget.value)])}>
+    return html`<select ...${shared} onChange=${(/** @type {SelectChange} */ event) => onChange({ yes: true, no: false }[/** @type {'yes'} */ (event.currentTarget.value)])}>
       <option value="" selected=${value === undefined || value === null}>–</option>
       <option value="yes" selected=${value === true}>Yes</option><option value="no" selected=${value === false}>No</option>
     </select>`;
   }
   if (field.type === 'number') {
-    const shownAs = (/** @type {number | undefined} */ one) =>
-      one === undefined || one === null ? undefined : toField(field.name, one, siblings);
+    const shownAs = (/** @type {unknown} */ one) =>
+      typeof one === 'number' ? toField(field.name, one, siblings) : undefined;
     return html`<input ...${shared} type="number" step=${field.whole && scaleOf(field.name, siblings) === 1 ? 1 : 'any'} min=${shownAs(field.minimum)} max=${shownAs(field.maximum)} value=${shownAs(value) ?? ''}
-      onInput=${(/** @type {any} */ event) => onChange(event.currentTarget.value === '' ? undefined : fromField(field, event.currentTarget.valueAsNumber, siblings))} />`;
+      onInput=${(/** @type {InputChange} */ event) => onChange(event.currentTarget.value === '' ? undefined : fromField(field, event.currentTarget.valueAsNumber, siblings))} />`;
   }
   if (field.type === 'moment') {
-    return html`<input ...${shared} type="datetime-local" value=${value ? localInput(value) : ''}
-      onInput=${(/** @type {any} */ event) => onChange(fromLocalInput(event.currentTarget.value) ?? undefined)} />`;
+    return html`<input ...${shared} type="datetime-local" value=${typeof value === 'string' && value ? localInput(value) : ''}
+      onInput=${(/** @type {InputChange} */ event) => onChange(fromLocalInput(event.currentTarget.value) ?? undefined)} />`;
   }
   if (field.name === 'time_zone' || field.name === 'timezone') {
     return html`<input ...${shared} type="text" list="time-zones" maxlength=${field.maxLength} value=${value ?? ''} onInput=${text} /><datalist id="time-zones">${Intl.supportedValuesOf('timeZone').map((zone) => html`<option key=${zone} value=${zone} />`)}</datalist>`;
@@ -277,7 +302,7 @@ function Input({ id, hint, label, field, value, siblings, onChange }) {
 
 /** Several of a few values. */
 function Choices(
-  /** @type {{ field: import('./schema.js').Field, label: string, hint: any, value: string[],
+  /** @type {{ field: import('./schema.js').Field, label: string, hint: Content, value: string[],
    *   onChange: (value: string[]) => void }} */ { field, label, hint, value, onChange },
 ) {
   const options = field.options ?? [];
@@ -294,11 +319,11 @@ function Choices(
 
 /** Values one after the other. */
 function List(
-  /** @type {{ field: import('./schema.js').Field, label: string, place: string, value: any[], error: any,
-   *   onChange: (value: any[]) => void }} */ { field, label, place, value, error, onChange },
+  /** @type {{ field: import('./schema.js').Field, label: string, place: string, value: unknown[], error:
+   *   ApiError | null, onChange: (value: unknown[]) => void }} */ { field, label, place, value, error, onChange },
 ) {
   const items = /** @type {import('./schema.js').Shape} */ (field.items);
-  const set = (/** @type {number} */ index, /** @type {any} */ next) =>
+  const set = (/** @type {number} */ index, /** @type {unknown} */ next) =>
     onChange(value.map((one, at) => (at === index ? next : one)));
   const message = messageAt(error, place);
   return html`<fieldset><legend>${label}${field.required ? '' : html` <small>optional</small>`}</legend>
@@ -307,8 +332,8 @@ function List(
       (one, index) => html`<div key=${index} class="list-item">
       ${
         items.type === 'object'
-          ? html`<${Control} field=${{ ...items, name: `${words(field.name)} ${index + 1}`, required: true }} place=${`${place}[${index}]`} value=${one} error=${error} update=${false} onChange=${(/** @type {any} */ next) => set(index, next)} />`
-          : html`<${Input} field=${{ ...items, name: field.name, required: true }} label=${`${label} ${index + 1}`} value=${one} onChange=${(/** @type {any} */ next) => set(index, next)} />`
+          ? html`<${Control} field=${{ ...items, name: `${words(field.name)} ${index + 1}`, required: true }} place=${`${place}[${index}]`} value=${one} error=${error} update=${false} onChange=${(/** @type {unknown} */ next) => set(index, next)} />`
+          : html`<${Input} field=${{ ...items, name: field.name, required: true }} label=${`${label} ${index + 1}`} value=${one} onChange=${(/** @type {unknown} */ next) => set(index, next)} />`
       }
       <button type="button" class="quiet small" aria-label=${t`Remove ${label} ${index + 1}`} onClick=${() => onChange(value.filter((_, at) => at !== index))}>Remove</button>
     </div>`,
@@ -319,7 +344,7 @@ function List(
 
 /** Names with values, such as metadata. */
 function Pairs(
-  /** @type {{ label: string, hint: any, value: Record<string, string>, onChange: (value: Record<string,
+  /** @type {{ label: string, hint: Content, value: Record<string, string>, onChange: (value: Record<string,
    *   string>) => void }} */ { label, hint, value, onChange },
 ) {
   const id = useId();
@@ -331,8 +356,8 @@ function Pairs(
   return html`<fieldset><legend>${label} <small>optional</small></legend><p class="hint">${hint}</p>
     ${rows.map(
       ([name, text], index) => html`<div key=${index} class="pair">
-      <input id=${`${id}-${index}`} aria-label=${t`${label}: name ${index + 1}`} maxlength="40" value=${name} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [event.currentTarget.value, row[1]] : row)))} />
-      <input aria-label=${t`${label}: value ${index + 1}`} maxlength="500" value=${text} onInput=${(/** @type {any} */ event) => set(rows.map((row, at) => (at === index ? [row[0], event.currentTarget.value] : row)))} />
+      <input id=${`${id}-${index}`} aria-label=${t`${label}: name ${index + 1}`} maxlength="40" value=${name} onInput=${(/** @type {InputChange} */ event) => set(rows.map((row, at) => (at === index ? [event.currentTarget.value, row[1]] : row)))} />
+      <input aria-label=${t`${label}: value ${index + 1}`} maxlength="500" value=${text} onInput=${(/** @type {InputChange} */ event) => set(rows.map((row, at) => (at === index ? [row[0], event.currentTarget.value] : row)))} />
       <button type="button" class="quiet small" aria-label=${t`Remove ${label} ${index + 1}`} onClick=${() => set(rows.filter((_, at) => at !== index))}>Remove</button>
     </div>`,
     )}

@@ -2,6 +2,33 @@
 // optional.
 
 import { request } from '../api/client.js';
+import { isObject } from '../json.js';
+
+/**
+ * A schema of the OpenAPI document, as far as forms read it.
+ * @typedef {object} SchemaNode
+ * @property {string} [$ref] where the schema stands, such as #/components/schemas/Fleet
+ * @property {string} [description]
+ * @property {string | string[]} [type]
+ * @property {(string | null)[]} [enum]
+ * @property {string} [format]
+ * @property {SchemaNode[]} [oneOf]
+ * @property {SchemaNode[]} [anyOf]
+ * @property {SchemaNode[]} [allOf]
+ * @property {SchemaNode} [items]
+ * @property {Record<string, SchemaNode>} [properties]
+ * @property {string[]} [required]
+ * @property {number} [minimum]
+ * @property {number} [maximum]
+ * @property {number} [maxLength]
+ * @property {string} [pattern]
+ *
+ * @typedef {{ $ref?: string, name: string, schema: SchemaNode }} Parameter
+ * @typedef {{ parameters?: Parameter[], requestBody?: { content: { 'application/json': { schema: SchemaNode } } } }}
+ *   Operation
+ * @typedef {{ paths: Record<string, Record<string, Operation>> }} OpenApi the document, with operations by path and
+ *   method
+ */
 
 /**
  * A value of a request body.
@@ -22,12 +49,12 @@ import { request } from '../api/client.js';
  * @typedef {Shape & { name: string, required: boolean }} Field
  */
 
-/** @type {Promise<any> | null} */
+/** @type {Promise<OpenApi> | null} */
 let document = null;
 
-/** The OpenAPI document of the service; it is read once. */
+/** The OpenAPI document of the service; it is read once. @returns {Promise<OpenApi>} */
 export function openApi() {
-  document ??= request('GET', '/v1/openapi.json').catch((error) => {
+  document ??= /** @type {Promise<OpenApi>} */ (request('GET', '/v1/openapi.json')).catch((error) => {
     document = null;
     throw error;
   });
@@ -36,7 +63,7 @@ export function openApi() {
 
 /**
  * The shape of an operation's request body.
- * @param {any} api the OpenAPI document
+ * @param {OpenApi} api
  * @param {string} path for example /v1/fleets/{id}
  * @param {string} method in lower case
  * @returns {Shape}
@@ -48,38 +75,43 @@ export function bodyOf(api, path, method) {
 
 /**
  * The values of a parameter, for example those of the filter `status` of a list.
- * @param {any} api
+ * @param {OpenApi} api
  * @param {string} path
  * @param {string} name
  * @returns {string[]}
  */
 export function valuesOf(api, path, name) {
-  const parameters = (api.paths[path].get.parameters ?? []).map((/** @type {any} */ one) => resolve(api, one));
-  const parameter = parameters.find((/** @type {any} */ one) => one.name === name);
-  return parameter ? (resolve(api, parameter.schema).enum ?? []) : [];
+  const parameters = (api.paths[path].get.parameters ?? []).map((one) => resolve(api, one));
+  const parameter = parameters.find((one) => one.name === name);
+  return parameter ? optionsOf(resolve(api, parameter.schema)) : [];
 }
 
+/** The values of a schema, without null. @param {SchemaNode} schema @returns {string[]} */
+const optionsOf = (schema) => (schema.enum ?? []).filter((one) => one !== null);
+
 /**
- * @param {any} api
- * @param {any} schema
- * @returns {any}
+ * What a reference stands for, with what is beside it.
+ * @template {{ $ref?: string }} Node
+ * @param {OpenApi} api
+ * @param {Node} node
+ * @returns {Node}
  */
-function resolve(api, schema) {
-  let current = schema;
-  while (current?.$ref) {
+function resolve(api, node) {
+  let current = node;
+  while (current.$ref) {
     const { $ref: reference, ...beside } = current;
     const target = reference
       .slice(2)
       .split('/')
-      .reduce((/** @type {any} */ at, /** @type {string} */ name) => at[name], api);
-    current = { ...target, ...beside };
+      .reduce((at, name) => /** @type {Record<string, unknown>} */ (at)[name], /** @type {unknown} */ (api));
+    current = /** @type {Node} */ ({ .../** @type {Node} */ (target), ...beside });
   }
   return current;
 }
 
 /**
- * @param {any} api
- * @param {any} given
+ * @param {OpenApi} api
+ * @param {SchemaNode} given
  * @param {number} depth how many objects this one is inside of
  * @returns {Shape}
  */
@@ -89,14 +121,12 @@ export function shapeOf(api, given, depth = 0) {
   let nullable = false;
   const alternatives = schema.oneOf ?? schema.anyOf;
   if (alternatives) {
-    const real = alternatives
-      .map((/** @type {any} */ one) => resolve(api, one))
-      .filter((/** @type {any} */ one) => one.type !== 'null');
+    const real = alternatives.map((one) => resolve(api, one)).filter((one) => one.type !== 'null');
     nullable = real.length < alternatives.length;
     schema = real[0] ?? {};
     description.push(schema.description);
   } else if (schema.allOf) {
-    schema = Object.assign({}, ...schema.allOf.map((/** @type {any} */ one) => resolve(api, one)), schema);
+    schema = Object.assign({}, ...schema.allOf.map((one) => resolve(api, one)), schema);
     description.push(schema.description);
   }
   const types = [schema.type].flat().filter((type) => type !== undefined);
@@ -104,8 +134,7 @@ export function shapeOf(api, given, depth = 0) {
   const type = types.find((one) => one !== 'null');
   const { minimum, maximum, maxLength, pattern } = schema;
   const shape = { nullable, description: description.find(Boolean) ?? '', minimum, maximum, maxLength, pattern };
-  if (schema.enum)
-    return { ...shape, type: 'choice', options: schema.enum.filter((/** @type {any} */ one) => one !== null) };
+  if (schema.enum) return { ...shape, type: 'choice', options: optionsOf(schema) };
   switch (type) {
     case 'string':
       return { ...shape, type: schema.format === 'date-time' ? 'moment' : 'text' };
@@ -146,14 +175,14 @@ export function shapeOf(api, given, depth = 0) {
  * What of `edited` differs from `original`, for an update that leaves everything else as it is. Objects are compared
  * member by
  * member; a list is sent whole.
- * @param {any} original
- * @param {any} edited
+ * @param {unknown} original
+ * @param {unknown} edited
  * @param {Shape} shape
- * @returns {any} undefined if nothing differs
+ * @returns {unknown} undefined if nothing differs
  */
 export function changes(original, edited, shape) {
-  if (shape.type === 'object' && edited && original) {
-    /** @type {Record<string, any>} */
+  if (shape.type === 'object' && isObject(edited) && isObject(original)) {
+    /** @type {Record<string, unknown>} */
     const body = {};
     for (const field of shape.fields ?? []) {
       const change = changes(original[field.name], edited[field.name], field);
@@ -165,7 +194,7 @@ export function changes(original, edited, shape) {
     for (const field of whole) body[field.name] ??= edited[field.name];
     return body;
   }
-  if (shape.type === 'pairs' && edited && original) {
+  if (shape.type === 'pairs' && isObject(edited) && isObject(original)) {
     const removed = Object.keys(original)
       .filter((name) => !(name in edited))
       .map((name) => [name, null]);

@@ -28,8 +28,8 @@ const LINES = 40;
 
 /**
  * Draws the ground below everything else.
- * @param {any} L Leaflet
- * @param {any} map
+ * @param {import('../../types').Leaflet} L
+ * @param {import('leaflet').Map} map
  * @returns {() => void} stops drawing
  */
 export function addBasemap(L, map) {
@@ -110,12 +110,17 @@ function degrees(value, step, positive, negative) {
   return `${text}°${Number(text) === 0 ? '' : wrapped > 0 ? positive : negative}`;
 }
 
-/** @param {any} L @param {[number, number]} at @param {string} text @param {string} kind */
+/**
+ * @param {import('../../types').Leaflet} L
+ * @param {[number, number]} at
+ * @param {string} text
+ * @param {string} kind
+ */
 const label = (L, at, text, kind) => textMarker(L, at, text, `degrees ${kind}`);
 
 /**
  * A text on the map that reacts to nothing.
- * @param {any} L
+ * @param {import('../../types').Leaflet} L
  * @param {[number, number]} at
  * @param {string} text
  * @param {string} name of the style

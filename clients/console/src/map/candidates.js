@@ -7,7 +7,7 @@ import { svg } from './stations.js';
 /**
  * Draws what was found on a layer. The tables on the page have the same content for those who cannot see the map.
  * @param {import('./map-view.js').MapHandle} handle
- * @param {any} layer a layer group, which is emptied first
+ * @param {import('leaflet').LayerGroup} layer a layer group, which is emptied first
  * @param {import('../../types').ReservationCandidates | null} found
  * @param {(station: import('../../types').RefusedStation) => string} reasonOf why a station is refused
  */

@@ -6,13 +6,16 @@ import { config } from '../state/session.js';
 import { addBasemap } from './basemap.js';
 import { styles } from '../ui/load.js';
 
-/** @type {Promise<any> | null} */
+/** @type {Promise<import('../../types').Leaflet> | null} */
 let loading = null;
 
-/** Leaflet, which makes itself a global variable, and its style sheet. @returns {Promise<any>} */
+/**
+ * Leaflet, which makes itself a global variable, and its style sheet.
+ * @returns {Promise<import('../../types').Leaflet>}
+ */
 function leaflet() {
   loading ??= Promise.all([import('../../vendor/leaflet.js'), styles('vendor/leaflet.css')]).then(
-    () => /** @type {any} */ (globalThis).L,
+    () => /** @type {typeof globalThis & { L: import('../../types').Leaflet }} */ (globalThis).L,
   );
   return loading;
 }
@@ -23,7 +26,7 @@ let lastView = { centre: /** @type {[number, number]} */ ([40, 5]), zoom: 2 };
 /** Whether the user has seen a map already, and it need not find its own view. */
 let viewed = false;
 
-/** @typedef {{ L: any, map: any }} MapHandle */
+/** @typedef {{ L: import('../../types').Leaflet, map: import('leaflet').Map }} MapHandle */
 
 /**
  * @param {{ label: string, onMap: (handle: MapHandle) => void | (() => void), small?: boolean }} props

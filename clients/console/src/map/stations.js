@@ -33,8 +33,8 @@ export function energyPrice(station) {
 
 /**
  * Stations of the visible area that pass the filters.
- * @param {any} map
- * @param {import('../api/client.js').Query} filters of the list of stations; they may name an area of their own
+ * @param {import('leaflet').Map} map
+ * @param {import('../../types').Query} filters of the list of stations; they may name an area of their own
  * @param {AbortSignal} signal
  * @returns {Promise<{ stations: Station[], more: boolean }>}
  */
@@ -57,7 +57,7 @@ export async function readStations(map, filters, signal) {
 /**
  * Draws stations on a layer. Groups that are close together are one mark with their number and their conditions.
  * @param {import('./map-view.js').MapHandle} handle
- * @param {any} layer a layer group, which is emptied first
+ * @param {import('leaflet').LayerGroup} layer a layer group, which is emptied first
  * @param {Station[]} stations
  * @param {{ selected?: string | null, onSelect: (station: Station) => void }} options
  */

@@ -16,19 +16,15 @@ const EVERY = 30_000;
 /**
  * @typedef {{ id: string, name: string, location: { latitude: number, longitude: number }, seen: string, level: number
  *   | null }} Placed
+ * @typedef {import('../../types').Vehicle} Vehicle
  */
 
-/** The vehicles that have reported a place. @param {any[]} vehicles with their telemetry @returns {Placed[]} */
+/** The vehicles that have reported a place. @param {Vehicle[]} vehicles with their telemetry @returns {Placed[]} */
 export const placed = (vehicles) =>
-  vehicles
-    .filter(({ telemetry }) => telemetry?.location)
-    .map(({ id, registration_plate: name, telemetry: { location, battery } }) => ({
-      id,
-      name,
-      location,
-      seen: location.updated,
-      level: battery ? battery.level : null,
-    }));
+  vehicles.flatMap(({ id, registration_plate: name, telemetry }) => {
+    const { location = null, battery = null } = typeof telemetry === 'string' ? {} : telemetry;
+    return location ? [{ id, name, location, seen: location.updated, level: battery ? battery.level : null }] : [];
+  });
 
 /** The vehicles with a place; none while they are not shown. @param {boolean} shown */
 export const useVehicles = (shown) =>
@@ -48,7 +44,7 @@ export const useVehicles = (shown) =>
 /**
  * Draws vehicles on a layer: one by one, or as a number where they are close together.
  * @param {import('./map-view.js').MapHandle} handle
- * @param {any} layer a layer group, which is emptied first
+ * @param {import('leaflet').LayerGroup} layer a layer group, which is emptied first
  * @param {Placed[]} vehicles
  */
 export function drawVehicles({ L, map }, layer, vehicles) {

@@ -47,31 +47,31 @@ const FLEETS = 12;
 export default function AnalyticsPage({ route }) {
   const chosen = route.query.get('fleet');
   const choice = route.query.get('range') ?? '30';
-  const fleet = useRead(
+  const read = useRead(
     async (signal) => {
       if (chosen) return request('GET', `/v1/fleets/${encodeURIComponent(chosen)}`, undefined, { signal });
       const { data } = await request('GET', '/v1/fleets?limit=100', undefined, { signal });
       // The fleet that has charged most often.
       return (
         data.reduce(
-          (/** @type {any} */ best, /** @type {Fleet} */ one) =>
-            one.total_sessions > (best?.total_sessions ?? -1) ? one : best,
-          null,
-        ) ?? { none: true }
+          (best, one) => (one.total_sessions > (best?.total_sessions ?? -1) ? one : best),
+          /** @type {Fleet | null} */ (null),
+        ) ?? { none: /** @type {const} */ (true) }
       );
     },
     [chosen],
   );
   const head = html`<${PageHead} title="Analytics" intro="What a fleet has charged. Sessions count for the day on which they ended." />`;
-  if (fleet.data?.none)
+  if (read.data && 'none' in read.data)
     return html`${head}<${Empty} title="There is no fleet yet"><p>The sessions of a fleet are added up here.</p><a class="button primary" href=${link('/fleets', { new: 1 })}>Add a fleet</a></${Empty}>`;
-  const range = fleet.data ? rangeOf(choice, dateIn(now(), fleet.data.timezone)) : null;
+  const fleet = read.data;
+  const range = fleet ? rangeOf(choice, dateIn(now(), fleet.timezone)) : null;
   return html`${head}<div class="filters">
-      <${Field} label="Fleet">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Fleet" kind="fleet" required value=${fleet.data?.id ?? chosen} onChange=${(/** @type {string | null} */ next) => setQuery({ fleet: next })} />`}</${Field}>
+      <${Field} label="Fleet">${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Fleet" kind="fleet" required value=${fleet?.id ?? chosen} onChange=${(/** @type {string | null} */ next) => setQuery({ fleet: next })} />`}</${Field}>
       <${Field} label="Range">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${choice} onChange=${(/** @type {string} */ next) => setQuery({ range: next })} options=${RANGES.map(([name, text]) => [name, text])} />`}</${Field}>
     </div>
-    <${ResourceError} resource=${fleet} />
-    ${fleet.data && range ? html`<${Sums} fleet=${fleet.data} range=${range} /><${ByVehicle} fleet=${fleet.data} range=${vehicleRange(range)} /><${FromSessions} fleet=${fleet.data} range=${range} /><${ByFleet} range=${range} />` : fleet.loading && html`<${Loading} what="the sums" />`}`;
+    <${ResourceError} resource=${read} />
+    ${fleet && range ? html`<${Sums} fleet=${fleet} range=${range} /><${ByVehicle} fleet=${fleet} range=${vehicleRange(range)} /><${FromSessions} fleet=${fleet} range=${range} /><${ByFleet} range=${range} />` : read.loading && html`<${Loading} what="the sums" />`}`;
 }
 
 /** @param {{ fleet: Fleet, range: Range }} props */
@@ -79,9 +79,7 @@ function Sums({ fleet, range }) {
   const read = useRead(
     async (signal) => {
       const get = (/** @type {string} */ metric) =>
-        /** @type {Promise<Analytics>} */ (
-          request('GET', address(PATH, { fleet: fleet.id, metric, ...range }), undefined, { signal })
-        );
+        request('GET', address(PATH, { fleet: fleet.id, metric, ...range }), undefined, { signal });
       const [energies, costs, sessions, reservations] = await Promise.all(
         ['energy', 'cost', 'sessions', 'reservations'].map(get),
       );
@@ -130,8 +128,7 @@ async function readSeries(path, signal) {
   /** @type {Analytics['series']} */
   const series = [];
   for (let next = /** @type {string | null} */ (path); next && series.length < VEHICLES;) {
-    /** @type {Analytics} */
-    const page = await request('GET', pathOf(next), undefined, { signal });
+    const page = /** @type {Analytics} */ (await request('GET', pathOf(next), undefined, { signal }));
     series.push(...page.series);
     next = page.next_page_url;
   }
@@ -215,7 +212,7 @@ function ByVehicle({ fleet, range }) {
 /** The cost of each fleet, read when it is asked for. @param {{ range: Range }} props */
 function ByFleet({ range }) {
   const [open, setOpen] = useState(false);
-  return html`<details class="card" onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>Compare the cost of fleets</summary>${open ? html`<${Fleets} range=${range} />` : null}</details>`;
+  return html`<details class="card" onToggle=${(/** @type {DetailsToggle} */ event) => setOpen(event.currentTarget.open)}><summary>Compare the cost of fleets</summary>${open ? html`<${Fleets} range=${range} />` : null}</details>`;
 }
 
 /** @param {{ range: Range }} props */
@@ -225,18 +222,14 @@ function Fleets({ range }) {
       const { data: fleets, next_page_url: next } = await request('GET', `/v1/fleets?limit=${FLEETS}`, undefined, {
         signal,
       });
-      const sums = /** @type {Analytics[]} */ (
-        await Promise.all(
-          fleets.map((/** @type {Fleet} */ { id }) =>
-            request('GET', address(PATH, { fleet: id, metric: 'cost', ...range }), undefined, { signal }),
-          ),
-        )
+      const sums = await Promise.all(
+        fleets.map(({ id }) =>
+          request('GET', address(PATH, { fleet: id, metric: 'cost', ...range }), undefined, { signal }),
+        ),
       );
       // Fleets of one name are told apart by their ids.
-      const names = fleets.map((/** @type {Fleet} */ one) =>
-        fleets.filter((/** @type {Fleet} */ { name }) => name === one.name).length > 1
-          ? `${one.name} (${shortId(one.id)})`
-          : one.name,
+      const names = fleets.map((one) =>
+        fleets.filter(({ name }) => name === one.name).length > 1 ? `${one.name} (${shortId(one.id)})` : one.name,
       );
       return { sums, names, more: next !== null };
     },

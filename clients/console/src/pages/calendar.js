@@ -18,6 +18,12 @@ import { go, link, setQuery } from '../router.js';
 import { NeedDialog } from './need.js';
 import { MoveDialog } from './reservations.js';
 
+/**
+ * @typedef {import('../../types').Reserved} Reserved
+ * @typedef {import('../../types').Charged} Charged
+ * @typedef {{ reservations: Reserved[], sessions: Charged[] }} Read
+ */
+
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
@@ -58,7 +64,7 @@ export default function Calendar({ route }) {
   const by = route.query.get('by') === 'station' ? 'station' : 'vehicle';
   const [fleet, vehicle] = [route.query.get('fleet'), route.query.get('vehicle')];
   const [view, setView] = useState(() => ({ from: now() - 6 * HOUR, until: now() + 18 * HOUR }));
-  const [moving, setMoving] = useState(/** @type {{ reservation: any, start: number } | null} */ (null));
+  const [moving, setMoving] = useState(/** @type {{ reservation: Reserved, start: number } | null} */ (null));
   // What is read covers whole days around the view, so that moving a little reads nothing.
   const [since, to] = [Math.floor(view.from / DAY) * DAY - DAY, Math.ceil(view.until / DAY) * DAY + DAY];
   const read = useRead(
@@ -105,14 +111,14 @@ export default function Calendar({ route }) {
       read.data
         ? rows.length
           ? html`<${Timeline} rows=${rows} from=${view.from} until=${view.until} onView=${(/** @type {number} */ from, /** @type {number} */ until) => setView({ from, until })} onOpen=${open}
-            onMove=${(/** @type {any} */ item, /** @type {number} */ start) => setMoving({ reservation: item.object, start })} />`
+            onMove=${(/** @type {import('../timeline/model.js').ReservationItem} */ item, /** @type {number} */ start) => setMoving({ reservation: item.object, start })} />`
           : html`<${Empty} title="Nothing in this time"><p>Reservations and sessions appear here.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`
         : read.loading && html`<${Loading} what="the calendar" />`
     }
     <p class="legend">${LEGEND.map(([kind, text]) => html`<span key=${kind} class=${`swatch ${kind}`} style=${{ backgroundColor: FILL[kind] }}></span>${text} `)}<span class="swatch conflict"></span>conflict</p>
     ${read.data && read.loading ? html`<${Loading} what="the rest of the calendar" />` : null}
     ${read.data?.more ? html`<p class="hint">The newest ${number(MOST)} are shown: choose a vehicle to see all of its own.</p>` : null}
-    <${EntryList} rows=${rows} view=${view} onMove=${(/** @type {any} */ reservation, /** @type {number} */ start) => setMoving({ reservation, start })} />`;
+    <${EntryList} rows=${rows} view=${view} onMove=${(/** @type {Reserved} */ reservation, /** @type {number} */ start) => setMoving({ reservation, start })} />`;
 }
 
 /**
@@ -121,7 +127,8 @@ export default function Calendar({ route }) {
  * @param {number} to
  * @param {{ fleet: string | null, vehicle: string | null }} filters
  * @param {AbortSignal} signal
- * @param {(part: { reservations: any[], sessions: any[], more: boolean }) => void} show
+ * @param {(part: Read & { more: boolean }) => void} show
+ * @returns {Promise<Read & { more: boolean }>}
  */
 async function readItems(since, to, { fleet, vehicle }, signal, show) {
   const expand = ['data.vehicle', 'data.charging_station'];
@@ -130,7 +137,8 @@ async function readItems(since, to, { fleet, vehicle }, signal, show) {
     'created[gte]': new Date(since - ahead).toISOString(),
     'created[lt]': new Date(to).toISOString(),
   });
-  const read = { reservations: /** @type {any[]} */ ([]), sessions: /** @type {any[]} */ ([]) };
+  /** @type {Read} */
+  const read = { reservations: [], sessions: [] };
   const shown = () => ({
     reservations: read.reservations.filter((one) => {
       const [from, until] = [one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end];
@@ -144,12 +152,13 @@ async function readItems(since, to, { fleet, vehicle }, signal, show) {
     sessions: [...read.sessions],
     more: Object.values(read).some((objects) => objects.length >= MOST),
   });
-  const readAll = (/** @type {keyof typeof read} */ list, /** @type {string} */ path) =>
+  /** @template {keyof Read} Name @param {Name} list @param {string} path */
+  const readAll = (list, path) =>
     readPages(path, {
       signal,
       most: MOST,
       onPage: (objects) => {
-        read[list] = objects;
+        read[list] = /** @type {Read[Name]} */ (objects);
         show(shown());
       },
     });
@@ -163,12 +172,12 @@ async function readItems(since, to, { fleet, vehicle }, signal, show) {
 }
 
 /**
- * @param {{ reservations: any[], sessions: any[] }} data
+ * @param {Read} data
  * @param {'vehicle' | 'station'} by
  */
 function rowsOf({ reservations, sessions }, by) {
   const at = now();
-  const name = (/** @type {any} */ one) =>
+  const name = (/** @type {Reserved | Charged} */ one) =>
     nameOf(by === 'vehicle' ? (one.charging_station ?? t('station to be found')) : one.vehicle);
   const items = [
     ...reservations.map((one) =>
@@ -200,8 +209,9 @@ function rowsOf({ reservations, sessions }, by) {
 /** The same content for those who cannot see or drag the timeline. */
 function EntryList(
   /** @type {{ rows: import('../timeline/model.js').Row[], view: { from: number, until: number },
-   *   onMove: (reservation: any, start: number) => void }} */ { rows, view, onMove },
+   *   onMove: (reservation: Reserved, start: number) => void }} */ { rows, view, onMove },
 ) {
+  /** @typedef {typeof entries[number]} Entry */
   const entries = rows.flatMap((row) => row.items.map(({ item, conflict }) => ({ id: item.id, row, item, conflict })));
   const shown = entries
     .filter(({ item }) => item.until > view.from && item.from < view.until)
@@ -209,19 +219,22 @@ function EntryList(
   const columns = [
     {
       label: t('Window'),
-      cell: (/** @type {any} */ { item, conflict }) =>
+      cell: (/** @type {Entry} */ { item, conflict }) =>
         html`<a href=${link(`/${item.kind === 'session' ? 'sessions' : 'reservations'}/${item.id}`)}>${timeWindow(item.from, item.until)}</a> ${conflict ? html`<span class="badge bad">Conflict</span>` : null}`,
     },
     {
       label: t('What'),
-      cell: (/** @type {any} */ { item }) => (item.kind === 'session' ? t('Session') : t('Reservation')),
+      cell: (/** @type {Entry} */ { item }) => (item.kind === 'session' ? t('Session') : t('Reservation')),
     },
-    { label: t('Status'), cell: (/** @type {any} */ { item }) => html`<${Status} value=${item.object.status} />` },
-    { label: t('Vehicle'), cell: (/** @type {any} */ { item }) => html`<${Ref} to=${item.object.vehicle} />` },
-    { label: t('Station'), cell: (/** @type {any} */ { item }) => html`<${Ref} to=${item.object.charging_station} />` },
+    { label: t('Status'), cell: (/** @type {Entry} */ { item }) => html`<${Status} value=${item.object.status} />` },
+    { label: t('Vehicle'), cell: (/** @type {Entry} */ { item }) => html`<${Ref} to=${item.object.vehicle} />` },
+    {
+      label: t('Station'),
+      cell: (/** @type {Entry} */ { item }) => html`<${Ref} to=${item.object.charging_station} />`,
+    },
     {
       label: t('Change'),
-      cell: (/** @type {any} */ { item }) =>
+      cell: (/** @type {Entry} */ { item }) =>
         item.kind === 'pending'
           ? html`<button type="button" class="small" onClick=${() => onMove(item.object, item.from)}>Another time</button>`
           : '',

@@ -40,7 +40,7 @@ const FRESH = 86_400_000;
 
 /**
  * The battery's level in percent that is reckoned with; an old reading is none.
- * @param {any} telemetry null without one
+ * @param {import('../../types').VehicleTelemetry | null} telemetry null without one
  */
 export function levelOf(telemetry) {
   const battery = telemetry?.battery;
@@ -49,7 +49,7 @@ export function levelOf(telemetry) {
 
 /**
  * The Wh that a vehicle is charged with: to the target, or beyond it to the full battery.
- * @param {any} vehicle
+ * @param {import('../../types').Vehicle} vehicle
  * @param {number} level in percent
  */
 export function energyOf(vehicle, level) {
@@ -73,7 +73,7 @@ export const REASONS = {
 
 /**
  * The candidates of a reservation with these parameters, searched once they have stayed the same for a moment.
- * @param {any} body of the search; null searches nothing
+ * @param {object | null} body of the search; null searches nothing
  * @returns {import('../api/resource.js').Resource<Found | null>}
  */
 export function useCandidates(body) {
@@ -187,7 +187,7 @@ const Warnings = ({ of }) =>
 
 /**
  * How many stations were looked at, and how many each filter refused.
- * @param {{ summary: any, title: string, chosen?: boolean }} props
+ * @param {{ summary: import('../../types').MatchSummary, title: string, chosen?: boolean }} props
  */
 export function MatchSummary({ summary, title, chosen = false }) {
   const refused = Object.entries(summary.refused).filter(([, count]) => count);

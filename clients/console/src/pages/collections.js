@@ -24,40 +24,67 @@ import { go, link, setQuery, useRemembered } from '../router.js';
 import { toast } from '../ui/toasts.js';
 
 /**
+ * @typedef {import('../../types').Content} Content
+ * @typedef {import('../../types').Fleet} Fleet
+ * @typedef {import('../../types').Driver} Driver
+ * @typedef {import('../../types').Vehicle} Vehicle
+ * @typedef {import('../../types').Site} Site
+ * @typedef {import('../../types').ChargeCard} ChargeCard
+ * @typedef {import('../../types').Policy} Policy
+ * @typedef {import('../../types').PaymentMethod} PaymentMethod
+ * @typedef {Fleet | Driver | Vehicle | Site | ChargeCard | Policy | PaymentMethod} Thing
+ */
+
+/**
+ * @template T
+ * @typedef {import('../ui/list.js').Column<T>} Column
+ */
+
+/**
  * What differs from one kind of object to the next.
+ * @template T
  * @typedef {object} Collection
- * @property {string} path of the list in the API
+ * @property {`/v1/${'fleets' | 'drivers' | 'vehicles' | 'sites' | 'charge_cards' | 'policies' | 'payment_methods'}`}
+ *   path of the list in the API
  * @property {string} prefix of the ids
  * @property {string} one what one object is called
  * @property {string} next what to do when there is none
  * @property {string[]} filters that the list takes: `status`, or a kind of object to choose
- * @property {() => any} [initial] what a new object begins with
+ * @property {() => Record<string, unknown>} [initial] what a new object begins with
  * @property {string[]} expand members that are shown by name
- * @property {import('../ui/list.js').Column[]} columns
- * @property {(object: any) => ([string, any] | null)[]} facts
- * @property {any} [extra] a component with what else belongs to an object
+ * @property {Column<T>[]} columns
+ * @property {(object: T) => ([string, Content] | null)[]} facts
+ * @property {(props: { object: T }) => Content} [extra] a component with what else belongs to an object
  * @property {boolean} [imports] whether objects can be imported from a file
  * @property {[string, string]} [statuses] the statuses in which objects are used and not used
  */
 
 const ImportDialog = lazy(() => import('./import.js'), 'ImportDialog');
 
-/** @param {string} label @param {(one: any) => any} cell */
+/**
+ * @template T
+ * @param {string} label
+ * @param {(one: T) => Content} cell
+ * @returns {Column<T>}
+ */
 const column = (label, cell, isNumber = false) => ({ label, cell, number: isNumber });
-/** @param {any[]} list */
+/** @param {import('../ui/objects.js').Reference[]} list */
 const refs = (list) =>
   list.length
     ? html`<span>${list.map((one, index) => html`${index ? ', ' : ''}<${Ref} key=${idOf(one)} to=${one} />`)}</span>`
     : null;
-const status = column(t('Status'), (one) => html`<${Status} value=${one.status} />`);
-const created = column(t('Created'), (one) => html`<${Time} at=${one.created} ago />`);
+const status = column(t('Status'), (/** @type {{ status: string }} */ one) => html`<${Status} value=${one.status} />`);
+const created = column(
+  t('Created'),
+  (/** @type {{ created: string }} */ one) => html`<${Time} at=${one.created} ago />`,
+);
 
 /** What charge cards are, in words. @type {Record<string, string>} */
 const CARD_TYPES = { rfid: t('RFID card'), app: t('App') };
 
-/** @type {Record<string, Collection>} */
-const COLLECTIONS = {
-  fleets: {
+/** By the name of the page. The columns and facts of each are given objects of its own list only. */
+const COLLECTIONS = /** @type {Record<string, Collection<Thing>>} */ ({
+  fleets: /** @type {Collection<Fleet>} */ ({
     statuses: ['active', 'suspended'],
     path: '/v1/fleets',
     prefix: 'flt',
@@ -92,8 +119,8 @@ const COLLECTIONS = {
       [t('Drivers'), html`<a href=${link('/drivers', { fleet: one.id })}>${number(one.total_drivers)} drivers</a>`],
       [t('Invoices'), html`<a href=${link('/invoices', { fleet: one.id })}>Invoices of the fleet</a>`],
     ],
-  },
-  drivers: {
+  }),
+  drivers: /** @type {Collection<Driver>} */ ({
     statuses: ['active', 'suspended'],
     imports: true,
     path: '/v1/drivers',
@@ -128,8 +155,8 @@ const COLLECTIONS = {
       [t('Reservations'), html`<a href=${link('/reservations', { driver: one.id })}>Reservations of the driver</a>`],
     ],
     extra: FleetsOfDriver,
-  },
-  vehicles: {
+  }),
+  vehicles: /** @type {Collection<Vehicle>} */ ({
     statuses: ['active', 'inactive'],
     imports: true,
     path: '/v1/vehicles',
@@ -170,10 +197,10 @@ const COLLECTIONS = {
       [t('Sessions'), html`<a href=${link('/sessions', { vehicle: one.id })}>Sessions of the vehicle</a>`],
       [t('Reserve'), html`<a href=${link('/reserve', { vehicle: one.id })}>Reserve for this vehicle</a>`],
     ],
-    extra: (/** @type {{ object: any }} */ { object }) =>
+    extra: ({ object }) =>
       html`<${Telemetry} object=${object} />${object.site ? html`<${Departures} vehicle=${object.id} />` : null}`,
-  },
-  sites: {
+  }),
+  sites: /** @type {Collection<Site>} */ ({
     path: '/v1/sites',
     prefix: 'site',
     one: t('site'),
@@ -194,8 +221,8 @@ const COLLECTIONS = {
       [t('Currency'), one.currency.toUpperCase()],
     ],
     extra: SiteOverview,
-  },
-  charge_cards: {
+  }),
+  charge_cards: /** @type {Collection<ChargeCard>} */ ({
     statuses: ['active', 'blocked'],
     path: '/v1/charge_cards',
     prefix: 'ccd',
@@ -220,8 +247,8 @@ const COLLECTIONS = {
       [t('Vehicle'), one.vehicle ? html`<${Ref} to=${one.vehicle} />` : t('any of the driver')],
       [t('Valid until'), one.valid_until ? html`<${Time} at=${one.valid_until} />` : t('for ever')],
     ],
-  },
-  policies: {
+  }),
+  policies: /** @type {Collection<Policy>} */ ({
     statuses: ['active', 'inactive'],
     path: '/v1/policies',
     prefix: 'pol',
@@ -245,10 +272,10 @@ const COLLECTIONS = {
       [t('Description'), one.description],
       [t('Rules'), rulesOf(one).join(', ') || 'none'],
     ],
-    extra: (/** @type {{ object: any }} */ { object }) =>
+    extra: ({ object }) =>
       html`<section class="card"><h2>Rules</h2><${Json} label="Rules" value=${object.rules} /></section>`,
-  },
-  payment_methods: {
+  }),
+  payment_methods: /** @type {Collection<PaymentMethod>} */ ({
     path: '/v1/payment_methods',
     prefix: 'pm',
     one: t('payment method'),
@@ -271,12 +298,12 @@ const COLLECTIONS = {
       [t('Expires'), one.card && `${one.card.exp_month}/${one.card.exp_year}`],
       [t('Owner'), one.driver || one.fleet ? html`<${Ref} to=${one.driver ?? one.fleet} />` : t('Account')],
     ],
-  },
-};
+  }),
+});
 
-/** The level of a vehicle's battery, and how much it holds. @param {any} vehicle */
+/** The level of a vehicle's battery, and how much it holds. @param {Vehicle} vehicle */
 function batteryOf({ telemetry, battery_capacity: capacity }) {
-  const battery = telemetry?.battery;
+  const battery = typeof telemetry === 'string' ? null : telemetry.battery;
   return html`<span>${battery ? html`<strong>${number(battery.level)} %</strong> of ` : ''}${energy(capacity)}</span>`;
 }
 
@@ -291,7 +318,7 @@ function LastCharge({ vehicle }) {
   return html`<a href=${link(`/sessions/${last.id}`)}><${Time} at=${last.session_started} ago />, ${energy(last.energy_consumed)}</a> at ${nameOf(last.charging_station)}`;
 }
 
-/** Whether all vehicles of a site will be ready. @param {any} site */
+/** Whether all vehicles of a site will be ready. @param {Site} site */
 function readiness({ plan }) {
   if (!plan) return t('nothing to plan');
   return plan.short.length
@@ -299,25 +326,23 @@ function readiness({ plan }) {
     : html`<span class="badge good">All ready</span>`;
 }
 
-/** Limits in words: "60 kW", "30 kW at times". @param {any[]} limits */
+/** Limits in words: "60 kW", "30 kW at times". @param {Site['limits']} limits */
 const limitTexts = (limits) =>
   limits.map(
     ({ power_w: watts, type, time_windows: windows }) =>
-      `${number(watts / 1000)} kW${windows.length ? t(' at times') : ''}${type === 'cost' ? t(' where possible') : ''}`,
+      `${number(watts / 1000)} kW${windows?.length ? t(' at times') : ''}${type === 'cost' ? t(' where possible') : ''}`,
   );
 
-/** The rules of a policy that limit anything. @param {any} policy */
-function rulesOf(policy) {
-  const { rules } = policy;
-  return Object.keys(rules)
-    .filter((name) => (Array.isArray(rules[name]) ? rules[name].length : rules[name] !== null))
-    .map(words);
-}
+/** The rules of a policy that limit anything. @param {Policy} policy */
+const rulesOf = ({ rules }) =>
+  Object.entries(rules)
+    .filter(([, limit]) => (Array.isArray(limit) ? limit.length : limit !== null))
+    .map(([name]) => words(name));
 
 /**
  * What can be done with many objects of a collection.
- * @param {Collection} collection
- * @returns {import('../api/bulk.js').BulkAction[]}
+ * @param {Collection<Thing>} collection
+ * @returns {import('../api/bulk.js').BulkAction<Thing & { status: string }>[]}
  */
 function actionsOf({ path, statuses }) {
   const [on, off] = statuses ?? [];
@@ -326,7 +351,12 @@ function actionsOf({ path, statuses }) {
     /** @type {string} */ question,
     /** @type {string} */ from,
     /** @type {string} */ to,
-  ) => ({ label, question, applies: (/** @type {any} */ one) => one.status === from, ...statusChange(path, to) });
+  ) => ({
+    label,
+    question,
+    applies: (/** @type {{ status: string }} */ one) => one.status === from,
+    ...statusChange(path, to),
+  });
   return [
     ...(on && off
       ? [
@@ -363,7 +393,7 @@ function List({ name, route }) {
     every: 15_000,
   });
   const columns = [
-    column(t('Name'), (one) => html`<a href=${link(`/${name}/${one.id}`)}>${nameOf(one)}</a>`),
+    column(t('Name'), (/** @type {Thing} */ one) => html`<a href=${link(`/${name}/${one.id}`)}>${nameOf(one)}</a>`),
     ...collection.columns,
   ];
   const create = () => setQuery({ new: 1 });
@@ -374,13 +404,13 @@ function List({ name, route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} wide title=${t`Add a ${collection.one}`} onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${collection.path} submit=${t`Add the ${collection.one}`}
-      initial=${{ ...collection.initial?.(), ...(filters.fleet ? { fleet: filters.fleet } : {}) }} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', collection.path, body, { idempotencyKey: key })}
-      onDone=${(/** @type {any} */ made) => go(link(`/${name}/${made.id}`))} /></${Dialog}>`
+      initial=${{ ...collection.initial?.(), ...(filters.fleet ? { fleet: filters.fleet } : {}) }} send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', collection.path, body, { idempotencyKey: key })}
+      onDone=${(/** @type {Thing} */ made) => go(link(`/${name}/${made.id}`))} /></${Dialog}>`
         : null
     }
     ${collection.imports && route.query.get('import') ? html`<${ImportDialog} name=${name} onClose=${() => setQuery({ import: null })} />` : null}
     <div class="filters">
-      <${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} placeholder="Words or an id" onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />`}</${Field}>
+      <${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} placeholder="Words or an id" onInput=${(/** @type {InputChange} */ event) => setText(event.currentTarget.value)} />`}</${Field}>
       ${collection.filters.map((filter) => html`<${Filter} key=${filter} collection=${collection} name=${filter} value=${filters[filter] ?? ''} />`)}
       <${CreatedFilter} query=${route.query} />
     </div>
@@ -391,7 +421,7 @@ function List({ name, route }) {
     }`;
 }
 
-/** @param {{ collection: Collection, name: string, value: string }} props */
+/** @param {{ collection: Collection<Thing>, name: string, value: string }} props */
 function Filter({ collection, name, value }) {
   const values = useRead(
     async () => (name === 'status' ? valuesOf(await openApi(), collection.path, 'status') : []),
@@ -406,10 +436,11 @@ function Filter({ collection, name, value }) {
 
 /**
  * What a search finds.
- * @param {{ collection: Collection, filters: any, text: string, columns: any[], expand: string[] }} props
+ * @param {{ collection: Collection<Thing>, filters: import('../../types').Query, text: string, columns:
+ *   Column<Thing>[], expand: string[] }} props
  */
 function Found({ collection, filters, text, columns, expand }) {
-  const empty = /** @type {{ rows: any[], note: string, more: boolean, error: ApiError | null }} */ ({
+  const empty = /** @type {{ rows: Thing[], note: string, more: boolean, error: ApiError | null }} */ ({
     rows: [],
     note: t('Searching…'),
     more: false,
@@ -423,7 +454,7 @@ function Found({ collection, filters, text, columns, expand }) {
     setState(empty);
     const timer = setTimeout(() => {
       const path = address(collection.path, { ...filters, 'expand[]': expand });
-      const onProgress = (/** @type {any[]} */ rows, /** @type {number} */ read) =>
+      const onProgress = (/** @type {Thing[]} */ rows, /** @type {number} */ read) =>
         setState({ ...empty, rows, note: t`Searching: ${rows.length} found in ${number(read)}…` });
       const options = { signal: controller.signal, whole: whole === text, onProgress };
       search(path, collection.prefix, text.trim(), options).then(
@@ -455,7 +486,7 @@ function Found({ collection, filters, text, columns, expand }) {
 /** @param {{ name: string, id: string }} props */
 function One({ name, id }) {
   const collection = COLLECTIONS[name];
-  const path = `${collection.path}/${encodeURIComponent(id)}`;
+  const path = /** @type {const} */ (`${collection.path}/${encodeURIComponent(id)}`);
   const resource = useResource(address(path, { 'expand[]': collection.expand }), { every: 10_000 });
   const [editing, setEditing] = useState(false);
   const remove = useAction((key) => request('DELETE', path, undefined, { idempotencyKey: key }));
@@ -467,7 +498,7 @@ function One({ name, id }) {
     go(`#/${name}`);
   };
   const metadata = Object.entries(object.metadata ?? {});
-  return html`<${PageHead} title=${nameOf(object)}>${object.status ? html`<${Status} value=${object.status} />` : null}
+  return html`<${PageHead} title=${nameOf(object)}>${'status' in object ? html`<${Status} value=${object.status} />` : null}
       <button type="button" onClick=${() => setEditing(true)}>Edit</button>
       <${ConfirmButton} danger label="Delete" question=${t`Delete ${nameOf(object)}? This cannot be undone.`} trial=${{ method: 'DELETE', path }} disabled=${remove.busy} onConfirm=${deleteIt} /></${PageHead}>
     <${ResourceError} resource=${resource} />
@@ -475,42 +506,44 @@ function One({ name, id }) {
     ${
       editing
         ? html`<${Dialog} wide title=${t`Edit ${nameOf(object)}`} onClose=${() => setEditing(false)}><${SchemaForm} path=${`${collection.path}/{id}`} original=${object} submit="Save"
-      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => (setEditing(false), toast(t('Saved.')))} /></${Dialog}>`
+      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => (setEditing(false), toast(t('Saved.')))} /></${Dialog}>`
         : null
     }
-    <section class="card"><${Facts} of=${[...collection.facts(object), ...metadata.map(([key, value]) => /** @type {[string, any]} */ ([key, value])), [t('Created'), html`<${Time} at=${object.created} />`], ['Id', html`<${Id} id=${object.id} />`]]} /></section>
+    <section class="card"><${Facts} of=${[...collection.facts(object), ...metadata.map(([key, value]) => /** @type {[string, Content]} */ ([key, value])), [t('Created'), html`<${Time} at=${object.created} />`], ['Id', html`<${Id} id=${object.id} />`]]} /></section>
     ${collection.extra ? html`<${collection.extra} object=${object} />` : null}`;
 }
 
-/** Attaching a driver to fleets and detaching it. @param {{ object: any }} props */
+/** Attaching a driver to fleets and detaching it. @param {{ object: Driver }} props */
 function FleetsOfDriver({ object }) {
   const [fleet, setFleet] = useState(/** @type {string | null} */ (null));
-  const act = useAction((key, verb, id) =>
+  const act = useAction((key, /** @type {'attach' | 'detach'} */ verb, /** @type {string | null} */ id) =>
     request('POST', `/v1/drivers/${object.id}/${verb}`, { fleet: id }, { idempotencyKey: key }),
   );
   return html`<section class="card"><h2>Fleets</h2>
     ${act.error ? html`<${ErrorNotice} error=${act.error} />` : null}
-    <ul class="lines">${object.fleets.map((/** @type {any} */ one) => html`<li key=${idOf(one)}><${Ref} to=${one} /> <button type="button" class="small" onClick=${() => act.run('detach', idOf(one))}>Detach</button></li>`)}</ul>
+    <ul class="lines">${object.fleets.map((one) => html`<li key=${idOf(one)}><${Ref} to=${one} /> <button type="button" class="small" onClick=${() => act.run('detach', idOf(one))}>Detach</button></li>`)}</ul>
     <div class="row"><${Field} label="Attach to">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="fleet" label="Fleet" value=${fleet} onChange=${setFleet} />`}</${Field}>
     <button type="button" disabled=${!fleet || act.busy} onClick=${() => act.run('attach', fleet).then((done) => done && setFleet(null))}>Attach</button></div></section>`;
 }
 
-/** The last reading of a vehicle. @param {{ object: any }} props */
+/** The last reading of a vehicle. @param {{ object: Vehicle }} props */
 function Telemetry({ object }) {
   const reading = useRead(
     (signal) =>
-      request('GET', `/v1/vehicles/${object.id}/telemetry`, undefined, { signal }).catch((error) => {
-        if (error.kind === 'missing') return { none: true };
-        throw error;
-      }),
+      request('GET', `/v1/vehicles/${object.id}/telemetry`, undefined, { signal }).catch(
+        (/** @type {unknown} */ error) => {
+          if (error instanceof ApiError && error.kind === 'missing') return { none: /** @type {const} */ (true) };
+          throw error;
+        },
+      ),
     [object.id],
     { every: 10_000 },
   );
-  const one = reading.data;
+  const one = reading.data && !('none' in reading.data) ? reading.data : null;
   return html`<section class="card"><h2>Telemetry</h2><${ResourceError} resource=${reading} />
-    ${one?.none ? html`<p class="hint">The vehicle has sent no reading yet: <code>POST /v1/vehicles/{id}/telemetry</code>.</p>` : null}
+    ${reading.data && !one ? html`<p class="hint">The vehicle has sent no reading yet: <code>POST /v1/vehicles/{id}/telemetry</code>.</p>` : null}
     ${
-      one && !one.none
+      one
         ? html`<${Facts} of=${[
             one.battery
               ? [

@@ -33,7 +33,7 @@ export default function CreditNotes({ route }) {
 /** What a credit note is called. @param {CreditNote} note */
 const nameOf = ({ number }) => number ?? t('Credit on a draft');
 
-/** The columns of a list of credit notes. @type {import('../ui/list.js').Column[]} */
+/** The columns of a list of credit notes. @type {import('../ui/list.js').Column<CreditNote>[]} */
 export const COLUMNS = [
   {
     label: t('Number'),

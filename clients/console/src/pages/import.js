@@ -2,6 +2,7 @@
 // created through batches, which can be undone.
 
 import { t } from '../i18n.js';
+import { isObject } from '../json.js';
 import { html, useEffect, useMemo, useRef, useState } from '../ui/html.js';
 import { notifyTabs, request } from '../api/client.js';
 import { runAll } from '../api/pool.js';
@@ -27,8 +28,8 @@ const LONGEST = 10_000_000;
 
 /**
  * What differs between what can be imported.
- * @type {Record<string, { path: string, operation: string, title: string, unique: string[], nameOf: (body: any) =>
- *   string, example: [string[], string[]] }>}
+ * @type {Record<string, { path: string, operation: string, title: string, unique: string[], nameOf: (body:
+ *   Entry['body']) => unknown, example: [string[], string[]] }>}
  */
 const KINDS = {
   vehicles: {
@@ -80,8 +81,8 @@ export function ImportDialog({ name, onClose }) {
         : null,
     [file, api.data, fleet],
   );
-  const choose = async (/** @type {any} */ event) => {
-    const [chosen] = event.currentTarget.files;
+  const choose = async (/** @type {InputChange} */ event) => {
+    const [chosen] = event.currentTarget.files ?? [];
     setTooLong(chosen?.size > LONGEST);
     setFile(chosen && chosen.size <= LONGEST ? { name: chosen.name, text: await chosen.text() } : null);
   };
@@ -136,13 +137,13 @@ function Preview({ preview: { entries, ignored, missing } }) {
     ${entries.length > SHOWN ? html`<p class="hint">${number(entries.length - SHOWN)} more lines</p>` : null}</section>`;
 }
 
-/** A value of a body as text. @param {any} value @returns {string} */
+/** A value of a body as text. @param {unknown} value @returns {string} */
 const shown = (value) =>
   value === undefined
     ? ''
     : Array.isArray(value)
       ? value.join('; ')
-      : typeof value === 'object'
+      : isObject(value)
         ? Object.entries(value)
             .map(([name, one]) => `${name}: ${one}`)
             .join(', ')

@@ -20,6 +20,11 @@ import { day, dayStart, duration, energy, money, title, words } from '../format.
 import { now } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
+/**
+ * @typedef {import('../../types').Invoice} Invoice
+ * @typedef {import('../../types').LineItem} LineItem
+ */
+
 const STATUSES = ['draft', 'open', 'overdue', 'paid', 'void', 'uncollectible'];
 
 /** How many lines are printed at most. */
@@ -32,11 +37,11 @@ export default function Invoices({ route }) {
     : html`<${List} route=${route} />`;
 }
 
-/** The status with what is derived from the due date. @param {any} invoice */
+/** The status with what is derived from the due date. @param {Invoice} invoice */
 const statusOf = (invoice) =>
   invoice.status === 'open' && Date.parse(invoice.due_date) < now() ? 'overdue' : invoice.status;
 
-/** What can be done with many invoices. @type {import('../api/bulk.js').BulkAction[]} */
+/** What can be done with many invoices. @type {import('../api/bulk.js').BulkAction<Invoice>[]} */
 const ACTIONS = [
   {
     label: t('Finalize invoices'),
@@ -62,25 +67,26 @@ function List({ route }) {
   const columns = [
     {
       label: t('Number'),
-      cell: (/** @type {any} */ one) => html`<a href=${link(`/invoices/${one.id}`)}>${one.number ?? t('Draft')}</a>`,
+      cell: (/** @type {Invoice} */ one) =>
+        html`<a href=${link(`/invoices/${one.id}`)}>${one.number ?? t('Draft')}</a>`,
     },
     {
       label: t('Period'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {Invoice} */ one) =>
         html`<a href=${link(`/invoices/${one.id}`)}>${day(one.period_start)} – ${day(one.period_end)}</a>`,
     },
-    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${statusOf(one)} />` },
+    { label: t('Status'), cell: (/** @type {Invoice} */ one) => html`<${Status} value=${statusOf(one)} />` },
     {
       label: t('Fleet'),
-      cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')),
+      cell: (/** @type {Invoice} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')),
     },
-    { label: t('Due'), number: true, cell: (/** @type {any} */ one) => money(one.amount_due, one.currency) },
+    { label: t('Due'), number: true, cell: (/** @type {Invoice} */ one) => money(one.amount_due, one.currency) },
     {
       label: t('Paid'),
       number: true,
-      cell: (/** @type {any} */ one) => (one.amount_paid === null ? '–' : money(one.amount_paid, one.currency)),
+      cell: (/** @type {Invoice} */ one) => (one.amount_paid === null ? '–' : money(one.amount_paid, one.currency)),
     },
-    { label: t('Due date'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.due_date} />` },
+    { label: t('Due date'), cell: (/** @type {Invoice} */ one) => html`<${Time} at=${one.due_date} />` },
   ];
   const create = () => setQuery({ new: 1 });
   const empty = html`<${Empty} title=${status ? t`No invoice is ${words(status)}` : t('No invoice yet')}><p>An invoice bills the sessions that ended in a period.</p><button type="button" class="primary" onClick=${create}>Create an invoice</button></${Empty}>`;
@@ -91,8 +97,8 @@ function List({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} title="Create an invoice" onClose=${() => setQuery({ new: null })}>
-      <${SchemaForm} path="/v1/invoices" submit="Create the draft" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/invoices', body, { idempotencyKey: key })}
-        onDone=${(/** @type {any} */ made) => go(link(`/invoices/${made.id}`))} /></${Dialog}>`
+      <${SchemaForm} path="/v1/invoices" submit="Create the draft" initial=${initial} send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', '/v1/invoices', body, { idempotencyKey: key })}
+        onDone=${(/** @type {Invoice} */ made) => go(link(`/invoices/${made.id}`))} /></${Dialog}>`
         : null
     }
     <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
@@ -102,11 +108,11 @@ function List({ route }) {
 
 /** @param {{ id: string }} props */
 function Invoice({ id }) {
-  const path = `/v1/invoices/${encodeURIComponent(id)}`;
+  const path = /** @type {const} */ (`/v1/invoices/${encodeURIComponent(id)}`);
   const resource = useResource(address(path, { 'expand[]': ['fleet', 'payment_method'] }), { every: 10_000 });
   const lines = useList(address(`${path}/line_items`, { limit: 25 }));
   const [dialog, setDialog] = useState('');
-  const [printed, setPrinted] = useState(/** @type {any[] | null} */ (null));
+  const [printed, setPrinted] = useState(/** @type {LineItem[] | null} */ (null));
   const print = useAction(async () =>
     setPrinted((await readPages(`${path}/line_items?limit=100`, { most: MOST_LINES })).objects),
   );
@@ -125,22 +131,22 @@ function Invoice({ id }) {
   const columns = [
     {
       label: t('Item'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {LineItem} */ one) =>
         one.charging_session
           ? html`<a href=${link(`/sessions/${one.charging_session}`)} title=${one.description}>${one.station_name ?? one.description}</a>`
           : one.description,
     },
-    { label: t('When'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.started} />` },
-    { label: t('Vehicle'), cell: (/** @type {any} */ one) => one.registration_plate ?? '–' },
+    { label: t('When'), cell: (/** @type {LineItem} */ one) => html`<${Time} at=${one.started} />` },
+    { label: t('Vehicle'), cell: (/** @type {LineItem} */ one) => one.registration_plate ?? '–' },
     {
       label: t('Duration'),
       number: true,
-      cell: (/** @type {any} */ one) => (one.duration_seconds ? duration(one.duration_seconds) : '–'),
+      cell: (/** @type {LineItem} */ one) => (one.duration_seconds ? duration(one.duration_seconds) : '–'),
     },
-    { label: t('Energy'), number: true, cell: (/** @type {any} */ one) => energy(one.energy_wh) },
-    { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, invoice.currency) },
-    { label: t('Tax'), number: true, cell: (/** @type {any} */ one) => money(one.tax, invoice.currency) },
-    { label: t('Amount'), number: true, cell: (/** @type {any} */ one) => money(one.amount, invoice.currency) },
+    { label: t('Energy'), number: true, cell: (/** @type {LineItem} */ one) => energy(one.energy_wh) },
+    { label: t('Net'), number: true, cell: (/** @type {LineItem} */ one) => money(one.net, invoice.currency) },
+    { label: t('Tax'), number: true, cell: (/** @type {LineItem} */ one) => money(one.tax, invoice.currency) },
+    { label: t('Amount'), number: true, cell: (/** @type {LineItem} */ one) => money(one.amount, invoice.currency) },
   ];
   return html`<${PageHead} title=${invoice.number ? t`Invoice ${invoice.number}` : t('Draft of an invoice')} intro=${`${day(invoice.period_start)} – ${day(invoice.period_end)}`}><${Status} value=${statusOf(invoice)} />
       ${
@@ -153,7 +159,7 @@ function Invoice({ id }) {
       ${['draft', 'open'].includes(status) ? html`<button type="button" onClick=${() => setDialog('edit')}>Edit</button>` : null}
       ${['draft', 'open', 'paid', 'uncollectible'].includes(status) ? html`<button type="button" onClick=${() => setDialog('credit')}>Credit</button>` : null}
       <button type="button" disabled=${print.busy} onClick=${() => print.run()}>${print.busy ? t('Reading all lines…') : t('Print')}</button>
-      ${['open', 'uncollectible'].includes(status) ? html`<${ConfirmButton} danger label="Void" question="The invoice is void for good; its sessions can be billed again." trial=${{ method: 'POST', path: `${path}/void`, effects: (/** @type {any} */ next) => effectsOfVoiding(invoice, next) }} onConfirm=${() => voiding.run()} />` : null}
+      ${['open', 'uncollectible'].includes(status) ? html`<${ConfirmButton} danger label="Void" question="The invoice is void for good; its sessions can be billed again." trial=${{ method: 'POST', path: `${path}/void`, effects: (/** @type {Invoice} */ next) => effectsOfVoiding(invoice, next) }} onConfirm=${() => voiding.run()} />` : null}
     </${PageHead}>
     <${ResourceError} resource=${resource} />
     ${[finalize.error, voiding.error, remove.error, print.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}
@@ -162,7 +168,7 @@ function Invoice({ id }) {
     ${
       dialog === 'edit'
         ? html`<${Dialog} title="Edit the invoice" onClose=${() => setDialog('')}><${SchemaForm} path="/v1/invoices/{id}" original=${invoice} submit="Save"
-      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setDialog('')} /></${Dialog}>`
+      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setDialog('')} /></${Dialog}>`
         : null
     }
     <div class="figures"><p><span>Due</span><strong>${money(invoice.amount_due, invoice.currency)}</strong></p><p><span>Paid</span><strong>${money(invoice.amount_paid ?? 0, invoice.currency)}</strong></p>
@@ -187,7 +193,7 @@ function Invoice({ id }) {
 
 /**
  * What became of the sum of an invoice.
- * @param {import('../../types').Invoice['totals']} totals
+ * @param {Invoice['totals']} totals
  * @returns {[string, number][]}
  */
 function sumsOf({ paid, credited, refunded, due }) {
@@ -201,8 +207,8 @@ function sumsOf({ paid, credited, refunded, due }) {
 
 /**
  * What voiding an invoice does, in sentences.
- * @param {import('../../types').Invoice} before
- * @param {import('../../types').Invoice} after
+ * @param {Invoice} before
+ * @param {Invoice} after
  */
 const effectsOfVoiding = ({ totals, currency, number }, after) => [
   t`Invoice ${number ?? ''} will be void; nothing will be due on it.`,
@@ -221,7 +227,7 @@ function Credits({ invoice }) {
   return html`<section class="card"><h2>Credit notes</h2><${ResourceError} resource=${list} /><${Table} caption="Credit notes of the invoice" columns=${CREDIT_COLUMNS} rows=${list.data ?? []} /><${PageButtons} list=${list} caption="credit notes" /></section>`;
 }
 
-/** @param {{ invoice: any, onClose: () => void }} props */
+/** @param {{ invoice: Invoice, onClose: () => void }} props */
 function PayDialog({ invoice, onClose }) {
   const [method, setMethod] = useState(/** @type {string | null} */ (null));
   const pay = useAction((key, body) =>

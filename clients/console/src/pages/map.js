@@ -36,7 +36,10 @@ export default function MapPage({ route }) {
   const [filters, setFilters] = useState({ plug: '', power: '', available: false, reservable: false, price: '' });
   const [vehicles, setVehicles] = useState(true);
   const fleet = useVehicles(vehicles);
-  const layers = useRef(/** @type {any} */ (null));
+  const layers = useRef(
+    // Empty until there is a map; nothing is drawn before.
+    /** @type {Record<'stations' | 'vehicles' | 'search', import('leaflet').LayerGroup>} */ ({}),
+  );
   const selected = route.query.get('station');
 
   const area = areaOf(mode, points, radius);
@@ -77,7 +80,7 @@ export default function MapPage({ route }) {
   };
   useEffect(() => {
     if (!handle) return undefined;
-    const click = (/** @type {any} */ event) => {
+    const click = (/** @type {import('leaflet').LeafletMouseEvent} */ event) => {
       const at = event.latlng.wrap();
       /** @type {Point} */
       const point = [Number(at.lat.toFixed(5)), Number(at.lng.toFixed(5))];
@@ -171,7 +174,7 @@ export default function MapPage({ route }) {
             selected
               ? html`<button type="button" class="quiet" onClick=${() => setQuery({ station: null })}>← All stations</button>
               <${ResourceError} resource=${detail} />
-              ${detail.data ? html`<${StationCard} station=${detail.data} onReserve=${() => go(link('/reserve', { at: `${detail.data.location.latitude},${detail.data.location.longitude}` }))} />` : null}`
+              ${detail.data ? html`<${StationCard} station=${detail.data} onReserve=${() => go(link('/reserve', { at: `${detail.data?.location.latitude},${detail.data?.location.longitude}` }))} />` : null}`
               : html`<${StationList} stations=${inView(handle, stations, mode)} read=${Boolean(read.data)} /><${VehicleList} vehicles=${fleet.data?.vehicles ?? []} more=${Boolean(fleet.data?.more)} />`
           }
           ${mode === 'near' && 'geolocation' in navigator ? html`<button type="button" onClick=${locate}>Search where I am</button>` : null}
@@ -211,7 +214,7 @@ function areaOf(mode, points, radius) {
 
 /**
  * @param {import('../map/map-view.js').MapHandle} handle
- * @param {any} layer
+ * @param {import('leaflet').LayerGroup} layer
  * @param {string} mode
  * @param {Point[]} points
  * @param {number} radius

@@ -12,11 +12,7 @@ const EVENING = 18;
  */
 export const GRACE = 5 * 60_000;
 
-/**
- * @typedef {{ status: string, reserved_start: string | null, ideal_start: string, charging_session: string | null,
- *   charging_plan: { status: string } | null, need: object | null }} Planned a reservation, as far as it matters here
- * @typedef {'late' | 'short' | 'charging' | 'ready' | 'planned' | 'waiting'} Standing
- */
+/** @import { Billed, Planned, Standing, Sum } from '../../types' */
 
 /** @param {Planned} reservation the moment, in milliseconds, at which its window begins */
 export const startOf = ({ reserved_start: reserved, ideal_start: ideal }) => Date.parse(reserved ?? ideal);
@@ -57,13 +53,6 @@ export function nextDay(reservations, at) {
       startOf(one.reservation) - startOf(other.reservation),
   );
 }
-
-/**
- * @typedef {{ session_started: string, energy_consumed: number, currency: string, amount_due: number, amount_paid:
- *   number, amount_refunded: number }} Billed
- * @typedef {{ sessions: number, energy: number, spend: Record<string, number> }} Sum energy in Wh, spend in minor units
- *   by currency
- */
 
 /** @param {Billed[]} sessions @returns {Sum} */
 function sumOf(sessions) {

@@ -69,7 +69,7 @@ const formOf = (need) => ({
 
 /** @param {{ value: NeedForm, onChange: (next: NeedForm) => void }} props */
 export function NeedFields({ value, onChange }) {
-  const text = (/** @type {keyof NeedForm} */ name) => (/** @type {any} */ event) =>
+  const text = (/** @type {keyof NeedForm} */ name) => (/** @type {InputChange} */ event) =>
     onChange({ ...value, [name]: event.currentTarget.value });
   return html`<div class="row">
       <${Field} label=${value.unit === 'percent' ? t('Charge to') : t('Charge')} error=${needOf({ ...value, notBefore: '', readyBy: '2000-01-01T00:00' }) ? null : t('A number above 0, and at most 100 %.')}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${value.amount} onInput=${text('amount')} />`}</${Field}>
@@ -77,7 +77,7 @@ export function NeedFields({ value, onChange }) {
         html`<${Select} id=${id} value=${value.unit} options=${[
           ['percent', t('% of the battery')],
           ['kwh', 'kWh'],
-        ]} onChange=${(/** @type {any} */ unit) => onChange({ ...value, unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
+        ]} onChange=${(/** @type {NeedForm['unit']} */ unit) => onChange({ ...value, unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
     </div>
     <${Field} label="Ready by" hint=${t`In the time zone ${zone.get()}.`}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${value.readyBy} onInput=${text('readyBy')} />`}</${Field}>
     <${Field} label="Not before (optional)">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" value=${value.notBefore} onInput=${text('notBefore')} />`}</${Field}>
@@ -86,7 +86,7 @@ export function NeedFields({ value, onChange }) {
         ['cost', t('the cheapest time')],
         ['time', t('the shortest time')],
         ['carbon', t('the least carbon dioxide')],
-      ]} onChange=${(/** @type {any} */ optimize) => onChange({ ...value, optimize })} />`}</${Field}>`;
+      ]} onChange=${(/** @type {Optimize} */ optimize) => onChange({ ...value, optimize })} />`}</${Field}>`;
 }
 
 /**
@@ -126,7 +126,7 @@ export function PlanCard({ plan, need, currency }) {
     ]} /></section>`;
 }
 
-/** Asks for something else. @param {{ reservation: any, onClose: () => void }} props */
+/** Asks for something else. @param {{ reservation: { id: string, need: Need }, onClose: () => void }} props */
 export function NeedDialog({ reservation, onClose }) {
   const [form, setForm] = useState(() => formOf(reservation.need));
   const action = useAction((key, body) =>

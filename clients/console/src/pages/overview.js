@@ -14,6 +14,8 @@ import { link } from '../router.js';
 import { lazy } from '../ui/lazy.js';
 import { condition } from '../map/condition.js';
 
+/** @import { Charged, Content, Listed, Page, Query, Reserved, Site, Standing, Sum } from '../../types' */
+
 const DemoDialog = lazy(() => import('../demo/dialog.js'), 'DemoDialog');
 const DayCharts = lazy(() => import('./overview/days.js'), 'DayCharts');
 
@@ -47,8 +49,8 @@ export function Overview() {
 
 /** A card with what a function reads. */
 function Card(
-  /** @type {{ title: string, resource: import('../api/resource.js').Resource<any>, more?: string,
-   *   children?: any }} */ { title, resource, more, children },
+  /** @type {{ title: string, resource: import('../api/resource.js').Resource<unknown>, more?: string,
+   *   children?: Content }} */ { title, resource, more, children },
 ) {
   return html`<section class="card"><header><h2>${title}</h2>${more ? html`<a href=${more}>All</a>` : null}</header>
     <${ResourceError} resource=${resource} />
@@ -72,17 +74,15 @@ function Charging() {
     [],
     { every: EVERY },
   );
-  const rows = sessions.data?.data ?? [];
-  const power = rows.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.power, 0);
+  const rows = /** @type {Charged[]} */ (sessions.data?.data ?? []);
+  const power = rows.reduce((sum, one) => sum + one.power, 0);
   return html`<${Card} title="Charging now" resource=${sessions} more=${link('/sessions', { status: 'active' })}>
     <p class="figure">${rows.length}${sessions.data?.next_page_url ? '+' : ''} <small>${t('{0, plural, one {vehicle} other {vehicles}}', rows.length)}, ${number(power)} kW</small></p>
     ${
       rows.length === 0
         ? html`<p class="hint">No vehicle is charging. A session is started at a station on the <a href="#/map">map</a>, or from a confirmed <a href=${link('/reservations', { status: 'confirmed' })}>reservation</a>.</p>`
         : html`<ul class="lines">${rows.slice(0, 6).map(
-            (
-              /** @type {any} */ one,
-            ) => html`<li key=${one.id}><a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>
+            (one) => html`<li key=${one.id}><a href=${link(`/sessions/${one.id}`)}>${one.vehicle.registration_plate}</a>
           <span>${one.charging_station.name}</span> <span>${energy(one.energy_consumed)}</span></li>`,
           )}</ul>`
     }
@@ -101,23 +101,23 @@ function Sites() {
     [],
     { every: 2 * EVERY },
   );
-  const planned = (sites.data ?? []).filter((/** @type {import('../../types').Site} */ one) => one.plan);
-  const short = planned.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.plan.short.length, 0);
+  const planned = /** @type {(Site & { plan: {} })[]} */ ((sites.data ?? []).filter((one) => one.plan));
+  const short = planned.reduce((sum, one) => sum + one.plan.short.length, 0);
   if (sites.data?.length === 0) return null;
   return html`<${Card} title="Departures from sites" resource=${sites} more="#/sites">
     <p class="figure">${number(short)} <small>${t('{0, plural, one {vehicle will not have what is needed} other {vehicles will not have what is needed}}', short)}</small></p>
     ${planned.length ? null : html`<p class="hint">No departure is announced.</p>`}
     <ul class="lines">${planned
-      .sort((/** @type {any} */ one, /** @type {any} */ other) => other.plan.short.length - one.plan.short.length)
+      .sort((one, other) => other.plan.short.length - one.plan.short.length)
       .slice(0, 8)
       .map(
-        (/** @type {any} */ one) => html`<li key=${one.id}><a href=${link(`/sites/${one.id}`)}>${one.name}</a>
-      ${one.plan.short[0] ? html`<span>${energy(one.plan.short.reduce((/** @type {number} */ sum, /** @type {any} */ other) => sum + other.short_by_wh, 0))} missing, first at ${dayMoment(one.plan.short[0].at)}</span><span class="badge bad">${number(one.plan.short.length)} short</span>` : html`<span class="badge good">All ready</span>`}</li>`,
+        (one) => html`<li key=${one.id}><a href=${link(`/sites/${one.id}`)}>${one.name}</a>
+      ${one.plan.short[0] ? html`<span>${energy(one.plan.short.reduce((sum, other) => sum + other.short_by_wh, 0))} missing, first at ${dayMoment(one.plan.short[0].at)}</span><span class="badge bad">${number(one.plan.short.length)} short</span>` : html`<span class="badge good">All ready</span>`}</li>`,
       )}</ul>
   </${Card}>`;
 }
 
-/** What a standing is called, and its tone. @type {Record<import('./morning.js').Standing, [string, string]>} */
+/** What a standing is called, and its tone. @type {Record<Standing, [string, string]>} */
 const STANDINGS = {
   late: [t('Late'), 'bad'],
   short: [t('Short'), 'bad'],
@@ -139,7 +139,7 @@ function Planned() {
           most: 300,
         }),
       );
-      const read = await Promise.all(lists);
+      const read = /** @type {{ objects: Reserved[], more: boolean }[]} */ (await Promise.all(lists));
       return {
         near: nextDay(
           read.flatMap(({ objects }) => objects),
@@ -152,8 +152,7 @@ function Planned() {
     { every: EVERY },
   );
   const near = planned.data?.near ?? [];
-  const count = (/** @type {import('./morning.js').Standing} */ standing) =>
-    near.filter((one) => one.standing === standing).length;
+  const count = (/** @type {Standing} */ standing) => near.filter((one) => one.standing === standing).length;
   const bad = [
     [count('late'), t('late')],
     [near.filter(({ reservation }) => reservation.charging_plan?.status === 'short').length, t('short of energy')],
@@ -181,8 +180,8 @@ function Planned() {
 
 /**
  * How much will be missing, after the name of a standing.
- * @param {any} reservation
- * @param {import('./morning.js').Standing} standing
+ * @param {Reserved} reservation
+ * @param {Standing} standing
  */
 function shortBy({ charging_plan: plan }, standing) {
   if (plan?.status !== 'short') return '';
@@ -211,7 +210,7 @@ function Weeks() {
   };
   const row = (
     /** @type {string} */ label,
-    /** @type {(sum: import('./morning.js').Sum) => number} */ of,
+    /** @type {(sum: Sum) => number} */ of,
     /** @type {(value: number) => string} */ show,
   ) =>
     found &&
@@ -235,10 +234,13 @@ function Weeks() {
   </${Card}>`;
 }
 
-/** Energy and cost of each day, loaded when it is opened. @param {{ found: any, currencies: string[] }} props */
+/**
+ * Energy and cost of each day, loaded when it is opened.
+ * @param {Parameters<typeof import('./overview/days.js').DayCharts>[0]} props
+ */
 function ByDay({ found, currencies }) {
   const [open, setOpen] = useState(false);
-  return html`<details onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>By day</summary>${open ? html`<${DayCharts} found=${found} currencies=${currencies} />` : null}</details>`;
+  return html`<details onToggle=${(/** @type {DetailsToggle} */ event) => setOpen(event.currentTarget.open)}><summary>By day</summary>${open ? html`<${DayCharts} found=${found} currencies=${currencies} />` : null}</details>`;
 }
 
 /** What failed since the evening: reservations, sessions, payments and deliveries. */
@@ -247,9 +249,12 @@ function Night() {
   const read = useRead(
     async (signal) => {
       const from = new Date(since).toISOString();
-      const get = async (/** @type {string} */ path, /** @type {import('../api/client.js').Query} */ query) =>
-        (await request('GET', address(path, query), undefined, { signal }).catch(nullIfMissing))?.data ?? [];
-      const changed = (/** @type {any} */ one) => Date.parse(one.updated) >= since;
+      /** @template {string} Path @param {Path} path @param {Query} query */
+      const get = async (path, query) =>
+        /** @type {Page<Listed<Path>> | null} */ (
+          await request('GET', address(path, query), undefined, { signal }).catch(nullIfMissing)
+        )?.data ?? [];
+      const changed = (/** @type {Reserved} */ one) => Date.parse(one.updated) >= since;
       const [failed, expired, sessions, payments, endpoints] = await Promise.all([
         get('/v1/reservations', { status: 'failed', limit: 100, 'expand[]': 'data.vehicle' }),
         get('/v1/reservations', { status: 'expired', limit: 100, 'expand[]': 'data.vehicle' }),
@@ -263,7 +268,7 @@ function Night() {
         get('/v1/webhook_endpoints', { limit: 100 }),
       ]);
       const deliveries = await Promise.all(
-        endpoints.map(async (/** @type {any} */ endpoint) => ({
+        endpoints.map(async (endpoint) => ({
           endpoint,
           failed: await get(`/v1/webhook_endpoints/${endpoint.id}/deliveries`, {
             status: 'failed',
@@ -273,8 +278,8 @@ function Night() {
         })),
       );
       return {
-        reservations: [...failed, ...expired].filter(changed),
-        sessions,
+        reservations: /** @type {Reserved[]} */ ([...failed, ...expired]).filter(changed),
+        sessions: /** @type {Charged[]} */ (sessions),
         payments,
         deliveries: deliveries.filter((one) => one.failed.length),
       };
@@ -283,9 +288,10 @@ function Night() {
     { every: 6 * EVERY },
   );
   const found = read.data;
-  const count = (/** @type {any[]} */ list, /** @type {string} */ message) =>
+  const count = (/** @type {unknown[]} */ list, /** @type {string} */ message) =>
     `${t(message, list.length)}${list.length >= 100 ? '+' : ''}`;
-  const some = (/** @type {any[]} */ list, /** @type {string} */ message, /** @type {(one: any) => any} */ show) =>
+  /** @template T @param {T[]} list @param {string} message @param {(one: T) => Content} show */
+  const some = (list, message, show) =>
     list.length
       ? html`<li key=${message}><span class="badge bad">${count(list, message)}</span> ${list.slice(0, 4).map((object, index) => html`${index ? ', ' : ''}${show(object)}`)}${list.length > 4 ? ' …' : ''}</li>`
       : null;
@@ -310,16 +316,14 @@ function Night() {
 function Attention() {
   const attention = useRead(
     async (signal) => {
-      const get = (/** @type {string} */ path, /** @type {import('../api/client.js').Query} */ query) =>
-        request('GET', address(path, query), undefined, { signal });
+      /** @template {string} Path @param {Path} path @param {Query} query */
+      const get = (path, query) => request('GET', address(path, query), undefined, { signal });
       const [overdue, endpoints, stations] = await Promise.all([
         get('/v1/invoices', { status: 'overdue', limit: 5 }),
         get('/v1/webhook_endpoints', { limit: 100 }),
         readPages('/v1/charging_stations?limit=100', { signal, most: LOOKED_AT }),
       ]);
-      const failing = endpoints.data.filter(
-        (/** @type {any} */ endpoint) => endpoint.status === 'disabled' || endpoint.missed_since,
-      );
+      const failing = endpoints.data.filter((endpoint) => endpoint.status === 'disabled' || endpoint.missed_since);
       const out = stations.objects.filter((station) => condition(station) === 'out');
       return { overdue: overdue.data, failing, out, stationsMore: stations.more };
     },
@@ -327,14 +331,14 @@ function Attention() {
     { every: 6 * EVERY },
   );
   const found = attention.data;
-  const none = found && ![found.overdue, found.failing, found.out].some((/** @type {any[]} */ list) => list.length);
+  const none = found && ![found.overdue, found.failing, found.out].some((list) => list.length);
   return html`<${Card} title="Needs attention" resource=${attention}>
     ${none ? html`<p class="hint">Nothing. Failing webhook endpoints, overdue invoices and stations out of order appear here.</p>` : null}
     ${
       found
         ? html`<ul class="lines attention">
-      ${found.overdue.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Invoice overdue</span> <a href=${link(`/invoices/${one.id}`)}>${money(one.amount_due, one.currency)}</a> due <${Time} at=${one.due_date} ago /></li>`)}
-      ${found.failing.map((/** @type {any} */ one) => html`<li key=${one.id}><span class="badge bad">Endpoint ${one.status === 'disabled' ? t('disabled') : t('failing')}</span> <a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? one.id}</a></li>`)}
+      ${found.overdue.map((one) => html`<li key=${one.id}><span class="badge bad">Invoice overdue</span> <a href=${link(`/invoices/${one.id}`)}>${money(one.amount_due, one.currency)}</a> due <${Time} at=${one.due_date} ago /></li>`)}
+      ${found.failing.map((one) => html`<li key=${one.id}><span class="badge bad">Endpoint ${one.status === 'disabled' ? t('disabled') : t('failing')}</span> <a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? one.id}</a></li>`)}
       ${
         found.out.length
           ? html`<li><span class="badge bad">Out of order</span> <a href=${link('/map', { station: found.out[0].id })}>${found.out[0].name}</a>

@@ -13,6 +13,8 @@ import { day, duration, energy, money, number, title, words } from '../format.js
 import { now } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
+/** @typedef {import('../../types').Report} Report */
+
 const STATUSES = ['pending', 'succeeded', 'failed'];
 const DAY = 86_400_000;
 
@@ -33,25 +35,26 @@ function List({ route }) {
   const columns = [
     {
       label: t('Report'),
-      cell: (/** @type {any} */ one) => html`<a href=${link(`/reports/${one.id}`)}>${title(one.parameters.type)}</a>`,
+      cell: (/** @type {Report} */ one) =>
+        html`<a href=${link(`/reports/${one.id}`)}>${title(one.parameters.type)}</a>`,
     },
-    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: t('Status'), cell: (/** @type {Report} */ one) => html`<${Status} value=${one.status} />` },
     {
       label: t('Period'),
-      cell: (/** @type {any} */ one) => `${day(one.parameters.period_start)} – ${day(one.parameters.period_end)}`,
+      cell: (/** @type {Report} */ one) => `${day(one.parameters.period_start)} – ${day(one.parameters.period_end)}`,
     },
     {
       label: t('Fleet'),
-      cell: (/** @type {any} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')),
+      cell: (/** @type {Report} */ one) => (one.fleet ? html`<${Ref} to=${one.fleet} />` : t('All fleets')),
     },
     {
       label: t('Size'),
       number: true,
-      cell: (/** @type {any} */ one) => (one.size ? `${number(one.size / 1000)} kB` : '–'),
+      cell: (/** @type {Report} */ one) => (one.size ? `${number(one.size / 1000)} kB` : '–'),
     },
     {
       label: t('File'),
-      cell: (/** @type {any} */ one) => (one.status === 'succeeded' ? html`<${Download} report=${one} />` : '–'),
+      cell: (/** @type {Report} */ one) => (one.status === 'succeeded' ? html`<${Download} report=${one} />` : '–'),
     },
   ];
   const create = () => setQuery({ new: 1 });
@@ -68,8 +71,8 @@ function List({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} title="Create a report" onClose=${() => setQuery({ new: null })}>
-      <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', '/v1/reports', body, { idempotencyKey: key })}
-        onDone=${(/** @type {any} */ made) => go(link(`/reports/${made.id}`))} /></${Dialog}>`
+      <${SchemaForm} path="/v1/reports" submit="Create the report" initial=${initial} send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', '/v1/reports', body, { idempotencyKey: key })}
+        onDone=${(/** @type {Report} */ made) => go(link(`/reports/${made.id}`))} /></${Dialog}>`
         : null
     }
     <div class="filters"><${Field} label="Status">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${status} onChange=${(/** @type {string} */ next) => setQuery({ status: next || null })} options=${[['', t('All')], ...STATUSES.map((one) => [one, title(one)])]} />`}</${Field}>
@@ -79,12 +82,12 @@ function List({ route }) {
 
 /**
  * The link to a report's file is signed for a short time, so it is asked for when it is needed.
- * @param {{ report: any }} props
+ * @param {{ report: Report }} props
  */
 function Download({ report }) {
   const fetchLink = useAction(async () => {
     const { url } = await request('GET', `/v1/reports/${report.id}`);
-    if (!/^https?:\/\//i.test(url)) return;
+    if (!url || !/^https?:\/\//i.test(url)) return;
     const anchor = document.createElement('a');
     anchor.href = url;
     anchor.rel = 'noopener';
@@ -103,16 +106,17 @@ function Report({ id }) {
   const report = resource.data;
   if (!report) return html`<${PageHead} title="Report" /><${ResourceError} resource=${resource} />`;
   const { parameters, totals } = report;
+  /** @typedef {NonNullable<Report['totals']>[number]} Total */
   const columns = [
-    { label: t('Currency'), cell: (/** @type {any} */ one) => one.currency.toUpperCase() },
-    { label: t('Sessions'), number: true, cell: (/** @type {any} */ one) => number(one.sessions) },
-    { label: t('Energy'), number: true, cell: (/** @type {any} */ one) => energy(one.energy_wh) },
-    { label: t('Time'), number: true, cell: (/** @type {any} */ one) => duration(one.duration_seconds) },
-    { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, one.currency) },
-    { label: t('Tax'), number: true, cell: (/** @type {any} */ one) => money(one.tax, one.currency) },
-    { label: t('Gross'), number: true, cell: (/** @type {any} */ one) => money(one.gross, one.currency) },
-    { label: t('Paid'), number: true, cell: (/** @type {any} */ one) => money(one.paid, one.currency) },
-    { label: t('Due'), number: true, cell: (/** @type {any} */ one) => money(one.due, one.currency) },
+    { label: t('Currency'), cell: (/** @type {Total} */ one) => one.currency.toUpperCase() },
+    { label: t('Sessions'), number: true, cell: (/** @type {Total} */ one) => number(one.sessions) },
+    { label: t('Energy'), number: true, cell: (/** @type {Total} */ one) => energy(one.energy_wh) },
+    { label: t('Time'), number: true, cell: (/** @type {Total} */ one) => duration(one.duration_seconds) },
+    { label: t('Net'), number: true, cell: (/** @type {Total} */ one) => money(one.net, one.currency) },
+    { label: t('Tax'), number: true, cell: (/** @type {Total} */ one) => money(one.tax, one.currency) },
+    { label: t('Gross'), number: true, cell: (/** @type {Total} */ one) => money(one.gross, one.currency) },
+    { label: t('Paid'), number: true, cell: (/** @type {Total} */ one) => money(one.paid, one.currency) },
+    { label: t('Due'), number: true, cell: (/** @type {Total} */ one) => money(one.due, one.currency) },
   ];
   return html`<${PageHead} title=${title(parameters.type)}><${Status} value=${report.status} />${report.status === 'succeeded' ? html`<${Download} report=${report} />` : null}</${PageHead}>
     <${ResourceError} resource=${resource} />
@@ -129,5 +133,5 @@ function Report({ id }) {
       ['SHA-256', report.sha256 && html`<code class="long">${report.sha256}</code>`],
       ['Id', html`<${Id} id=${report.id} />`],
     ]} /></section>
-    ${totals ? html`<h2>Totals</h2><${Table} caption="Totals" columns=${columns} rows=${totals} rowKey=${(/** @type {any} */ one) => one.currency} />` : null}`;
+    ${totals ? html`<h2>Totals</h2><${Table} caption="Totals" columns=${columns} rows=${totals} rowKey=${(/** @type {Total} */ one) => one.currency} />` : null}`;
 }

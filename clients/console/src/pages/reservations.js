@@ -29,6 +29,12 @@ import {
 import { advance, hasTestClock, now, useNow } from '../state/clock.js';
 import { go, link, setQuery } from '../router.js';
 
+/**
+ * @typedef {import('../../types').Reservation} Reservation
+ * @typedef {import('../../types').Expanded<Reservation, 'vehicle' | 'driver' | 'charging_station' | 'payment_method'>}
+ *   Detailed a reservation with what it names
+ */
+
 const STATUSES = ['pending', 'confirmed', 'completed', 'cancelled', 'failed', 'expired'];
 
 /** How often a shown reservation is read, in milliseconds. */
@@ -44,7 +50,7 @@ export default function Reservations({ route }) {
     : html`<${List} route=${route} />`;
 }
 
-/** What can be done with many reservations. @type {import('../api/bulk.js').BulkAction[]} */
+/** What can be done with many reservations. @type {import('../api/bulk.js').BulkAction<Reservation>[]} */
 const ACTIONS = [
   {
     label: t('Cancel reservations'),
@@ -74,18 +80,18 @@ function List({ route }) {
   const columns = [
     {
       label: t('Window'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {Reservation} */ one) =>
         html`<a href=${link(`/reservations/${one.id}`)}>${timeWindow(one.reserved_start ?? one.ideal_start, one.reserved_end ?? one.ideal_end)}</a>`,
     },
     {
       label: t('Status'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {Reservation} */ one) =>
         html`<${Status} value=${one.status} />${one.charging_plan?.status === 'short' ? html` <span class="badge bad">Short</span>` : null}`,
     },
-    { label: t('Vehicle'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
-    { label: t('Driver'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.driver} />` },
-    { label: t('Station'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
-    { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} ago />` },
+    { label: t('Vehicle'), cell: (/** @type {Reservation} */ one) => html`<${Ref} to=${one.vehicle} />` },
+    { label: t('Driver'), cell: (/** @type {Reservation} */ one) => html`<${Ref} to=${one.driver} />` },
+    { label: t('Station'), cell: (/** @type {Reservation} */ one) => html`<${Ref} to=${one.charging_station} />` },
+    { label: t('Created'), cell: (/** @type {Reservation} */ one) => html`<${Time} at=${one.created} ago />` },
   ];
   const empty = html`<${Empty} title=${status ? t`No reservation is ${words(status)}` : t('No reservation yet')}><p>Pick a vehicle, a place and a time: a station is found about 30 minutes before.</p><a class="button primary" href="#/reserve">Reserve</a></${Empty}>`;
   return html`<${PageHead} title="Reservations"><a class="button primary" href="#/reserve">Reserve</a></${PageHead}>
@@ -96,11 +102,12 @@ function List({ route }) {
 
 /** @param {{ id: string }} props */
 function Reservation({ id }) {
-  const path = address(`/v1/reservations/${encodeURIComponent(id)}`, {
-    'expand[]': ['vehicle', 'driver', 'charging_station', 'payment_method'],
-  });
-  const resource = useResource(path, { every: EVERY });
-  const reservation = resource.data;
+  const path = /** @type {const} */ (`/v1/reservations/${encodeURIComponent(id)}`);
+  const resource = useResource(
+    address(path, { 'expand[]': ['vehicle', 'driver', 'charging_station', 'payment_method'] }),
+    { every: EVERY },
+  );
+  const reservation = /** @type {Detailed | null} */ (resource.data);
   const cancel = useAction((key) => request('POST', `/v1/reservations/${id}/cancel`, {}, { idempotencyKey: key }));
   const [moving, setMoving] = useState(false);
   // Once the window has begun, a search for it is refused.
@@ -117,7 +124,7 @@ function Reservation({ id }) {
     [vehicle?.id],
   );
   const found = useCandidates(
-    vehicle && level.data !== null ? searchOf(reservation, energyOf(vehicle, level.data)) : null,
+    reservation && vehicle && level.data !== null ? searchOf(reservation, energyOf(vehicle, level.data)) : null,
   );
   if (!reservation) return html`<${PageHead} title="Reservation" /><${ResourceError} resource=${resource} />`;
   const open = ['pending', 'confirmed'].includes(reservation.status);
@@ -167,7 +174,9 @@ function Reservation({ id }) {
         [t('Connector'), reservation.connector],
         [
           t('Window'),
-          reservation.reserved_start ? timeWindow(reservation.reserved_start, reservation.reserved_end) : null,
+          reservation.reserved_start && reservation.reserved_end
+            ? timeWindow(reservation.reserved_start, reservation.reserved_end)
+            : null,
         ],
         [t('Confirmed'), html`<${Time} at=${reservation.confirmed_at} />`],
         reservation.failed_reason ? [t('Failed because'), words(reservation.failed_reason)] : null,
@@ -181,7 +190,7 @@ function Reservation({ id }) {
 
 /**
  * The search for the candidates of a reservation.
- * @param {any} reservation
+ * @param {Detailed} reservation
  * @param {number} energy in Wh, where no need is named
  */
 const searchOf = (
@@ -195,7 +204,7 @@ const searchOf = (
   ...(need ? { need } : { ideal_start, ideal_end, earliest_start, latest_end, energy }),
 });
 
-/** What cancelling a reservation does, in sentences. @param {any} after the reservation as it would be */
+/** What cancelling a reservation does, in sentences. @param {Reservation} after the reservation as it would be */
 const effectsOfCancelling = (after) => [
   after.charging_station ? t('The connector is free for others again.') : t('No station is looked for any more.'),
   after.fee_due ? t`A fee of ${money(after.fee_due, after.currency)} is charged.` : t('No fee is charged.'),
@@ -203,11 +212,11 @@ const effectsOfCancelling = (after) => [
 
 /**
  * What happens next, and on the local runner the button that lets it happen now.
- * @param {{ reservation: any }} props
+ * @param {{ reservation: Detailed }} props
  */
 function NextStep({ reservation }) {
   const at = useNow(1000);
-  const move = useAction((_, seconds) => advance(seconds));
+  const move = useAction((_, /** @type {number} */ seconds) => advance(seconds));
   const start = useAction((key) =>
     request(
       'POST',
@@ -232,7 +241,7 @@ function NextStep({ reservation }) {
       ${jump(t('Move the test clock to the confirmation'), confirmation)}${move.error ? html`<${ErrorNotice} error=${move.error} />` : null}</div>`;
   }
   if (reservation.status !== 'confirmed') return null;
-  const arrival = Date.parse(reservation.reserved_start) - 5 * 60_000;
+  const arrival = Date.parse(reservation.reserved_start ?? reservation.ideal_start) - 5 * 60_000;
   const begin = async () => {
     const session = await start.run();
     if (session) go(link(`/sessions/${session.id}`));
@@ -243,7 +252,7 @@ function NextStep({ reservation }) {
     ${[move.error, start.error].map((error) => error && html`<${ErrorNotice} error=${error} />`)}</div>`;
 }
 
-/** How many stations were looked at, and why the others were refused. @param {{ reservation: any }} props */
+/** How many stations were looked at, and why the others were refused. @param {{ reservation: Detailed }} props */
 function Explanation({ reservation }) {
   const summary = reservation.match_summary;
   if (!summary)
@@ -253,11 +262,11 @@ function Explanation({ reservation }) {
 
 /**
  * The circle of the search with the chosen station, or with the candidates.
- * @param {{ reservation: any, found: any }} props
+ * @param {{ reservation: Detailed, found: import('../../types').ReservationCandidates | null }} props
  */
 function PlaceMap({ reservation, found }) {
   const [handle, setHandle] = useState(/** @type {import('../map/map-view.js').MapHandle | null} */ (null));
-  const layer = useRef(/** @type {any} */ (null));
+  const layer = useRef(/** @type {import('leaflet').LayerGroup | null} */ (null));
   const { latitude, longitude, radius } = reservation.location;
   const station = reservation.charging_station;
   useEffect(() => {
@@ -270,6 +279,7 @@ function PlaceMap({ reservation, found }) {
     );
     map.fitBounds(circle.getBounds(), { animate: false });
     if (station) {
+      /** @type {[number, number]} */
       const at = [station.location.latitude, station.location.longitude];
       L.polyline([[latitude, longitude], at], { className: 'search-area', interactive: false }).addTo(layer.current);
       L.circleMarker(at, { radius: 9, className: 'chosen-station', interactive: false })
@@ -277,7 +287,7 @@ function PlaceMap({ reservation, found }) {
         .bindTooltip(textElement(station.name), { permanent: true, direction: 'top', offset: [0, -8] });
     }
   }, [handle, latitude, longitude, radius, station?.id]);
-  const candidates = useRef(/** @type {any} */ (null));
+  const candidates = useRef(/** @type {import('leaflet').LayerGroup | null} */ (null));
   useEffect(() => {
     if (!handle) return;
     candidates.current ??= handle.L.layerGroup().addTo(handle.map);
@@ -293,7 +303,7 @@ function textElement(text) {
   return element;
 }
 
-/** Asks for another time. @param {{ reservation: any, start?: number, onClose: () => void }} props */
+/** Asks for another time. @param {{ reservation: Reservation, start?: number, onClose: () => void }} props */
 export function MoveDialog({ reservation, start, onClose }) {
   const length = Date.parse(reservation.ideal_end) - Date.parse(reservation.ideal_start);
   const [from, setFrom] = useState(localInput(start ?? reservation.ideal_start));
@@ -318,7 +328,7 @@ export function MoveDialog({ reservation, start, onClose }) {
   return html`<${Dialog} title="Ask for another time" onClose=${onClose}><form onSubmit=${submit}>
     ${action.error ? html`<${ErrorNotice} error=${action.error} />` : null}
     <${Field} label="Preferred start" hint=${t`The window stays ${duration(length / 1000)} long; earliest start and latest end move with it.`}>
-      ${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${from} onInput=${(/** @type {any} */ event) => setFrom(event.currentTarget.value)} />`}</${Field}>
+      ${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${from} onInput=${(/** @type {InputChange} */ event) => setFrom(event.currentTarget.value)} />`}</${Field}>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${action.busy}>Ask for this time</button></footer>
   </form></${Dialog}>`;
 }

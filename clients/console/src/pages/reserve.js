@@ -18,7 +18,11 @@ import { drawCandidates, drawnStations } from '../map/candidates.js';
 import { NeedFields, defaultNeed, needOf } from './need.js';
 import { Candidates, energyOf, levelOf, reasonOf, useCandidates } from './candidates.js';
 
-/** @typedef {[number, number]} Point latitude and longitude */
+/**
+ * @typedef {[number, number]} Point latitude and longitude
+ * @typedef {import('../../types').Vehicle} Vehicle
+ * @typedef {import('../../types').VehicleTelemetry} VehicleTelemetry
+ */
 
 const MINUTE = 60_000;
 const RADII = [250, 500, 1000, 2000, 5000, 10_000, 25_000, 50_000, 100_000];
@@ -37,7 +41,7 @@ function pointOf(text) {
 /** @param {{ route: import('../router.js').Route }} props */
 export default function Reserve({ route }) {
   const asked = Number(route.query.get('start'));
-  const [vehicle, setVehicle] = useState(/** @type {any} */ (null));
+  const [vehicle, setVehicle] = useState(/** @type {Vehicle | null} */ (null));
   const [vehicleId, setVehicleId] = useState(route.query.get('vehicle'));
   // Null until the battery was read, so that no price is shown that another one replaces.
   const [reading, setReading] = useState(/** @type {{ level: number, assumed: boolean } | null} */ (null));
@@ -56,14 +60,14 @@ export default function Reserve({ route }) {
     if (!vehicleId || vehicle?.id === vehicleId) return;
     request('GET', `/v1/vehicles/${encodeURIComponent(vehicleId)}`).then(chooseVehicle, () => {});
   }, [vehicleId]);
-  function chooseVehicle(/** @type {any} */ next) {
+  function chooseVehicle(/** @type {Vehicle | null} */ next) {
     setVehicle(next);
     setVehicleId(next?.id ?? null);
     if (!next) return;
     setDriver(idOf(next.drivers[0]) ?? null);
     setReading(null);
     latestVehicle.current = next.id;
-    const read = (/** @type {any} */ telemetry) => {
+    const read = (/** @type {VehicleTelemetry | null} */ telemetry) => {
       const level = levelOf(telemetry);
       if (latestVehicle.current === next.id) setReading({ level, assumed: telemetry?.battery?.level !== level });
     };
@@ -82,7 +86,7 @@ export default function Reserve({ route }) {
   const need = asksNeed ? needOf(needForm) : null;
   const body = bodyOf({ vehicle, driver, place, radius, need, start: asksNeed ? '' : start, length, flexibility });
   const past = !asksNeed && Boolean(start) && Date.parse(fromLocalInput(start) ?? '') <= now();
-  const search = need ? body : body && reading && { ...body, energy: energyOf(vehicle, reading.level) };
+  const search = need ? body : body && vehicle && reading && { ...body, energy: energyOf(vehicle, reading.level) };
   const found = useCandidates(past ? null : search);
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -93,7 +97,7 @@ export default function Reserve({ route }) {
   return html`<${PageHead} title="Reserve" intro="A station is assigned about 30 minutes before the preferred start." />
     <form class="reserve" onSubmit=${submit}>
       <div class="reserve-fields">
-        <${Field} label="Vehicle" hint=${reading ? t`Battery ${number(reading.level)} %${reading.assumed ? t(', assumed: there is no reading of the last 24 hours.') : '.'}` : ''}>${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {any} */ _, /** @type {any} */ object) => chooseVehicle(object)} />`}</${Field}>
+        <${Field} label="Vehicle" hint=${reading ? t`Battery ${number(reading.level)} %${reading.assumed ? t(', assumed: there is no reading of the last 24 hours.') : '.'}` : ''}>${(/** @type {string} */ id) => html`<${Picker} id=${id} label="Vehicle" kind="vehicle" required filter="status=active" value=${vehicleId} onChange=${(/** @type {string | null} */ _, /** @type {Vehicle | null} */ object) => chooseVehicle(object)} />`}</${Field}>
         <${Field} label="Driver" hint=${vehicle && vehicle.drivers.length === 0 ? t('The vehicle has no driver of its own: choose one of its fleet.') : ''}>
           ${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
         <${Field} label="By">${(/** @type {string} */ id) =>
@@ -105,7 +109,7 @@ export default function Reserve({ route }) {
           asksNeed
             ? html`<${NeedFields} value=${needForm} onChange=${setNeedForm} />`
             : html`<div class="row">
-          <${Field} label="Preferred start" hint=${t`In the time zone ${zone.get()}.`} error=${past ? t('It is in the past.') : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {any} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
+          <${Field} label="Preferred start" hint=${t`In the time zone ${zone.get()}.`} error=${past ? t('It is in the past.') : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="datetime-local" required value=${start} onInput=${(/** @type {InputChange} */ event) => setStart(event.currentTarget.value)} />`}</${Field}>
           <${Field} label="For">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(length)} options=${LENGTHS.map((one) => [String(one), duration(one * 60)])} onChange=${(/** @type {string} */ next) => setLength(Number(next))} />`}</${Field}>
         </div>`
         }
@@ -117,7 +121,7 @@ export default function Reserve({ route }) {
           ${(
             /** @type {string} */ id,
           ) => html`<input id=${id} required placeholder="51.507, -0.128" value=${place ? place.map((one) => one.toFixed(4)).join(', ') : ''}
-            onChange=${(/** @type {any} */ event) => setPlace(pointOf(event.currentTarget.value))} />`}</${Field}>
+            onChange=${(/** @type {InputChange} */ event) => setPlace(pointOf(event.currentTarget.value))} />`}</${Field}>
         ${send.error ? html`<${ErrorNotice} error=${send.error} />` : null}
         <footer><button type="submit" class="primary" disabled=${!body || send.busy}>${send.busy ? t('Reserving…') : t('Reserve')}</button>
           ${body ? null : html`<span class="hint">${missing({ vehicle, driver, place, time: Boolean(asksNeed ? need : start) })}</span>`}</footer>
@@ -127,7 +131,7 @@ export default function Reserve({ route }) {
     ${body && !past ? html`<${Candidates} read=${found} need=${need} />` : null}`;
 }
 
-/** @param {{ vehicle: any, driver: string | null, place: Point | null, time: boolean }} given */
+/** @param {{ vehicle: Vehicle | null, driver: string | null, place: Point | null, time: boolean }} given */
 function missing({ vehicle, driver, place, time }) {
   const names = [
     !vehicle && t('a vehicle'),
@@ -140,9 +144,9 @@ function missing({ vehicle, driver, place, time }) {
 
 /**
  * The body of the request, when everything it needs is chosen.
- * @param {{ vehicle: any, driver: string | null, place: Point | null, radius: number, need: import('./need.js').Need |
- *   null, start: string, length: number,
- *   flexibility: number }} given in minutes and metres; `start` is empty where `need` is given
+ * @param {{ vehicle: Vehicle | null, driver: string | null, place: Point | null, radius: number, need:
+ *   import('./need.js').Need | null, start: string, length: number, flexibility: number }} given in minutes and
+ *   metres; `start` is empty where `need` is given
  */
 function bodyOf({ vehicle, driver, place, radius, need, start, length, flexibility }) {
   const from = fromLocalInput(start);
@@ -173,8 +177,8 @@ function bodyOf({ vehicle, driver, place, radius, need, start, length, flexibili
  */
 function PlacePicker({ place, radius, found, onPlace }) {
   const [handle, setHandle] = useState(/** @type {import('../map/map-view.js').MapHandle | null} */ (null));
-  const layer = useRef(/** @type {any} */ (null));
-  const candidates = useRef(/** @type {any} */ (null));
+  const layer = useRef(/** @type {import('leaflet').LayerGroup | null} */ (null));
+  const candidates = useRef(/** @type {import('leaflet').LayerGroup | null} */ (null));
   const stations = useRef(/** @type {((except: Set<string>) => void) | null} */ (null));
   const latest = useRef({ place, onPlace });
   latest.current = { place, onPlace };
@@ -186,7 +190,7 @@ function PlacePicker({ place, radius, found, onPlace }) {
       onSelect: ({ location }) => latest.current.onPlace([location.latitude, location.longitude]),
       hasPlace: () => latest.current.place !== null,
     });
-    made.map.on('click', (/** @type {any} */ event) => {
+    made.map.on('click', (/** @type {import('leaflet').LeafletMouseEvent} */ event) => {
       const { lat, lng } = event.latlng.wrap();
       latest.current.onPlace([Number(lat.toFixed(5)), Number(lng.toFixed(5))]);
     });
@@ -194,7 +198,7 @@ function PlacePicker({ place, radius, found, onPlace }) {
     return () => controller.abort();
   };
   useEffect(() => {
-    if (!handle) return;
+    if (!handle || !layer.current) return;
     layer.current.clearLayers();
     if (!place) return;
     const { L, map } = handle;
@@ -203,7 +207,7 @@ function PlacePicker({ place, radius, found, onPlace }) {
     map.fitBounds(circle.getBounds());
   }, [handle, place?.[0], place?.[1], radius]);
   useEffect(() => {
-    if (!handle) return;
+    if (!handle || !candidates.current) return;
     drawCandidates(handle, candidates.current, found, reasonOf);
     stations.current?.(drawnStations(found));
   }, [handle, found]);

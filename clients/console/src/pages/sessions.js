@@ -17,6 +17,11 @@ import { go, link, setQuery } from '../router.js';
 import { Payments } from './invoices/payments.js';
 import { Review } from './sessions/review.js';
 
+/**
+ * @typedef {import('../../types').ChargingSession} ChargingSession
+ * @typedef {import('../../types').Vehicle} Vehicle
+ */
+
 const STATUSES = ['pending', 'active', 'completed', 'cancelled', 'failed'];
 
 /** Why a session at a network's station failed, in words. @type {Record<string, string>} */
@@ -48,7 +53,7 @@ export default function Sessions({ route }) {
     : html`<${List} route=${route} />`;
 }
 
-/** What can be done with many sessions. @type {import('../api/bulk.js').BulkAction[]} */
+/** What can be done with many sessions. @type {import('../api/bulk.js').BulkAction<ChargingSession>[]} */
 const ACTIONS = [
   {
     label: t('Stop sessions'),
@@ -76,26 +81,26 @@ function List({ route }) {
   const columns = [
     {
       label: t('Started'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {ChargingSession} */ one) =>
         html`<a href=${link(`/sessions/${one.id}`)}><${Time} at=${one.session_started} /></a>`,
     },
     {
       label: t('Status'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {ChargingSession} */ one) =>
         html`<${Status} value=${one.status} />${one.started_by === 'card' ? html` <span class="badge plain">By card</span>` : null}`,
     },
-    { label: t('Vehicle'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.vehicle} />` },
-    { label: t('Station'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.charging_station} />` },
+    { label: t('Vehicle'), cell: (/** @type {ChargingSession} */ one) => html`<${Ref} to=${one.vehicle} />` },
+    { label: t('Station'), cell: (/** @type {ChargingSession} */ one) => html`<${Ref} to=${one.charging_station} />` },
     {
       label: t('Power'),
       number: true,
-      cell: (/** @type {any} */ one) => (one.status === 'active' ? `${number(one.power)} kW` : '–'),
+      cell: (/** @type {ChargingSession} */ one) => (one.status === 'active' ? `${number(one.power)} kW` : '–'),
     },
-    { label: t('Energy'), number: true, cell: (/** @type {any} */ one) => energy(one.energy_consumed) },
+    { label: t('Energy'), number: true, cell: (/** @type {ChargingSession} */ one) => energy(one.energy_consumed) },
     {
       label: t('Cost'),
       number: true,
-      cell: (/** @type {any} */ one) => money(one.amount_due + one.amount_paid, one.currency),
+      cell: (/** @type {ChargingSession} */ one) => money(one.amount_due + one.amount_paid, one.currency),
     },
   ];
   const empty = html`<${Empty} title=${status ? t`No session is ${words(status)}` : t('No session yet')}><p>A session begins when a vehicle is plugged in: start one from a confirmed reservation or at a station on the map.</p>
@@ -130,21 +135,22 @@ function Session({ id }) {
   const end = session.session_ended ? Date.parse(session.session_ended) : now();
   const battery = telemetry.data?.battery;
   const level = battery && session.status !== 'pending' ? levelOf(battery, session) : null;
+  /** @typedef {ChargingSession['cost_breakdown'][number]} CostLine */
   const lines = [
-    { label: t('Item'), cell: (/** @type {any} */ one) => one.description },
-    { label: t('Quantity'), number: true, cell: (/** @type {any} */ one) => `${one.quantity} ${one.unit}` },
+    { label: t('Item'), cell: (/** @type {CostLine} */ one) => one.description },
+    { label: t('Quantity'), number: true, cell: (/** @type {CostLine} */ one) => `${one.quantity} ${one.unit}` },
     {
       label: t('Unit price'),
       number: true,
-      cell: (/** @type {any} */ one) => price(Number(one.unit_price), session.currency),
+      cell: (/** @type {CostLine} */ one) => price(Number(one.unit_price), session.currency),
     },
-    { label: t('Net'), number: true, cell: (/** @type {any} */ one) => money(one.net, session.currency) },
+    { label: t('Net'), number: true, cell: (/** @type {CostLine} */ one) => money(one.net, session.currency) },
     {
       label: t('Tax'),
       number: true,
-      cell: (/** @type {any} */ one) => `${money(one.tax, session.currency)} (${one.tax_percent} %)`,
+      cell: (/** @type {CostLine} */ one) => `${money(one.tax, session.currency)} (${one.tax_percent} %)`,
     },
-    { label: t('Gross'), number: true, cell: (/** @type {any} */ one) => money(one.gross, session.currency) },
+    { label: t('Gross'), number: true, cell: (/** @type {CostLine} */ one) => money(one.gross, session.currency) },
   ];
   return html`<${PageHead} title=${t`Session of ${nameOf(session.vehicle)}`}><${Status} value=${session.status} />
       ${active ? html`<${ConfirmButton} label="Stop charging" question="Charging stops and the vehicle is unplugged; the session is billed." disabled=${stop.busy} onConfirm=${() => stop.run()} />` : null}
@@ -173,7 +179,10 @@ function Session({ id }) {
         : null,
       [t('Ended'), html`<${Time} at=${session.session_ended} />`],
       session.ends_by && active
-        ? [t('Ends at the latest'), html`<${Time} at=${session.ends_by} /> (${words(session.ends_by_reason)})`]
+        ? [
+            t('Ends at the latest'),
+            html`<${Time} at=${session.ends_by} />${session.ends_by_reason ? ` (${words(session.ends_by_reason)})` : ''}`,
+          ]
         : null,
       session.session_limit ? [t('Limit'), energy(session.session_limit)] : null,
       [t('Reservation'), session.reservation ? html`<${Ref} to=${session.reservation} />` : null],
@@ -184,14 +193,17 @@ function Session({ id }) {
       ],
       ['Id', html`<${Id} id=${session.id} />`],
     ]} /></section>
-    <section class="card"><h2>Cost</h2><${Table} caption="Cost" columns=${lines} rows=${session.cost_breakdown} rowKey=${(/** @type {any} */ one) => one.description} />
+    <section class="card"><h2>Cost</h2><${Table} caption="Cost" columns=${lines} rows=${session.cost_breakdown} rowKey=${(/** @type {CostLine} */ one) => one.description} />
       ${session.cost_breakdown.length ? null : html`<p class="hint">Nothing so far.</p>`}
       ${session.cost_source ? html`<p class="hint">The amounts come from ${SOURCES[session.cost_source] ?? words(session.cost_source)}.</p>` : null}
       ${session.price_check ? html`<${PriceCheck} check=${session.price_check} currency=${session.currency} />` : null}</section></div>
     ${session.amount_paid || session.amount_refunded ? html`<${Payments} of=${{ charging_session: session.id }} />` : null}`;
 }
 
-/** The price that the network bills, compared with the tariff. @param {{ check: any, currency: string }} props */
+/**
+ * The price that the network bills, compared with the tariff.
+ * @param {{ check: NonNullable<ChargingSession['price_check']>, currency: string }} props
+ */
 function PriceCheck({ check, currency }) {
   const same = Math.abs(check.difference) <= 1;
   return html`<h3>Price check</h3><p>${same ? html`<span class="badge good">Agrees</span>` : html`<span class="badge bad">Differs</span>`} The network bills ${money(check.network, currency)};
@@ -201,8 +213,8 @@ function PriceCheck({ check, currency }) {
 /**
  * The battery's level in percent by its last reading and what the session has charged since; null if the reading is
  * from after the session.
- * @param {any} battery
- * @param {any} session
+ * @param {NonNullable<import('../../types').VehicleTelemetry['battery']>} battery
+ * @param {ChargingSession} session
  */
 function levelOf(battery, session) {
   const read = Date.parse(battery.updated);
@@ -215,7 +227,7 @@ function levelOf(battery, session) {
 function StartDialog({ station: given, connector: givenConnector, onClose }) {
   const [stationId, setStationId] = useState(given);
   const [connector, setConnector] = useState(givenConnector ?? '');
-  const [vehicle, setVehicle] = useState(/** @type {any} */ (null));
+  const [vehicle, setVehicle] = useState(/** @type {Vehicle | null} */ (null));
   const [driver, setDriver] = useState(/** @type {string | null} */ (null));
   const [limit, setLimit] = useState('');
   const station = useRead(
@@ -244,14 +256,14 @@ function StartDialog({ station: given, connector: givenConnector, onClose }) {
     <${Field} label="Vehicle">${(
       /** @type {string} */ id,
     ) => html`<${Picker} id=${id} kind="vehicle" required filter="status=active" value=${vehicle?.id ?? null}
-      onChange=${(/** @type {any} */ _, /** @type {any} */ next) => (setVehicle(next), setDriver(idOf(next?.drivers[0]) ?? null))} />`}</${Field}>
+      onChange=${(/** @type {string | null} */ _, /** @type {Vehicle | null} */ next) => (setVehicle(next), setDriver(idOf(next?.drivers[0]) ?? null))} />`}</${Field}>
     <${Field} label="Driver">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="driver" required filter=${vehicle ? `status=active&fleet=${idOf(vehicle.fleet)}` : 'status=active'} value=${driver} onChange=${setDriver} />`}</${Field}>
     <${Field} label="Station">${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="charging_station" required value=${stationId} onChange=${(/** @type {string} */ next) => (setStationId(next), setConnector(''))} />`}</${Field}>
     <${Field} label="Connector">${(
       /** @type {string} */ id,
-    ) => html`<select id=${id} required onChange=${(/** @type {any} */ event) => setConnector(event.currentTarget.value)}>
-      <option value="">–</option>${connectors.map((/** @type {any} */ one) => html`<option key=${one.id} value=${one.id} selected=${one.id === connector} disabled=${!canStart(one)}>${one.physical_reference ?? one.id}: ${one.type}, ${number(one.power)} kW, ${words(one.status)}</option>`)}</select>`}</${Field}>
-    <${Field} label="Stop after (kWh, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="0.001" step="any" value=${limit} onInput=${(/** @type {any} */ event) => setLimit(event.currentTarget.value)} />`}</${Field}>
+    ) => html`<select id=${id} required onChange=${(/** @type {SelectChange} */ event) => setConnector(event.currentTarget.value)}>
+      <option value="">–</option>${connectors.map((one) => html`<option key=${one.id} value=${one.id} selected=${one.id === connector} disabled=${!canStart(one)}>${one.physical_reference ?? one.id}: ${one.type}, ${number(one.power)} kW, ${words(one.status)}</option>`)}</select>`}</${Field}>
+    <${Field} label="Stop after (kWh, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="0.001" step="any" value=${limit} onInput=${(/** @type {InputChange} */ event) => setLimit(event.currentTarget.value)} />`}</${Field}>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${start.busy}>Start charging</button></footer>
   </form></${Dialog}>`;
 }

@@ -53,7 +53,7 @@ export function SignIn() {
       ${
         asksForAddress
           ? html`<${Field} label="Address of the API" hint="For example https://api.fleet.example, without /v1.">
-          ${(/** @type {string} */ id) => html`<input id=${id} type="url" required value=${api} onInput=${(/** @type {any} */ event) => setApi(event.currentTarget.value)} />`}
+          ${(/** @type {string} */ id) => html`<input id=${id} type="url" required value=${api} onInput=${(/** @type {InputChange} */ event) => setApi(event.currentTarget.value)} />`}
         </${Field}>`
           : null
       }
@@ -61,7 +61,7 @@ export function SignIn() {
         ${(
           /** @type {string} */ id,
         ) => html`<input id=${id} type="password" required autocomplete="off" spellcheck=${false} value=${key}
-          onInput=${(/** @type {any} */ event) => setKey(event.currentTarget.value)} />`}
+          onInput=${(/** @type {InputChange} */ event) => setKey(event.currentTarget.value)} />`}
       </${Field}>
       <button type="submit" class="primary" disabled=${busy}>${busy ? t('Signing in…') : t('Sign in')}</button>
     </form>

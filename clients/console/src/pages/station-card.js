@@ -8,9 +8,12 @@ import { distance, number, price, title } from '../format.js';
 import { canStart } from '../map/condition.js';
 import { link } from '../router.js';
 
-/** @typedef {import('../../types').ChargingStation} Station */
+/**
+ * @typedef {import('../../types').ChargingStation} Station
+ * @typedef {import('../../types').Connector} Connector
+ */
 
-/** A price with its unit. @param {any} one */
+/** A price with its unit. @param {import('../../types').Price} one */
 export function priceText(one) {
   const unit =
     /** @type {Record<string, string>} */ ({
@@ -26,13 +29,13 @@ export function priceText(one) {
 export function StationCard({ station, onReserve }) {
   const { address, availability, capabilities } = station;
   const columns = [
-    { label: t('Connector'), cell: (/** @type {any} */ one) => one.physical_reference ?? one.evse_id ?? one.id },
-    { label: t('Plug'), cell: (/** @type {any} */ one) => one.type },
-    { label: t('Power'), number: true, cell: (/** @type {any} */ one) => `${number(one.power)} kW` },
-    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
+    { label: t('Connector'), cell: (/** @type {Connector} */ one) => one.physical_reference ?? one.evse_id ?? one.id },
+    { label: t('Plug'), cell: (/** @type {Connector} */ one) => one.type },
+    { label: t('Power'), number: true, cell: (/** @type {Connector} */ one) => `${number(one.power)} kW` },
+    { label: t('Status'), cell: (/** @type {Connector} */ one) => html`<${Status} value=${one.status} />` },
     {
       label: t('Start'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {Connector} */ one) =>
         canStart(one) &&
         html`<a class="button small" href=${link('/sessions', { start: station.id, connector: one.id })} aria-label=${t`Start a session at connector ${one.physical_reference ?? one.id}`}>Start</a>`,
     },

@@ -27,7 +27,6 @@ export async function readClock() {
 /**
  * Moves the test clock ahead; everything that falls due on the way is done first.
  * @param {number} seconds
- * @returns {Promise<{ now: string, deliveries_in_flight: number, message: string | null }>}
  */
 export async function advance(seconds) {
   const moved = await local('POST', '/_local/clock', { advance_seconds: Math.max(0, Math.ceil(seconds)) });

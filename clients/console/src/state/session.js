@@ -18,10 +18,7 @@ const STORED = 'service-console-session';
 /** @type {import('./store.js').Store<Session | null>} */
 export const session = createStore(read());
 
-/**
- * Why the user has to sign in again, if anything is known about it.
- * @type {import('./store.js').Store<string | null>}
- */
+/** Why the user has to sign in again, if anything is known about it. */
 export const signInReason = createStore(/** @type {string | null} */ (null));
 
 /** Whether the local runner has refused this browser, which has not opened the address with the token. */

@@ -1,14 +1,13 @@
 // What a timeline shows: rows with items, laid out in lanes so that nothing covers anything else, and the conflicts.
 
+/** @import { Charged, Reserved } from '../../types' */
+
 /**
- * Something with a beginning and an end, in milliseconds.
- * @typedef {object} Item
- * @property {string} id
- * @property {'pending' | 'confirmed' | 'past' | 'session'} kind
- * @property {number} from
- * @property {number} until
- * @property {string} label
- * @property {any} object of the API
+ * Something with a beginning and an end, in milliseconds. `object`: of the API.
+ * @typedef {{ id: string, from: number, until: number, label: string }} Span
+ * @typedef {Span & { kind: 'pending' | 'confirmed' | 'past', object: Reserved }} ReservationItem
+ * @typedef {Span & { kind: 'session', object: Charged }} SessionItem
+ * @typedef {ReservationItem | SessionItem} Item
  *
  * @typedef {{ item: Item, lane: number, conflict: boolean }} Placed
  *
@@ -24,12 +23,12 @@
 /** Statuses of reservations that take up time. */
 const HELD = ['pending', 'confirmed'];
 
-/** @param {any} reservation @param {(object: any) => string} name @returns {Item} */
+/** @param {Reserved} reservation @param {(object: Reserved) => string} name @returns {ReservationItem} */
 export function reservationItem(reservation, name) {
   const { status } = reservation;
   return {
     id: reservation.id,
-    kind: HELD.includes(status) ? status : 'past',
+    kind: HELD.includes(status) ? /** @type {'pending' | 'confirmed'} */ (status) : 'past',
     from: Date.parse(reservation.reserved_start ?? reservation.ideal_start),
     until: Date.parse(reservation.reserved_end ?? reservation.ideal_end),
     label: name(reservation),
@@ -37,7 +36,7 @@ export function reservationItem(reservation, name) {
   };
 }
 
-/** @param {any} session @param {(object: any) => string} name @param {number} now @returns {Item} */
+/** @param {Charged} session @param {(object: Charged) => string} name @param {number} now @returns {SessionItem} */
 export function sessionItem(session, name, now) {
   return {
     id: session.id,
@@ -59,7 +58,9 @@ export function sessionItem(session, name, now) {
 function exclude(one, other) {
   if (one.kind === 'past' || other.kind === 'past') return false;
   if ((one.kind === 'session') !== (other.kind === 'session')) {
-    const [session, reservation] = one.kind === 'session' ? [one, other] : [other, one];
+    const [session, reservation] = /** @type {[SessionItem, ReservationItem]} */ (
+      one.kind === 'session' ? [one, other] : [other, one]
+    );
     const own = session.object.reservation === reservation.id || reservation.object.charging_session === session.id;
     return !own && reservation.kind === 'confirmed';
   }

@@ -22,6 +22,28 @@ const SLACK = 4;
 const HIGHEST = 560;
 
 /**
+ * What the timeline keeps between renderings. `gesture`: a press of the pointer, and what was shown when it began.
+ * @typedef {object} Own
+ * @property {import('./model.js').Row[]} rows
+ * @property {number[]} tops where each row begins
+ * @property {number} total the height of all rows
+ * @property {number} height
+ * @property {number} width
+ * @property {number} scroll
+ * @property {number} from
+ * @property {number} until
+ * @property {ReturnType<typeof colours>} colours
+ * @property {() => void} paint
+ * @property {(from: number, until: number) => void} onView
+ * @property {(item: import('./model.js').Item) => void} onOpen
+ * @property {(item: import('./model.js').Item, from: number) => void} onMove
+ * @property {{ x: number, y: number, from: number, until: number, scroll: number, item: import('./model.js').Item |
+ *   null, moved: boolean } | null} [gesture]
+ * @property {import('./draw.js').View['drag']} [drag]
+ * @property {ReturnType<typeof setTimeout>} [settled]
+ */
+
+/**
  * @param {{ rows: import('./model.js').Row[], from: number, until: number, onView: (from: number, until: number) =>
  *   void,
  *   onOpen: (item: import('./model.js').Item) => void, onMove: (item: import('./model.js').Item, from: number) => void
@@ -41,7 +63,7 @@ export function Timeline({ rows, from, until, onView, onOpen, onMove }) {
   }, [rows]);
   const total = rows.reduce((sum, row) => sum + rowHeight(row), 0);
   const height = Math.min(HIGHEST, HEADER + total + 1);
-  const state = useRef(/** @type {any} */ ({}));
+  const state = useRef(/** @type {Own} */ ({}));
   Object.assign(state.current, { rows, tops, total, height, onView, onOpen, onMove });
   if (!state.current.gesture) Object.assign(state.current, { from, until });
 
@@ -127,13 +149,13 @@ export function Timeline({ rows, from, until, onView, onOpen, onMove }) {
   </div>`;
 }
 
-/** @param {any} own @param {number} by in milliseconds */
+/** @param {Own} own @param {number} by in milliseconds */
 function shift(own, by) {
   own.from += by;
   own.until += by;
 }
 
-/** @param {any} own @param {number} factor @param {number} place the share of the view that stays where it is */
+/** @param {Own} own @param {number} factor @param {number} place the share of the view that stays where it is */
 function zoom(own, factor, place) {
   const length = Math.min(LONGEST, Math.max(SHORTEST, (own.until - own.from) * factor));
   const fixed = own.from + (own.until - own.from) * place;
@@ -144,7 +166,7 @@ function zoom(own, factor, place) {
 /**
  * Reacts to the pointer and the wheel.
  * @param {HTMLCanvasElement} element
- * @param {any} own the state of the timeline
+ * @param {Own} own the state of the timeline
  * @param {(tip: { x: number, y: number, text: string } | null) => void} setTip
  * @returns {() => void} stops
  */

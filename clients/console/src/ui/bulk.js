@@ -15,7 +15,8 @@ import { number } from '../format.js';
 /**
  * @typedef {import('../api/bulk.js').BulkAction} BulkAction
  * @typedef {import('../api/bulk.js').Call} Call
- * @typedef {import('../api/pool.js').Outcome<any>} Outcome
+ * @typedef {import('../api/bulk.js').Named} Named
+ * @typedef {import('../api/pool.js').Outcome<Named>} Outcome
  */
 
 /** How many objects are tried first at most, and how many failures are listed. */
@@ -26,7 +27,7 @@ const LISTED = 20;
 const send = ({ method, path, body }, key) =>
   request(method, path, body ?? (method === 'POST' ? {} : undefined), { idempotencyKey: key, quiet: true });
 
-/** @param {{ action: BulkAction, objects: any[], onClose: (done: boolean) => void }} props */
+/** @param {{ action: BulkAction, objects: Named[], onClose: (done: boolean) => void }} props */
 export function BulkDialog({ action, objects, onClose }) {
   const chosen = objects.filter(action.applies ?? (() => true));
   const [outcomes, setOutcomes] = useState(/** @type {Outcome[] | null} */ (null));
@@ -34,8 +35,8 @@ export function BulkDialog({ action, objects, onClose }) {
   const stop = useRef(new AbortController());
   useEffect(() => () => stop.current.abort(), []);
   const run = async (
-    /** @type {any[]} */ items,
-    /** @type {(object: any) => Call} */ callOf,
+    /** @type {Named[]} */ items,
+    /** @type {(object: Named) => Call} */ callOf,
     /** @type {'done' | 'undone'} */ after,
   ) => {
     stop.current = new AbortController();
@@ -80,7 +81,7 @@ export function BulkDialog({ action, objects, onClose }) {
 
 /**
  * How many objects it will be done with, and what the API refuses.
- * @param {{ action: BulkAction, chosen: any[], left: number }} props
+ * @param {{ action: BulkAction, chosen: Named[], left: number }} props
  */
 function Before({ action, chosen, left }) {
   const tried = chosen.slice(0, TRIED);

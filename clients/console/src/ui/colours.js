@@ -10,11 +10,12 @@ export function coloursOf(variables) {
   // A canvas does not understand light-dark(); the computed colour of an element does not contain it any more.
   const probe = document.createElement('span');
   document.body.append(probe);
-  const read = (/** @type {[string, string]} */ [name, variable]) => {
+  const read = (/** @type {string} */ variable) => {
     probe.style.color = `var(${variable})`;
-    return [name, getComputedStyle(probe).color];
+    return getComputedStyle(probe).color;
   };
-  const found = Object.fromEntries(Object.entries(variables).map((/** @type {any} */ pair) => read(pair)));
+  const pairs = /** @type {[Name, string][]} */ (Object.entries(variables));
+  const found = Object.fromEntries(pairs.map(([name, variable]) => [name, read(variable)]));
   probe.remove();
   return /** @type {Record<Name, string>} */ (found);
 }

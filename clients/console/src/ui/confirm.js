@@ -9,9 +9,10 @@ import { ErrorNotice } from './errors.js';
 
 /**
  * What the API would do.
- * @typedef {{ method: 'DELETE' | 'POST', path: string, body?: unknown, effects?: (result: any) => (string | null)[] }}
+ * @template [T=unknown]
+ * @typedef {{ method: 'DELETE' | 'POST', path: string, body?: unknown, effects?: (result: T) => (string | null)[] }}
  *   Trial
- *   `effects`: sentences about the response that the request would have
+ *   `effects`: sentences about the response that the request would have, of type `T`
  */
 
 /**
@@ -63,7 +64,7 @@ export function useTrial(trial) {
 
 /**
  * What a request would do, or why it would be refused.
- * @param {{ tried: import('../api/resource.js').Resource<any>, effects?: Trial['effects'] }} props
+ * @param {{ tried: import('../api/resource.js').Resource<unknown>, effects?: Trial['effects'] }} props
  */
 export function Outcome({ tried, effects }) {
   if (tried.error) return html`<${ErrorNotice} error=${tried.error} retryAt=${tried.retryAt} />`;

@@ -1,5 +1,7 @@
 // Tables as files of comma-separated values (RFC 4180).
 
+import { isObject, membersOf } from '../json.js';
+
 /**
  * A value of a CSV file. What a spreadsheet would take as a formula begins with an apostrophe.
  * @param {unknown} value
@@ -20,20 +22,20 @@ export const csvOf = (header, rows) => [header, ...rows].map((row) => `${row.map
 /**
  * The members of an object of the API by their names: members of members as "address.city", whole objects as their id
  * and their name.
- * @param {Record<string, any>} object
+ * @param {object} object
  * @param {string} [prefix]
  * @returns {Record<string, unknown>}
  */
 export function flat(object, prefix = '') {
   /** @type {Record<string, unknown>} */
   const found = {};
-  for (const [name, value] of Object.entries(object)) {
+  for (const [name, value] of Object.entries(membersOf(object))) {
     const path = prefix + name;
     if (Array.isArray(value))
-      found[path] = value.map((one) => (typeof one === 'object' ? (one?.id ?? JSON.stringify(one)) : one)).join('; ');
-    else if (value?.id && value?.object)
+      found[path] = value.map((one) => (isObject(one) ? (one.id ?? JSON.stringify(one)) : one)).join('; ');
+    else if (isObject(value) && value.id && value.object)
       Object.assign(found, { [path]: value.id, [`${path}.name`]: value.name ?? value.registration_plate ?? '' });
-    else if (value && typeof value === 'object') Object.assign(found, flat(value, `${path}.`));
+    else if (isObject(value)) Object.assign(found, flat(value, `${path}.`));
     else found[path] = value;
   }
   return found;
@@ -41,7 +43,7 @@ export function flat(object, prefix = '') {
 
 /**
  * A list of objects with every member that any of them has, in the units of the API.
- * @param {Record<string, any>[]} objects
+ * @param {object[]} objects
  */
 export function csvOfObjects(objects) {
   const rows = objects.map((object) => flat(object));

@@ -6,6 +6,8 @@ import { exactMoment, moment, relative, title } from '../format.js';
 import { useNow } from '../state/clock.js';
 import { toast } from './toasts.js';
 
+/** @import { Content } from '../../types' */
+
 /** What a status means for its reader. @type {Record<string, string>} */
 const TONES = {
   active: 'good',
@@ -65,7 +67,8 @@ export async function copy(text, what) {
   }
 }
 
-export const CopyButton = (/** @type {{ text: string, what: string, children?: any }} */ { text, what, children }) =>
+/** @param {{ text: string, what: string, children?: Content }} props */
+export const CopyButton = ({ text, what, children }) =>
   html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${children ? `${children}: ${what}` : t`Copy ${what}`}>${children ?? t('Copy')}</button>`;
 
 /** Two sheets, the sign for copying. */
@@ -86,7 +89,7 @@ export function shortId(id) {
 }
 
 /** An address of the web, as a link if it is one. */
-export function WebLink(/** @type {{ url: string, children?: any }} */ { url, children }) {
+export function WebLink(/** @type {{ url: string, children?: Content }} */ { url, children }) {
   const safe = /^https?:\/\//i.test(url);
   const content = children ?? url;
   return safe
@@ -95,7 +98,7 @@ export function WebLink(/** @type {{ url: string, children?: any }} */ { url, ch
 }
 
 /** A list of names and values. Pairs without a value are left out. */
-export const Facts = (/** @type {{ of: ([string, any] | null | false)[] }} */ { of }) => html`<dl class="facts">
+export const Facts = (/** @type {{ of: ([string, Content] | null | false)[] }} */ { of }) => html`<dl class="facts">
   ${of.filter(Boolean).map((pair) => pair && html`<div key=${pair[0]}><dt>${pair[0]}</dt><dd>${pair[1] ?? html`<span class="none">–</span>`}</dd></div>`)}
 </dl>`;
 
@@ -107,14 +110,14 @@ export const Loading = (/** @type {{ what: string }} */ { what }) =>
   html`<p class="loading" role="status">Loading ${what}…</p>`;
 
 /** What to do when there is nothing to show. */
-export const Empty = (/** @type {{ title: string, children?: any }} */ { title: text, children }) =>
+export const Empty = (/** @type {{ title: string, children?: Content }} */ { title: text, children }) =>
   html`<div class="empty"><p class="empty-title">${text}</p>${children}</div>`;
 
 /**
  * A dialog that covers the page. It closes with Escape, and asks first if something was entered.
  */
 export function Dialog(
-  /** @type {{ title: string, onClose: () => void, wide?: boolean, children?: any }} */ {
+  /** @type {{ title: string, onClose: () => void, wide?: boolean, children?: Content }} */ {
     title: text,
     onClose,
     wide = false,
@@ -152,14 +155,10 @@ export function Dialog(
   </dialog>`;
 }
 
-/** A labelled control. `children` is a function of the control's id. */
+/** A labelled control. `children` is a function of the control's id, and of that of its hint. */
 export function Field(
-  /** @type {{ label: string, hint?: string, error?: string | null, children?: any }} */ {
-    label,
-    hint,
-    error,
-    children,
-  },
+  /** @type {{ label: string, hint?: Content, error?: string | null,
+   *   children: (id: string, hint: string) => Content }} */ { label, hint, error, children },
 ) {
   const id = useId();
   return html`<div class=${`field ${error ? 'wrong' : ''}`}>
@@ -174,7 +173,7 @@ export const Select = (
   /** @type {{ id?: string, label?: string, value: string, options: [string, string][],
    *   onChange: (value: string) => void }} */ { id, label, value, options, onChange },
 ) =>
-  html`<select id=${id} aria-label=${label} value=${value} onChange=${(/** @type {any} */ event) => onChange(event.currentTarget.value)}>
+  html`<select id=${id} aria-label=${label} value=${value} onChange=${(/** @type {SelectChange} */ event) => onChange(event.currentTarget.value)}>
     ${options.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
   </select>`;
 
@@ -187,7 +186,7 @@ export const Tabs = (
 
 /** The heading of a page with its actions. */
 export function PageHead(
-  /** @type {{ title: string, children?: any, intro?: any }} */ { title: text, children, intro },
+  /** @type {{ title: string, children?: Content, intro?: Content }} */ { title: text, children, intro },
 ) {
   useEffect(() => {
     document.title = t`${text} · Fleet Charging`;

@@ -7,7 +7,12 @@ import { WebLink } from './elements.js';
 import { notifyTabs } from '../api/client.js';
 import { signOut } from '../state/session.js';
 
-/** @type {Record<import('../api/client.js').ErrorKind, string>} */
+/**
+ * @import { ApiError } from '../api/client.js'
+ * @import { ErrorKind } from '../../types'
+ */
+
+/** @type {Record<ErrorKind, string>} */
 const TITLES = {
   unauthorized: t('The API key was not accepted'),
   forbidden: t('This is not allowed'),
@@ -23,11 +28,7 @@ const TITLES = {
 
 /** An error with the moment of the next try, if there is one. */
 export function ErrorNotice(
-  /** @type {{ error: import('../api/client.js').ApiError, retryAt?: number | null, onRetry?: () => void }} */ {
-    error,
-    retryAt = null,
-    onRetry,
-  },
+  /** @type {{ error: ApiError, retryAt?: number | null, onRetry?: () => void }} */ { error, retryAt = null, onRetry },
 ) {
   const [, tick] = useState(0);
   useEffect(() => {
@@ -58,20 +59,16 @@ export function ErrorNotice(
  * The notice of a resource, above what was read before. Nothing without an error. Trying again reads everything on the
  * page again,
  * because what failed for one part has often failed for the others.
+ * @param {{ resource: import('../api/resource.js').Resource<unknown> }} props
  */
-export const ResourceError = (/** @type {{ resource: import('../api/resource.js').Resource<any> }} */ { resource }) =>
+export const ResourceError = ({ resource }) =>
   resource.error ? html`<${SharedNotice} error=${resource.error} retryAt=${resource.retryAt} />` : null;
 
-/**
- * The failures that are shown, the first of each kind as a notice.
- * @type {import('../state/store.js').Store<{ text: string }[]>}
- */
+/** The failures that are shown, the first of each kind as a notice. */
 const failures = createStore(/** @type {{ text: string }[]} */ ([]));
 
 /** A notice, unless another part of the page says the same. */
-function SharedNotice(
-  /** @type {{ error: import('../api/client.js').ApiError, retryAt: number | null }} */ { error, retryAt },
-) {
+function SharedNotice(/** @type {{ error: ApiError, retryAt: number | null }} */ { error, retryAt }) {
   const text = `${error.kind} ${error.message}`;
   const own = useRef({ text });
   const all = useStore(failures);

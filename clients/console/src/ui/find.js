@@ -7,7 +7,7 @@ import { nullIfMissing } from '../api/resource.js';
 import { go } from '../router.js';
 import { title } from '../format.js';
 import { Dialog } from './elements.js';
-import { nameOf, pageOf } from './objects.js';
+import { idOf, nameOf, pageOf } from './objects.js';
 import { requestsFor } from './find-logic.js';
 
 /** How long typing has to pause before the API is asked, in milliseconds. */
@@ -18,10 +18,16 @@ const SHOWN = 5;
 
 /** @typedef {{ target: string, name: string, detail: string }} Match */
 
-/** The pages on which objects are that have none of their own. @param {any} object @returns {string | null} */
+/**
+ * An object of the API, as far as the search shows it.
+ * @typedef {import('./objects.js').Reference} Reference
+ * @typedef {import('./objects.js').Named & { object: string, number?: string | null, email?: string | null, vin?:
+ *   string | null, status?: string, invoice?: Reference, charging_session?: Reference }} Found
+ */
+
+/** The pages on which objects are that have none of their own. @param {Found} object @returns {string | null} */
 function placeOf(object) {
-  if (object.object === 'transaction')
-    return pageOf(object.invoice?.id ?? object.invoice ?? object.charging_session?.id ?? object.charging_session ?? '');
+  if (object.object === 'transaction') return pageOf(idOf(object.invoice) ?? idOf(object.charging_session) ?? '');
   return pageOf(object.id);
 }
 
@@ -32,17 +38,21 @@ async function ask(text, signal) {
       request('GET', address(path, query && { ...query, limit: SHOWN }), undefined, { signal }).catch(nullIfMissing),
     ),
   );
-  const objects = answers.flatMap((answer) =>
-    answer?.object === 'list' || Array.isArray(answer?.data) ? answer.data : answer ? [answer] : [],
+  const objects = /** @type {(Found | import('../../types').Page<Found> | null)[]} */ (answers).flatMap((answer) =>
+    answer && 'data' in answer && Array.isArray(answer.data)
+      ? answer.data
+      : answer
+        ? [/** @type {Found} */ (answer)]
+        : [],
   );
-  const distinct = [...new Map(objects.map((/** @type {any} */ one) => [one.id, one])).values()];
+  const distinct = [...new Map(objects.map((one) => [one.id, one])).values()];
   return distinct.flatMap((one) => {
     const target = placeOf(one);
     return target
       ? [
           {
             target,
-            name: one.number ?? (one.object === 'event' ? one.type : nameOf(one)),
+            name: one.number ?? (one.object === 'event' && one.type ? one.type : nameOf(one)),
             detail: [title(one.object), one.email ?? one.vin, one.status && title(one.status)]
               .filter(Boolean)
               .join(' · '),
@@ -103,7 +113,7 @@ export function Find({ pages, onClose }) {
     (matches.length ? '' : t('Nothing found. Names are not searched: the list of each kind has a search of its own.'));
   return html`<${Dialog} title="Search" onClose=${onClose}><div class="find" onInput=${(/** @type {Event} */ event) => event.stopPropagation()}>
     <input type="text" role="combobox" autocomplete="off" spellcheck=${false} aria-label="Plate, VIN, email, invoice number, id, or a page" placeholder="Plate, VIN, email, invoice number, id, or a page" aria-expanded="true" aria-autocomplete="list"
-      aria-controls=${list} aria-activedescendant=${matches[active] ? `${list}-${active}` : undefined} value=${text} autofocus onKeyDown=${keys} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />
+      aria-controls=${list} aria-activedescendant=${matches[active] ? `${list}-${active}` : undefined} value=${text} autofocus onKeyDown=${keys} onInput=${(/** @type {InputChange} */ event) => setText(event.currentTarget.value)} />
     <ul id=${list} role="listbox" aria-label="What was found">${matches.map(
       (
         match,

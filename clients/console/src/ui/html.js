@@ -6,8 +6,9 @@ import htm from '../../vendor/htm.js';
 import { language, textOf } from '../i18n.js';
 import { replaceTexts } from './texts.js';
 
-/** @type {(strings: readonly string[], ...values: any[]) => any} */
-const elements = /** @type {any} */ (htm.bind(h));
+/** @import { Elements } from '../../types' */
+
+const elements = /** @type {(strings: readonly string[], ...values: unknown[]) => Elements} */ (htm.bind(h));
 
 /**
  * Templates in the language of the user.
@@ -18,7 +19,7 @@ const translated = new WeakMap();
 /**
  * Makes elements from a template, with its texts in the language of the user. Values are inserted as text or as
  * properties, never as markup.
- * @type {(strings: readonly string[], ...values: any[]) => any}
+ * @type {(strings: readonly string[], ...values: unknown[]) => Elements}
  */
 export const html =
   language === 'en'

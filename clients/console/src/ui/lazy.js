@@ -7,13 +7,14 @@ import { toast } from './toasts.js';
 
 /**
  * @template {string} Name
- * @param {() => Promise<Record<Name, any>>} load the module
- * @param {Name} name of the component in it
+ * @template {Record<Name, (props: never) => import('../../types').Content>} Module
+ * @param {() => Promise<Module>} load
+ * @param {Name} name of the component in the module
  */
 export function lazy(load, name) {
-  /** @type {any} */
+  /** @type {Module[Name] | null} */
   let component = null;
-  return function Lazy(/** @type {any} */ props) {
+  return function Lazy(/** @type {Parameters<Module[Name]>[0]} */ props) {
     const [, setLoaded] = useState(component !== null);
     useEffect(() => {
       if (component) return;

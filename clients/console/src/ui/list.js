@@ -18,21 +18,32 @@ const MOST = 10_000;
 const BulkDialog = lazy(() => import('./bulk.js'), 'BulkDialog');
 
 /**
- * @typedef {{ label: string, cell: (row: any) => any, number?: boolean, head?: any }} Column `head`: the heading in
- *   place of the label
- * @typedef {import('../api/resource.js').List<any>} ApiList
- * @typedef {import('../api/bulk.js').BulkAction} BulkAction
+ * @typedef {import('../../types').Content} Content
+ * @typedef {import('./objects.js').Named} Named
  */
 
-/** The rows of a table; on narrow screens each row is a card. */
-export const Table = (
-  /** @type {{ caption: string, columns: Column[], rows: any[], rowKey?: (row: any) => string }} */ {
-    caption,
-    columns,
-    rows,
-    rowKey = (row) => row.id,
-  },
-) =>
+/**
+ * A column of a table. `head`: the heading in place of the label.
+ * @template T the rows
+ * @typedef {{ label: string, cell: (row: T) => Content, number?: boolean, head?: Content }} Column
+ */
+
+/**
+ * @template T
+ * @typedef {import('../api/resource.js').List<T>} ApiList
+ */
+
+/**
+ * @template {Named} T
+ * @typedef {import('../api/bulk.js').BulkAction<T>} BulkAction
+ */
+
+/**
+ * The rows of a table; on narrow screens each row is a card. Rows without an id have a key of their own.
+ * @template {{ id?: string }} T
+ * @param {{ caption: string, columns: Column<T>[], rows: T[], rowKey?: (row: T) => string | undefined }} props
+ */
+export const Table = ({ caption, columns, rows, rowKey = (row) => row.id }) =>
   html`<div class="table-scroll" tabindex="0" role="region" aria-label=${caption}><table>
     <caption class="hidden">${caption}</caption>
     <thead><tr>${columns.map((column) => html`<th key=${column.label} scope="col" class=${column.number ? 'number' : ''}>${column.head ?? column.label}</th>`)}</tr></thead>
@@ -47,13 +58,13 @@ export const Table = (
  * A page of a list, with the buttons for the next and the previous one. `empty` is shown when the first page is empty.
  * `main`: it is what the page is for,
  * so that its columns can be chosen; the choice is in the address. `actions`: what can be done with many objects.
+ * @template {Named} T
+ * @param {{ list: ApiList<T>, caption: string, columns: Column<T>[], empty: Content, main?: boolean, actions?:
+ *   BulkAction<T>[] }} props
  */
-export function ListView(
-  /** @type {{ list: ApiList, caption: string, columns: Column[], empty: any, main?: boolean,
-   *   actions?: BulkAction[] }} */ { list, caption, columns, empty, main = false, actions = [] },
-) {
+export function ListView({ list, caption, columns, empty, main = false, actions = [] }) {
   const hidden = new Set(useRoute().query.get('hide')?.split('.').map(Number));
-  const [chosen, setChosen] = useState(/** @type {Map<string, any>} */ (new Map()));
+  const [chosen, setChosen] = useState(/** @type {Map<string, T>} */ (new Map()));
   useEffect(() => setChosen(new Map()), [list.path]);
   const rows = list.data;
   const shown = main ? columns.filter((_, index) => index === 0 || !hidden.has(index)) : columns;
@@ -73,14 +84,15 @@ export function ListView(
 
 /**
  * The column in which objects are chosen.
- * @param {any[]} rows
- * @param {Map<string, any>} chosen
- * @param {(next: Map<string, any>) => void} onChange
- * @returns {Column}
+ * @template {Named} T
+ * @param {T[]} rows
+ * @param {Map<string, T>} chosen
+ * @param {(next: Map<string, T>) => void} onChange
+ * @returns {Column<T>}
  */
 function chooser(rows, chosen, onChange) {
   const all = rows.every(({ id }) => chosen.has(id));
-  const toggle = (/** @type {any[]} */ objects, /** @type {boolean} */ on) => {
+  const toggle = (/** @type {T[]} */ objects, /** @type {boolean} */ on) => {
     const next = new Map(chosen);
     for (const one of objects) on ? next.set(one.id, one) : next.delete(one.id);
     onChange(next);
@@ -95,13 +107,16 @@ function chooser(rows, chosen, onChange) {
 
 /**
  * What can be done with the chosen objects.
- * @param {{ list: ApiList, chosen: Map<string, any>, actions: BulkAction[], onChange: (next: Map<string, any>) => void
- *   }} props
+ * @template {Named} T
+ * @param {{ list: ApiList<T>, chosen: Map<string, T>, actions: BulkAction<T>[], onChange: (next: Map<string, T>) =>
+ *   void }} props
  */
 function Chosen({ list, chosen, actions, onChange }) {
-  const [action, setAction] = useState(/** @type {BulkAction | null} */ (null));
+  const [action, setAction] = useState(/** @type {BulkAction<T> | null} */ (null));
   const whole = useAction(async () => {
-    const { objects, more } = await readPages(wholeList(list), { most: MOST });
+    const { objects, more } = /** @type {{ objects: T[], more: boolean }} */ (
+      await readPages(wholeList(list), { most: MOST })
+    );
     onChange(new Map(objects.map((one) => [one.id, one])));
     if (more) toast(t`The first ${number(MOST)} of the list are chosen.`);
   });
@@ -117,7 +132,10 @@ function Chosen({ list, chosen, actions, onChange }) {
     ${action ? html`<${BulkDialog} action=${action} objects=${[...chosen.values()]} onClose=${close} />` : null}</div>`;
 }
 
-/** Chooses the columns; the first one is always shown. @param {{ columns: Column[], hidden: Set<number> }} props */
+/**
+ * Chooses the columns; the first one is always shown.
+ * @param {{ columns: { label: string }[], hidden: Set<number> }} props
+ */
 function ColumnChoice({ columns, hidden }) {
   const toggle = (/** @type {number} */ index) => {
     const next = new Set(hidden);
@@ -148,26 +166,26 @@ export const CreatedFilter = ({ query }) =>
     ['until', t('Created until')],
   ].map(
     ([name, label]) =>
-      html`<${Field} key=${name} label=${label}>${(/** @type {string} */ id) => html`<input id=${id} type="date" value=${query.get(name) ?? ''} onChange=${(/** @type {any} */ event) => setQuery({ [name]: event.currentTarget.value || null })} />`}</${Field}>`,
+      html`<${Field} key=${name} label=${label}>${(/** @type {string} */ id) => html`<input id=${id} type="date" value=${query.get(name) ?? ''} onChange=${(/** @type {InputChange} */ event) => setQuery({ [name]: event.currentTarget.value || null })} />`}</${Field}>`,
   );
 
 /** The buttons for the next and the previous page, if there is one. */
-export const PageButtons = (
-  /** @type {{ list: import('../api/resource.js').List<any>, caption: string }} */ { list, caption },
-) =>
+export const PageButtons = (/** @type {{ list: ApiList<unknown>, caption: string }} */ { list, caption }) =>
   (list.next || list.previous) &&
   html`<nav class="pages" aria-label=${t`Pages of ${caption}`}>
     <button type="button" disabled=${!list.previous} onClick=${list.previous}>← Newer</button>
     <button type="button" disabled=${!list.next} onClick=${list.next}>Older →</button>
   </nav>`;
 
-/** The address of a list from its first page on, in pages as long as they can be. @param {ApiList} list */
+/** The address of a list from its first page on, in pages as long as they can be. @param {ApiList<unknown>} list */
 const wholeList = ({ path }) => (/[?&]limit=/.test(path) ? path.replace(/([?&]limit=)\d+/, '$1100') : path);
 
 /** Saves the whole list with every member of its objects, in the units of the API. */
-function CsvButton(/** @type {{ list: import('../api/resource.js').List<any>, caption: string }} */ { list, caption }) {
+function CsvButton(/** @type {{ list: ApiList<unknown>, caption: string }} */ { list, caption }) {
   const save = useAction(async () => {
-    const { objects, more } = await readPages(wholeList(list), { most: MOST });
+    const { objects, more } = /** @type {{ objects: object[], more: boolean }} */ (
+      await readPages(wholeList(list), { most: MOST })
+    );
     download(fileName(caption), csvOfObjects(objects));
     toast(t`${number(objects.length)} rows saved${more ? t`: the first ${number(MOST)} of the list` : ''}.`);
   });

@@ -23,22 +23,42 @@ const PAGES = {
   wh: '/developers/endpoints',
 };
 
-/** @typedef {string | { id: string } | null | undefined} Reference */
+/**
+ * An object of the API, as far as its name goes.
+ * @typedef {object} Named
+ * @property {string} id
+ * @property {string} [object] its type
+ * @property {string | null} [name]
+ * @property {string | null} [registration_plate] of a vehicle
+ * @property {{ brand: string, last4: string } | null} [card] of a payment method
+ * @property {string | null} [type] of a payment method
+ * @property {string | null} [visual_number] of a charge card
+ * @property {string | null} [uid] of a charge card
+ *
+ * @typedef {string | Named | null | undefined} Reference
+ */
 
 /** @param {Reference} reference */
 export const idOf = (reference) => (typeof reference === 'string' ? reference : (reference?.id ?? null));
 
 /**
+ * The object that an event is about; null for one without an id, as that of a ping.
+ * @param {import('../../types').Event} event
+ * @returns {Named | null}
+ */
+export const objectOf = ({ data: { object } }) => (object && 'id' in object ? object : null);
+
+/**
  * What people call an object.
- * @param {any} object
+ * @param {Reference} object
  * @returns {string}
  */
 export function nameOf(object) {
   if (object === null || object === undefined) return '–';
   if (typeof object === 'string') return shortId(object);
   if (object.object === 'payment_method')
-    return object.card ? `${object.card.brand} •••• ${object.card.last4}` : object.type;
-  if (object.object === 'charge_card') return object.visual_number ?? object.uid;
+    return object.card ? `${object.card.brand} •••• ${object.card.last4}` : (object.type ?? shortId(object.id));
+  if (object.object === 'charge_card') return object.visual_number ?? object.uid ?? shortId(object.id);
   return object.name ?? object.registration_plate ?? shortId(object.id);
 }
 

@@ -6,7 +6,6 @@ import { html } from './html.js';
 /** How long a message is shown, in milliseconds. */
 const SHOWN = 6000;
 
-/** @type {import('../state/store.js').Store<{ id: number, text: string, tone: string }[]>} */
 const toasts = createStore(/** @type {{ id: number, text: string, tone: string }[]} */ ([]));
 let numbered = 0;
 

@@ -21,6 +21,8 @@ import { arrivalsByDay, connectorsInUse, onTimeShare, sumsOfDrivers } from './us
 /**
  * @typedef {import('../../../types').Fleet} Fleet
  * @typedef {import('./logic.js').Range} Range
+ * @typedef {import('../../../types').Expanded<import('../../../types').ChargingSession, 'charging_station' | 'driver'>}
+ *   Charged
  * @typedef {import('./usage.js').DriverSum} DriverSum
  */
 
@@ -45,20 +47,19 @@ export function FromSessions({ fleet, range: whole }) {
   const read = useRead(
     async (signal) => {
       const [from, until] = [startOfDay(range.from, fleet.timezone), startOfDay(range.until, fleet.timezone)];
-      const list = (/** @type {string} */ path, /** @type {number} */ before, /** @type {string[]} */ expand) =>
-        readPages(
-          address(path, {
-            fleet: fleet.id,
-            'created[gte]': new Date(from - before).toISOString(),
-            'created[lt]': new Date(until).toISOString(),
-            limit: 100,
-            'expand[]': expand,
-          }),
-          { signal, most: MOST },
-        );
+      const query = (/** @type {number} */ before, /** @type {string[]} */ expand) => ({
+        fleet: fleet.id,
+        'created[gte]': new Date(from - before).toISOString(),
+        'created[lt]': new Date(until).toISOString(),
+        limit: 100,
+        'expand[]': expand,
+      });
+      const options = { signal, most: MOST };
       const [sessions, reservations] = await Promise.all([
-        list('/v1/charging_sessions', DAY, ['data.charging_station', 'data.driver']),
-        list('/v1/reservations', AHEAD, []),
+        /** @type {Promise<{ objects: Charged[], more: boolean }>} */ (
+          readPages(address('/v1/charging_sessions', query(DAY, ['data.charging_station', 'data.driver'])), options)
+        ),
+        readPages(address('/v1/reservations', query(AHEAD, [])), options),
       ]);
       return {
         from,
@@ -87,7 +88,7 @@ export function FromSessions({ fleet, range: whole }) {
     ${range.from === whole.from ? null : html`<p class="hint">The last 92 days are counted here.</p>`}`;
 }
 
-/** @param {{ sessions: any[], span: import('./usage.js').Span, timeZone: string }} props */
+/** @param {{ sessions: Charged[], span: import('./usage.js').Span, timeZone: string }} props */
 function Use({ sessions, span, timeZone }) {
   const [chosen, setChosen] = useState('');
   const stations = [...new Map(sessions.map(({ charging_station: one }) => [one.id, one])).values()].sort(
@@ -111,7 +112,9 @@ function Use({ sessions, span, timeZone }) {
     }</section>`;
 }
 
-/** @param {{ sessions: any[], reservations: any[], range: Range, timeZone: string }} props */
+/**
+ * @param {{ sessions: Charged[], reservations: import('./usage.js').Reserved[], range: Range, timeZone: string }} props
+ */
 function Arrivals({ sessions, reservations, range, timeZone }) {
   const days = daysOf(range);
   const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });

@@ -61,10 +61,10 @@ export function CreditDialog({ invoice, onClose }) {
       ]} />`}</${Field}>
     ${
       by === 'amount'
-        ? html`<${Field} label=${t`Amount with tax (${currency.toUpperCase()})`} hint=${t`At most ${money(preview.most, currency)}, at the tax rates of the invoice.`} error=${amount ? fault : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {any} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>`
+        ? html`<${Field} label=${t`Amount with tax (${currency.toUpperCase()})`} hint=${t`At most ${money(preview.most, currency)}, at the tax rates of the invoice.`} error=${amount ? fault : null}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {InputChange} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>`
         : html`<${LineChoice} invoice=${invoice} lines=${lines} onChange=${setLines} />`
     }
-    <${Field} label="Reason (optional)" hint="The documents show it.">${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} maxlength="1000" value=${reason} onInput=${(/** @type {any} */ event) => setReason(event.currentTarget.value)} />`}</${Field}>
+    <${Field} label="Reason (optional)" hint="The documents show it.">${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} maxlength="1000" value=${reason} onInput=${(/** @type {InputChange} */ event) => setReason(event.currentTarget.value)} />`}</${Field}>
     ${
       preview.refunded > 0 && !fault
         ? html`<${Field} label="Refund to">${(/** @type {string} */ id) =>

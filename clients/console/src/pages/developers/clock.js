@@ -12,6 +12,8 @@ import { duration, exactMoment, moment, title } from '../../format.js';
 import { advance, ahead, useNow } from '../../state/clock.js';
 import { toast } from '../../ui/toasts.js';
 
+/** @typedef {import('../../../types').DueWork} DueWork */
+
 /** What the slider moves by, in seconds: fine at the beginning, up to a month. */
 const STEPS = [
   60, 300, 600, 900, 1200, 1500, 1800, 2700, 3600, 5400, 7200, 10_800, 14_400, 21_600, 28_800, 43_200, 64_800, 86_400,
@@ -21,7 +23,7 @@ const STEPS = [
 export function TestClock() {
   const at = useNow(1000);
   const [step, setStep] = useState(6);
-  const move = useAction((_, seconds) => advance(seconds));
+  const move = useAction((_, /** @type {number} */ seconds) => advance(seconds));
   const due = useRead(() => local('GET', '/_local/due'), [], { every: 2000 });
   const run = async (/** @type {number} */ seconds) => {
     const moved = await move.run(seconds);
@@ -31,13 +33,13 @@ export function TestClock() {
   const columns = [
     {
       label: t('When'),
-      cell: (/** @type {any} */ one) => html`<${Time} at=${one.at} /> (<${Time} at=${one.at} ago />)`,
+      cell: (/** @type {DueWork} */ one) => html`<${Time} at=${one.at} /> (<${Time} at=${one.at} ago />)`,
     },
-    { label: t('What'), cell: (/** @type {any} */ one) => title(one.function.replaceAll('-', ' ')) },
-    { label: t('Of'), cell: (/** @type {any} */ one) => html`<${Ref} to=${one.object} />` },
+    { label: t('What'), cell: (/** @type {DueWork} */ one) => title(one.function.replaceAll('-', ' ')) },
+    { label: t('Of'), cell: (/** @type {DueWork} */ one) => html`<${Ref} to=${one.object} />` },
     {
       label: t('Move'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {DueWork} */ one) =>
         html`<button type="button" class="small" disabled=${move.busy} aria-label=${t`Move there: ${moment(one.at)}`} onClick=${() => run((Date.parse(one.at) - at) / 1000 + 1)}>Move there</button>`,
     },
   ];
@@ -46,7 +48,7 @@ export function TestClock() {
       <p class="figure">${exactMoment(at)}</p>
       <p class="hint">${ahead.get() > 1000 ? t`${duration(ahead.get() / 1000)} ahead of this computer.` : t('The time of this computer.')} The clock never goes back.</p>
       <label for="clock-step">Move ahead by <strong>${duration(STEPS[step])}</strong>, to ${moment(at + STEPS[step] * 1000)}</label>
-      <input id="clock-step" type="range" min="0" max=${STEPS.length - 1} step="1" value=${step} aria-valuetext=${duration(STEPS[step])} onInput=${(/** @type {any} */ event) => setStep(event.currentTarget.valueAsNumber)} />
+      <input id="clock-step" type="range" min="0" max=${STEPS.length - 1} step="1" value=${step} aria-valuetext=${duration(STEPS[step])} onInput=${(/** @type {InputChange} */ event) => setStep(event.currentTarget.valueAsNumber)} />
       <div class="actions"><button type="button" class="primary" disabled=${move.busy} onClick=${() => run(STEPS[step])}>${move.busy ? t('Moving…') : t`Move ${duration(STEPS[step])} ahead`}</button>
         <button type="button" disabled=${move.busy || !rows.length} onClick=${() => run((Date.parse(rows[0].at) - at) / 1000 + 1)}>Move to what is due next</button></div>
       ${move.error ? html`<${ErrorNotice} error=${move.error} />` : null}
@@ -55,7 +57,7 @@ export function TestClock() {
     ${
       due.data
         ? rows.length
-          ? html`<${Table} caption="Due next" columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ one) => `${one.at} ${one.function} ${one.object}`} />`
+          ? html`<${Table} caption="Due next" columns=${columns} rows=${rows} rowKey=${(/** @type {DueWork} */ one) => `${one.at} ${one.function} ${one.object}`} />`
           : html`<${Empty} title="Nothing is due"><p>A reservation would be: it is confirmed 30 minutes before its start.</p></${Empty}>`
         : null
     }

@@ -9,6 +9,8 @@ import { ErrorNotice } from '../../ui/errors.js';
 import { link } from '../../router.js';
 import { toast } from '../../ui/toasts.js';
 
+/** @typedef {import('../../../types').WebhookEndpoint} WebhookEndpoint */
+
 /** The endpoint's secret is masked for keys that may not write endpoints. @param {string} secret */
 const isMasked = (secret) => secret.includes('*');
 
@@ -28,14 +30,14 @@ async function hmac(key, text) {
 
 /**
  * The command line that sends an event to an endpoint as the service does, signed with the endpoint's secret.
- * @param {any} endpoint
- * @param {any} event
+ * @param {Pick<WebhookEndpoint, 'url' | 'secret' | 'signature_timestamp'>} endpoint
+ * @param {import('../../../types').Event} event
  * @returns {Promise<string>}
  */
 export async function deliveryCurl(endpoint, event) {
   const body = JSON.stringify(event);
   const parts = [
-    `curl -i ${quoted(endpoint.url)}`,
+    `curl -i ${quoted(endpoint.url ?? '')}`,
     `-H 'Content-Type: application/json'`,
     `-H ${quoted(`webhook-id: ${event.id}`)}`,
   ];
@@ -51,7 +53,8 @@ export async function deliveryCurl(endpoint, event) {
 }
 
 /**
- * @param {{ delivery: any, endpoint: any, event?: any }} props `endpoint`: null if it was deleted; `event`: the
+ * @param {{ delivery: import('../../../types').WebhookDelivery, endpoint: WebhookEndpoint | null, event?:
+ *   import('../../../types').Event }} props `endpoint`: null if it was deleted; `event`: the
  *   payload, if it was read already
  */
 export function DeliveryCard({ delivery, endpoint, event: given }) {
@@ -69,7 +72,7 @@ export function DeliveryCard({ delivery, endpoint, event: given }) {
   return html`<section class="card delivery" aria-label=${t`Attempt ${delivery.attempt} of ${delivery.event_type}, ${delivery.id}`}>
     <header><h3>Attempt ${delivery.attempt} <${Status} value=${delivery.status} />${delivery.redelivery ? html` <span class="badge plain">Redelivery</span>` : null}</h3><div class="actions">
       <button type="button" class="small" disabled=${resend.busy} onClick=${again}>Send again</button>
-      <button type="button" class="small" disabled=${!event || !endpoint} onClick=${async () => copy(await deliveryCurl(endpoint, event), 'curl command')}>Copy as curl</button></div></header>
+      <button type="button" class="small" disabled=${!event || !endpoint} onClick=${async () => endpoint && event && copy(await deliveryCurl(endpoint, event), 'curl command')}>Copy as curl</button></div></header>
     ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
     <${Facts} of=${[
       [

@@ -21,6 +21,8 @@ import { HealthCard, SuccessRate } from './health.js';
 import { Polling } from './polling.js';
 import { Replay } from './replay.js';
 
+/** @typedef {import('../../../types').WebhookEndpoint} WebhookEndpoint */
+
 const PATH = '/v1/webhook_endpoints';
 
 /** How often the health of each endpoint of the list is read, in milliseconds. */
@@ -36,7 +38,7 @@ export function Endpoints({ id, route }) {
 
 /**
  * The health of an endpoint of a list, which the API shows of one endpoint at a time.
- * @param {{ endpoint: any }} props
+ * @param {{ endpoint: WebhookEndpoint }} props
  */
 function Health({ endpoint }) {
   const read = useRead((signal) => request('GET', `${PATH}/${endpoint.id}`, undefined, { signal }), [endpoint.id], {
@@ -46,7 +48,7 @@ function Health({ endpoint }) {
   return read.data ? html`<${SuccessRate} endpoint=${read.data} />` : null;
 }
 
-/** What can be done with many endpoints. @type {import('../../api/bulk.js').BulkAction[]} */
+/** What can be done with many endpoints. @type {import('../../api/bulk.js').BulkAction<WebhookEndpoint>[]} */
 const ACTIONS = [
   {
     label: t('Disable'),
@@ -68,19 +70,19 @@ function List({ route }) {
   const columns = [
     {
       label: 'URL',
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {WebhookEndpoint} */ one) =>
         html`<a href=${link(`/developers/endpoints/${one.id}`)}>${one.url ?? t('Read by polling')}</a>`,
     },
-    { label: t('Status'), cell: (/** @type {any} */ one) => html`<${Status} value=${one.status} />` },
-    { label: t('Health'), cell: (/** @type {any} */ one) => html`<${Health} endpoint=${one} />` },
+    { label: t('Status'), cell: (/** @type {WebhookEndpoint} */ one) => html`<${Status} value=${one.status} />` },
+    { label: t('Health'), cell: (/** @type {WebhookEndpoint} */ one) => html`<${Health} endpoint=${one} />` },
     {
       label: t('Events'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {WebhookEndpoint} */ one) =>
         one.enabled_events.includes('*')
           ? t('all')
           : t('{0, plural, one {# type} other {# types}}', one.enabled_events.length),
     },
-    { label: t('Description'), cell: (/** @type {any} */ one) => one.description ?? '–' },
+    { label: t('Description'), cell: (/** @type {WebhookEndpoint} */ one) => one.description ?? '–' },
   ];
   const create = () => setQuery({ new: 1 });
   const initial = { enabled_events: ['*'], ...(hasTestClock() ? { url: `${location.origin}/_local/inbox` } : {}) };
@@ -90,7 +92,7 @@ function List({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} wide title="Add an endpoint" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Add the endpoint" initial=${initial}
-      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {any} */ made) => go(link(`/developers/endpoints/${made.id}`))} /></${Dialog}>`
+      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {WebhookEndpoint} */ made) => go(link(`/developers/endpoints/${made.id}`))} /></${Dialog}>`
         : null
     }
     <${ListView} main list=${list} caption="Webhook endpoints" columns=${columns} empty=${empty} actions=${ACTIONS} />`;
@@ -98,7 +100,7 @@ function List({ route }) {
 
 /** @param {{ id: string, route: import('../../router.js').Route }} props */
 function Endpoint({ id, route }) {
-  const path = `${PATH}/${encodeURIComponent(id)}`;
+  const path = /** @type {const} */ (`${PATH}/${encodeURIComponent(id)}`);
   const resource = useResource(path, { every: 5000 });
   const [editing, setEditing] = useState(false);
   const [shown, setShown] = useState(false);
@@ -108,7 +110,7 @@ function Endpoint({ id, route }) {
   const endpoint = resource.data;
   const polling = endpoint?.type === 'polling';
   if (!endpoint) return html`<${PageHead} title="Webhook endpoint" /><${ResourceError} resource=${resource} />`;
-  const done = async (/** @type {Promise<any>} */ work, /** @type {string} */ text) => {
+  const done = async (/** @type {Promise<unknown>} */ work, /** @type {string} */ text) => {
     if (await work) toast(text);
   };
   const deleteIt = async () => {
@@ -124,7 +126,7 @@ function Endpoint({ id, route }) {
     ${
       editing
         ? html`<${Dialog} wide title="Edit the endpoint" onClose=${() => setEditing(false)}><${SchemaForm} path=${`${PATH}/{id}`} original=${endpoint} submit="Save"
-      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setEditing(false)} /></${Dialog}>`
+      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', path, body, { idempotencyKey: key })} onDone=${() => setEditing(false)} /></${Dialog}>`
         : null
     }
     ${polling ? null : html`<${HealthCard} endpoint=${endpoint} />`}
@@ -165,7 +167,7 @@ function Endpoint({ id, route }) {
       polling
         ? null
         : [t('Time in the signature'), endpoint.signature_timestamp === 'unix' ? t('Unix seconds') : 'RFC 3339'],
-      ...Object.entries(endpoint.metadata).map(([key, value]) => /** @type {[string, any]} */ ([key, value])),
+      ...Object.entries(endpoint.metadata).map(([key, value]) => /** @type {[string, string]} */ ([key, value])),
       [t('Created'), html`<${Time} at=${endpoint.created} />`],
       ['Id', html`<${Id} id=${endpoint.id} />`],
     ]} /></section>
@@ -182,7 +184,7 @@ function FleetNames({ ids }) {
   return html`<ul class="plain-list">${ids.map((id, index) => html`<li key=${id}><${Ref} to=${read.data?.[index] ?? id} /></li>`)}</ul>`;
 }
 
-/** The log of an endpoint. @param {{ endpoint: any, route: import('../../router.js').Route }} props */
+/** The log of an endpoint. @param {{ endpoint: WebhookEndpoint, route: import('../../router.js').Route }} props */
 function Deliveries({ endpoint, route }) {
   const [status, type, event] = ['status', 'type', 'event'].map((name) => route.query.get(name) ?? '');
   const deliveries = useList(address(`${PATH}/${endpoint.id}/deliveries`, { status, type, event, limit: 10 }), {
@@ -209,6 +211,6 @@ function DeliveryFilters({ status, type, event, types }) {
         ['failed', t('Failed')],
       ]} />`}</${Field}>
     <${Field} label="Type">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${type} onChange=${(/** @type {string} */ next) => setQuery({ type: next || null })} options=${[['', t('All')], ...choices.map((one) => [one, one])]} />`}</${Field}>
-    <${Field} label="Event (id)">${(/** @type {string} */ id) => html`<input id=${id} type="search" spellcheck=${false} placeholder="evt_…" value=${event} onChange=${(/** @type {any} */ change) => setQuery({ event: change.currentTarget.value.trim() || null })} />`}</${Field}>
+    <${Field} label="Event (id)">${(/** @type {string} */ id) => html`<input id=${id} type="search" spellcheck=${false} placeholder="evt_…" value=${event} onChange=${(/** @type {InputChange} */ change) => setQuery({ event: change.currentTarget.value.trim() || null })} />`}</${Field}>
   </div>`;
 }

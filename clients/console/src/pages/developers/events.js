@@ -7,11 +7,13 @@ import { useAction, useList, useRead, useResource } from '../../api/resource.js'
 import { Empty, Facts, Field, Id, Json, PageHead, Select, Time } from '../../ui/elements.js';
 import { ErrorNotice, ResourceError } from '../../ui/errors.js';
 import { CreatedFilter, ListView, PageButtons, createdBetween } from '../../ui/list.js';
-import { Ref, nameOf } from '../../ui/objects.js';
+import { Ref, nameOf, objectOf } from '../../ui/objects.js';
 import { openApi, valuesOf } from '../../forms/schema.js';
 import { link, setQuery } from '../../router.js';
 import { toast } from '../../ui/toasts.js';
 import { DeliveryCard } from './deliveries.js';
+
+/** @typedef {import('../../../types').Event} ServiceEvent */
 
 /** @param {{ id?: string, route: import('../../router.js').Route }} props */
 export function Events({ id, route }) {
@@ -26,23 +28,26 @@ function List({ route }) {
   const columns = [
     {
       label: t('Type'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {ServiceEvent} */ one) =>
         html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>`,
     },
     {
       label: t('Object'),
-      cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–'),
+      cell: (/** @type {ServiceEvent} */ one) => html`<${Ref} to=${objectOf(one)?.id} />`,
     },
     {
       label: t('Name'),
-      cell: (/** @type {any} */ one) =>
-        one.data.object?.name || one.data.object?.registration_plate ? nameOf(one.data.object) : '–',
+      cell: (/** @type {ServiceEvent} */ one) => {
+        const object = objectOf(one);
+        return object?.name || object?.registration_plate ? nameOf(object) : '–';
+      },
     },
-    { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
-    { label: t('Deliveries to come'), number: true, cell: (/** @type {any} */ one) => one.pending_webhooks },
+    { label: t('Created'), cell: (/** @type {ServiceEvent} */ one) => html`<${Time} at=${one.created} />` },
+    { label: t('Deliveries to come'), number: true, cell: (/** @type {ServiceEvent} */ one) => one.pending_webhooks },
     {
       label: t('Request'),
-      cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request.id} />` : t('by the service')),
+      cell: (/** @type {ServiceEvent} */ one) =>
+        one.request ? html`<${Id} id=${one.request.id} />` : t('by the service'),
     },
   ];
   const empty = html`<${Empty} title=${type ? t`No event of type ${type}` : t('No event yet')}><p>Every change makes an event. Events are kept for 30 days.</p></${Empty}>`;
@@ -76,7 +81,7 @@ function Event({ id }) {
     ${resend.error ? html`<${ErrorNotice} error=${resend.error} />` : null}
     <section class="card"><${Facts} of=${[
       [t('Created'), html`<${Time} at=${event.created} />`],
-      [t('Object'), event.data.object?.id ? html`<${Ref} to=${event.data.object.id} />` : null],
+      [t('Object'), html`<${Ref} to=${objectOf(event)?.id} />`],
       [t('Version'), event.api_version],
       [t('Mode'), event.livemode ? t('live') : t('test')],
       [t('Deliveries to come'), String(event.pending_webhooks)],

@@ -62,7 +62,7 @@ export function HealthCard({ endpoint }) {
 /** The charts, read when they are asked for. @param {{ endpoint: string }} props */
 function ByHour({ endpoint }) {
   const [open, setOpen] = useState(false);
-  return html`<details onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>Attempts and latency by the hour</summary>${open ? html`<${Charts} endpoint=${endpoint} />` : null}</details>`;
+  return html`<details onToggle=${(/** @type {DetailsToggle} */ event) => setOpen(event.currentTarget.open)}><summary>Attempts and latency by the hour</summary>${open ? html`<${Charts} endpoint=${endpoint} />` : null}</details>`;
 }
 
 /** @param {{ endpoint: string }} props */

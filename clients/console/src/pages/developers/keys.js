@@ -12,30 +12,35 @@ import { SchemaForm } from '../../forms/schema-form.js';
 import { session } from '../../state/session.js';
 import { setQuery } from '../../router.js';
 
+/**
+ * @typedef {import('../../../types').ApiKey} ApiKey
+ * @typedef {import('../../../types').NewApiKey} NewApiKey
+ */
+
 const PATH = '/v1/api_keys';
 
 /** @param {{ route: import('../../router.js').Route }} props */
 export function Keys({ route }) {
   const list = useList(`${PATH}?limit=25`);
-  const [made, setMade] = useState(/** @type {any} */ (null));
+  const [made, setMade] = useState(/** @type {NewApiKey | null} */ (null));
   const revoke = useAction((key, id) => request('DELETE', `${PATH}/${id}`, undefined, { idempotencyKey: key }));
   const own = session.get()?.key.slice(-4);
   const columns = [
     {
       label: t('Key'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {ApiKey} */ one) =>
         html`<code>${one.scopes.includes('*') ? 'sk' : 'rk'}_${one.livemode ? 'live' : 'test'}_…${one.last4}</code>${one.last4 === own ? t(' (this one)') : ''}`,
     },
     {
       label: t('Scopes'),
-      cell: (/** @type {any} */ one) => (one.scopes.includes('*') ? t('everything') : one.scopes.join(', ')),
+      cell: (/** @type {ApiKey} */ one) => (one.scopes.includes('*') ? t('everything') : one.scopes.join(', ')),
     },
-    { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
-    { label: t('Last used'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.last_used} ago />` },
-    { label: t('Expires'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.expires_at} />` },
+    { label: t('Created'), cell: (/** @type {ApiKey} */ one) => html`<${Time} at=${one.created} />` },
+    { label: t('Last used'), cell: (/** @type {ApiKey} */ one) => html`<${Time} at=${one.last_used} ago />` },
+    { label: t('Expires'), cell: (/** @type {ApiKey} */ one) => html`<${Time} at=${one.expires_at} />` },
     {
       label: t('Revoke'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {ApiKey} */ one) =>
         html`<${ConfirmButton} danger label="Revoke" question=${t`Requests with the key that ends in ${one.last4} are refused within a minute.`} trial=${{ method: 'DELETE', path: `${PATH}/${one.id}` }} onConfirm=${() => revoke.run(one.id)} />`,
     },
   ];
@@ -44,7 +49,7 @@ export function Keys({ route }) {
     ${
       route.query.get('new')
         ? html`<${Dialog} wide title="Create a key" onClose=${() => setQuery({ new: null })}><${SchemaForm} path=${PATH} submit="Create the key"
-      send=${(/** @type {any} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {any} */ key) => (setQuery({ new: null }), setMade(key))} /></${Dialog}>`
+      send=${(/** @type {unknown} */ body, /** @type {string} */ key) => request('POST', PATH, body, { idempotencyKey: key })} onDone=${(/** @type {NewApiKey} */ key) => (setQuery({ new: null }), setMade(key))} /></${Dialog}>`
         : null
     }
     ${

@@ -7,10 +7,12 @@ import { useAction } from '../../api/resource.js';
 import { CopyButton, Field, Select, Time } from '../../ui/elements.js';
 import { ErrorNotice } from '../../ui/errors.js';
 import { Table } from '../../ui/list.js';
-import { Ref } from '../../ui/objects.js';
+import { Ref, objectOf } from '../../ui/objects.js';
 import { link } from '../../router.js';
 import { now } from '../../state/clock.js';
 import { session } from '../../state/session.js';
+
+/** @typedef {import('../../../types').Event} ServiceEvent */
 
 /** How many events a look shows. */
 const SHOWN = 20;
@@ -26,9 +28,9 @@ const SINCE = [
 
 /** @param {{ endpoint: import('../../../types').WebhookEndpoint }} props */
 export function Polling({ endpoint }) {
-  const path = `/v1/webhook_endpoints/${endpoint.id}/events`;
+  const path = /** @type {const} */ (`/v1/webhook_endpoints/${endpoint.id}/events`);
   const [hours, setHours] = useState('1');
-  const [page, setPage] = useState(/** @type {{ data: any[], has_more: boolean, cursor: string } | null} */ (null));
+  const [page, setPage] = useState(/** @type {import('../../../types').EventFeed | null} */ (null));
   const look = useAction(async () =>
     setPage(
       await request('GET', address(path, { from: new Date(now() - Number(hours) * HOUR).toISOString(), limit: SHOWN })),
@@ -38,15 +40,15 @@ export function Polling({ endpoint }) {
   const columns = [
     {
       label: t('Type'),
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {ServiceEvent} */ one) =>
         html`<a href=${link(`/developers/events/${one.id}`)}><code>${one.type}</code></a>`,
     },
     {
       label: t('Object'),
-      cell: (/** @type {any} */ one) => (one.data.object?.id ? html`<${Ref} to=${one.data.object.id} />` : '–'),
+      cell: (/** @type {ServiceEvent} */ one) => html`<${Ref} to=${objectOf(one)?.id} />`,
     },
-    { label: t('Number'), number: true, cell: (/** @type {any} */ one) => one.sequence },
-    { label: t('Created'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.created} />` },
+    { label: t('Number'), number: true, cell: (/** @type {ServiceEvent} */ one) => one.sequence },
+    { label: t('Created'), cell: (/** @type {ServiceEvent} */ one) => html`<${Time} at=${one.created} />` },
   ];
   return html`<section class="card"><header><h2>Reading the events</h2><${CopyButton} text=${command} what="curl command">Copy as curl</${CopyButton}></header>
     <p class="hint">Nothing is sent to this endpoint. A program reads its events, and keeps the cursor of each response for the next request. A look here moves no cursor.</p>

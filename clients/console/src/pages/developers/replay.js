@@ -33,7 +33,7 @@ export function progressOf({ from, until, position, status }) {
 
 /** @param {{ endpoint: import('../../../types').WebhookEndpoint }} props */
 export function Replay({ endpoint }) {
-  const path = `/v1/webhook_endpoints/${endpoint.id}/replay`;
+  const path = /** @type {const} */ (`/v1/webhook_endpoints/${endpoint.id}/replay`);
   const [running, setRunning] = useState(false);
   const last = useRead(
     async (signal) => {
@@ -55,7 +55,7 @@ export function Replay({ endpoint }) {
   </section>`;
 }
 
-/** @param {{ replay: any }} props */
+/** @param {{ replay: import('../../../types').WebhookReplay }} props */
 function Progress({ replay }) {
   return html`<p role="status"><${Status} value=${replay.status} /> ${timeWindow(replay.from, replay.until)}, ${replay.only_failed ? t('what was not acknowledged') : t('all events')}:
       ${number(replay.delivered)} delivered, ${number(replay.failed)} failed. ${replay.failed_reason ? (FAILURES[replay.failed_reason] ?? replay.failed_reason) : ''}</p>
@@ -82,7 +82,7 @@ function ReplayDialog({ path, since, onClose }) {
   const moment =
     (/** @type {string} */ value, /** @type {(next: string) => void} */ set, /** @type {boolean} */ required) =>
     (/** @type {string} */ id, /** @type {string} */ hint) =>
-      html`<input id=${id} aria-describedby=${hint} type="datetime-local" required=${required} value=${value} onInput=${(/** @type {any} */ event) => set(event.currentTarget.value)} />`;
+      html`<input id=${id} aria-describedby=${hint} type="datetime-local" required=${required} value=${value} onInput=${(/** @type {InputChange} */ event) => set(event.currentTarget.value)} />`;
   return html`<${Dialog} title="Replay a period" onClose=${onClose}><form onSubmit=${submit}>
     ${start.error ? html`<${ErrorNotice} error=${start.error} />` : null}
     <${Field} label="From" hint="Events are kept for 30 days.">${moment(from, setFrom, true)}</${Field}>

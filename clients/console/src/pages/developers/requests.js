@@ -9,28 +9,33 @@ import { ResourceError } from '../../ui/errors.js';
 import { Table } from '../../ui/list.js';
 import { number } from '../../format.js';
 
+/** @typedef {import('../../../types').AnsweredRequest} AnsweredRequest */
+
 export function RequestLog() {
   const log = useRead(() => local('GET', '/_local/requests'), [], { every: 2000 });
   const [text, setText] = useState('');
   const all = log.data?.data ?? [];
-  const rows = all.filter((/** @type {any} */ one) => JSON.stringify(one).toLowerCase().includes(text.toLowerCase()));
+  const rows = all.filter((one) => JSON.stringify(one).toLowerCase().includes(text.toLowerCase()));
   const columns = [
-    { label: t('When'), cell: (/** @type {any} */ one) => html`<${Time} at=${one.time} />` },
+    { label: t('When'), cell: (/** @type {AnsweredRequest} */ one) => html`<${Time} at=${one.time} />` },
     {
       label: t('Request'),
-      cell: (/** @type {any} */ one) => html`<strong>${one.method}</strong> <code>${one.path}</code>`,
+      cell: (/** @type {AnsweredRequest} */ one) => html`<strong>${one.method}</strong> <code>${one.path}</code>`,
     },
     {
       label: t('Status'),
       number: true,
-      cell: (/** @type {any} */ one) =>
+      cell: (/** @type {AnsweredRequest} */ one) =>
         html`<span class=${`badge ${one.status < 400 ? 'good' : 'bad'}`}>${one.status}</span>`,
     },
-    { label: t('Time'), number: true, cell: (/** @type {any} */ one) => `${number(one.duration_ms)} ms` },
-    { label: 'Id', cell: (/** @type {any} */ one) => (one.request ? html`<${Id} id=${one.request} />` : '–') },
+    { label: t('Time'), number: true, cell: (/** @type {AnsweredRequest} */ one) => `${number(one.duration_ms)} ms` },
+    {
+      label: 'Id',
+      cell: (/** @type {AnsweredRequest} */ one) => (one.request ? html`<${Id} id=${one.request} />` : '–'),
+    },
   ];
   return html`<${PageHead} title="Request log" intro="What the local runner has answered, of every client. The console's own requests are among them." />
-    <div class="filters"><${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />`}</${Field}></div>
+    <div class="filters"><${Field} label="Search">${(/** @type {string} */ id) => html`<input id=${id} type="search" value=${text} onInput=${(/** @type {InputChange} */ event) => setText(event.currentTarget.value)} />`}</${Field}></div>
     <${ResourceError} resource=${log} />
-    ${log.data ? (rows.length ? html`<${Table} caption="Requests" columns=${columns} rows=${rows} rowKey=${(/** @type {any} */ one) => String(one.number)} />` : html`<${Empty} title="No request matches" />`) : null}`;
+    ${log.data ? (rows.length ? html`<${Table} caption="Requests" columns=${columns} rows=${rows} rowKey=${(/** @type {AnsweredRequest} */ one) => String(one.number)} />` : html`<${Empty} title="No request matches" />`) : null}`;
 }

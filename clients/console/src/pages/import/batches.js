@@ -4,7 +4,7 @@ import { runAll, wait } from '../../api/pool.js';
 
 /**
  * @typedef {import('./logic.js').Entry} Entry
- * @typedef {import('../../api/pool.js').Outcome<Entry>} Outcome
+ * @typedef {import('../../api/pool.js').Outcome<Entry, string>} Outcome
  */
 
 /**
@@ -48,13 +48,13 @@ export function chunksOf(entries) {
  * @param {Entry[]} entries
  * @param {{ request: typeof import('../../api/client.js').request, readPages: typeof
  *   import('../../api/resource.js').readPages, signal: AbortSignal, onProgress: (done: number) => void, attach?: (id:
- *   string, key: string) => Promise<any>, sleep?: typeof wait }} options
+ *   string, key: string) => Promise<unknown>, sleep?: typeof wait }} options
  * @returns {Promise<Outcome[]>}
  */
 export async function createAll(operation, entries, options) {
   const { request, readPages, signal, onProgress, attach, sleep = wait } = options;
   let done = 0;
-  const results = async (/** @type {string} */ path) => {
+  const results = async (/** @type {`/v1/batches/${string}`} */ path) => {
     let ended = 0;
     for (let pause = FIRST_WAIT; ; pause = Math.min(pause * 1.5, LONGEST_WAIT)) {
       await sleep(pause);
@@ -68,7 +68,7 @@ export async function createAll(operation, entries, options) {
         // Results are read eventually consistently: one may be pending for a moment longer.
         if (objects.every(({ status }) => status !== 'pending')) return objects;
       } catch (error) {
-        if (!(/** @type {any} */ (error).passes) || signal.aborted) throw error;
+        if (!(/** @type {{ passes?: boolean }} */ (error).passes) || signal.aborted) throw error;
       }
     }
   };
@@ -79,11 +79,11 @@ export async function createAll(operation, entries, options) {
     /** @type {Outcome[]} */
     const outcomes = chunk.map((item, index) => {
       const { result, error } = ended[index];
-      return error ? { item, error: new Error(error.message) } : { item, result };
+      return error ? { item, error: new Error(error.message) } : { item, result: result ?? undefined };
     });
     if (!attach) return outcomes;
     const created = outcomes.filter(({ error }) => !error);
-    const attached = await runAll(created, ({ result }, key) => attach(result, key), { sleep });
+    const attached = await runAll(created, ({ result }, key) => attach(/** @type {string} */ (result), key), { sleep });
     for (const { item, error } of attached) item.error = error;
     return outcomes;
   };

@@ -1,12 +1,13 @@
 // What the lines of a CSV file become: the bodies of requests, and what is wrong with them.
 
 import { t } from '../../i18n.js';
+import { isObject } from '../../json.js';
 
 /**
  * @typedef {import('../../forms/schema.js').Shape} Shape
  * @typedef {import('../../forms/schema.js').Field} Field
- * @typedef {{ line: number, body: Record<string, any>, errors: string[] }} Entry `line`: its number in the file, the
- *   header being 1
+ * @typedef {{ line: number, body: Record<string, unknown>, errors: string[] }} Entry `line`: its number in the file,
+ *   the header being 1
  * @typedef {{ entries: Entry[], ignored: string[], missing: string[] }} Preview `ignored`: columns that are not
  *   imported; `missing`: required ones without a column
  */
@@ -83,7 +84,7 @@ export function placeOf(header, shape) {
  * @param {string} text
  * @param {Shape} field
  * @param {number} scale
- * @returns {{ value?: any, error?: string }}
+ * @returns {{ value?: unknown, error?: string }}
  */
 export function valueOf(text, field, scale) {
   switch (field.type) {
@@ -126,9 +127,8 @@ export function valueOf(text, field, scale) {
  * The entries of a file.
  * @param {string} text
  * @param {Shape} shape of the body of one object
- * @param {{ defaults?: Record<string, any>, unique?: string[] }} [options] `defaults`: members of every body that has
- *   none of its own; `unique`: members that
- *   are different in every line
+ * @param {{ defaults?: Record<string, unknown>, unique?: string[] }} [options] `defaults`: members of every body that
+ *   has none of its own; `unique`: members that are different in every line
  * @returns {Preview}
  */
 export function previewOf(text, shape, { defaults = {}, unique = [] } = {}) {
@@ -176,10 +176,12 @@ export function previewOf(text, shape, { defaults = {}, unique = [] } = {}) {
   };
 }
 
-/** @param {Record<string, any>} body @param {string[]} path @param {any} value */
+/** @param {Record<string, unknown>} body @param {string[]} path @param {unknown} value */
 function set(body, [name, ...rest], value) {
   const target = Object.hasOwn(body, name) ? body[name] : undefined;
-  const next = rest.length ? { ...target } : value;
-  if (rest.length) set(next, rest, value);
+  /** @type {Record<string, unknown>} */
+  const members = isObject(target) ? { ...target } : {};
+  if (rest.length) set(members, rest, value);
+  const next = rest.length ? members : value;
   Object.defineProperty(body, name, { value: next, enumerable: true, configurable: true, writable: true });
 }

@@ -21,7 +21,10 @@ export function Parties({ of: { seller, buyer } }) {
     <${Party} title="Buyer" party=${buyer} more=${[[t('Reference'), buyer.buyer_reference]]} /></section>`;
 }
 
-/** One of the two. @param {{ title: string, party: any, more: [string, string | null][] }} props */
+/**
+ * One of the two.
+ * @param {{ title: string, party: NonNullable<Invoice['seller' | 'buyer']>, more: [string, string | null][] }} props
+ */
 function Party({ title: text, party, more }) {
   const { address: place, electronic_address: electronic } = party;
   const lines = place

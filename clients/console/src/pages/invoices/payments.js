@@ -98,13 +98,13 @@ function RefundDialog({ charge, onClose }) {
   };
   return html`<${Dialog} title="Refund" onClose=${onClose}><form onSubmit=${submit}>
     ${refund.error ? html`<${ErrorNotice} error=${refund.error} />` : null}
-    <${Field} label=${t`Amount (${charge.currency.toUpperCase()})`} error=${fault}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {any} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>
+    <${Field} label=${t`Amount (${charge.currency.toUpperCase()})`} error=${fault}>${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} type="number" required min="0" step="any" value=${amount} onInput=${(/** @type {InputChange} */ event) => setAmount(event.currentTarget.value)} />`}</${Field}>
     <${Field} label="To">${(/** @type {string} */ id) =>
       html`<${Select} id=${id} value=${destination} onChange=${setDestination} options=${[
         ['original', t('the payment method that was charged')],
         ['wallet', t('the wallet')],
       ]} />`}</${Field}>
-    <${Field} label="Reason (optional)" hint="The description of the refund shows it.">${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} maxlength="1000" value=${reason} onInput=${(/** @type {any} */ event) => setReason(event.currentTarget.value)} />`}</${Field}>
+    <${Field} label="Reason (optional)" hint="The description of the refund shows it.">${(/** @type {string} */ id, /** @type {string} */ hint) => html`<input id=${id} aria-describedby=${hint} maxlength="1000" value=${reason} onInput=${(/** @type {InputChange} */ event) => setReason(event.currentTarget.value)} />`}</${Field}>
     ${fault ? null : html`<${Outcome} tried=${tried} effects=${effectsOfRefund} />`}
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${refund.busy || Boolean(fault) || Boolean(tried.error)}>${refund.busy ? t('Refunding…') : t`Refund ${fault ? '' : money(value, charge.currency)}`}</button></footer>
   </form></${Dialog}>`;

@@ -8,7 +8,7 @@ import { day, energy, minorUnits, money } from '../../format.js';
 
 /**
  * Energy and cost of each day.
- * @param {{ found: { midnights: number[], days: import('../morning.js').Sum[] }, currencies: string[] }} props
+ * @param {{ found: { midnights: number[], days: import('../../../types').Sum[] }, currencies: string[] }} props
  */
 export function DayCharts({ found, currencies }) {
   const slots = found.days.map((_, index) => ({ from: found.midnights[index], until: found.midnights[index + 1] }));
@@ -16,7 +16,7 @@ export function DayCharts({ found, currencies }) {
     /** @type {string} */ name,
     /** @type {string} */ unit,
     /** @type {string} */ colour,
-    /** @type {(sum: import('../morning.js').Sum) => number} */ of,
+    /** @type {(sum: import('../../../types').Sum) => number} */ of,
     /** @type {(value: number) => string} */ format,
   ) =>
     html`<${Chart} key=${unit} title=${t`${name} by day`} unit=${unit} slots=${slots} areas=${[{ name, colour, values: found.days.map(of) }]} format=${format} window=${(/** @type {{ from: number }} */ { from }) => day(from)} />`;

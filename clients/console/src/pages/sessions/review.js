@@ -28,7 +28,7 @@ export function Review({ session }) {
     <p>The charging network bills ${money(review.network, currency)}, ${REASONS[review.reason]}; we reckon with ${money(review.ours, currency)}. The difference is not billed before it is decided.</p>
     ${review.disputed ? html`<p>Disputed <${Time} at=${review.disputed} ago />: an operator of the service decides.${review.note ? ` Note: ${review.note}` : ''}</p>` : null}
     ${decide.error ? html`<${ErrorNotice} error=${decide.error} />` : null}
-    ${review.disputed ? null : html`<${Field} label="Note for the operator (optional, with a dispute)">${(/** @type {string} */ id) => html`<input id=${id} maxlength="1000" value=${note} onInput=${(/** @type {any} */ event) => setNote(event.currentTarget.value)} />`}</${Field}>`}
+    ${review.disputed ? null : html`<${Field} label="Note for the operator (optional, with a dispute)">${(/** @type {string} */ id) => html`<input id=${id} maxlength="1000" value=${note} onInput=${(/** @type {InputChange} */ event) => setNote(event.currentTarget.value)} />`}</${Field}>`}
     <div class="actions">${review.disputed ? null : html`<button type="button" disabled=${decide.busy} onClick=${() => decide.run('dispute', note.trim())}>Dispute</button>`}
       <button type="button" disabled=${decide.busy} onClick=${() => decide.run('accept', '')}>Accept ${money(review.network, currency)}</button></div></section>`;
 }

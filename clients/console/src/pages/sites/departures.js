@@ -12,12 +12,15 @@ import { now } from '../../state/clock.js';
 import { zone } from '../../state/zone.js';
 import { departureOf, faultOf, formOf } from './logic.js';
 
-/** @typedef {import('../../../types').Departure} Departure */
+/**
+ * @typedef {import('../../../types').Departure} Departure
+ * @typedef {import('./logic.js').DepartureForm} DepartureForm
+ */
 
 const HOUR = 3_600_000;
 
 /** @param {string} vehicle an id */
-const pathOf = (vehicle) => `/v1/vehicles/${vehicle}/departures`;
+const pathOf = (vehicle) => /** @type {const} */ (`/v1/vehicles/${vehicle}/departures`);
 
 /** What a departure asks for: "80 %, at least 40 % first". @param {Departure} departure */
 export function needOf({ target_level: level, energy_wh: watts, min_level: minimum }) {
@@ -29,7 +32,6 @@ export function needOf({ target_level: level, energy_wh: watts, min_level: minim
 export function Departures({ vehicle }) {
   const resource = useResource(pathOf(vehicle), { every: 15_000 });
   const [editing, setEditing] = useState(false);
-  /** @type {Departure[]} */
   const all = resource.data?.departures ?? [];
   const ahead = all.filter(({ status }) => status === 'scheduled');
   const amount = (/** @type {number | null} */ value, /** @type {string | null} */ currency) =>
@@ -74,7 +76,7 @@ function DeparturesDialog({ vehicle, departures, onClose }) {
   const added = () => ({ at: morning(), amount: '80', unit: /** @type {'percent'} */ ('percent'), minimum: '' });
   const [forms, setForms] = useState(() => (departures.length ? departures.map(formOf) : [added()]));
   const save = useAction((key, body) => request('POST', pathOf(vehicle), body, { idempotencyKey: key }));
-  const change = (/** @type {number} */ index, /** @type {Partial<import('./logic.js').DepartureForm>} */ changes) =>
+  const change = (/** @type {number} */ index, /** @type {Partial<DepartureForm>} */ changes) =>
     setForms(forms.map((one, place) => (place === index ? { ...one, ...changes } : one)));
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -84,7 +86,7 @@ function DeparturesDialog({ vehicle, departures, onClose }) {
   return html`<${Dialog} wide title="Departures" onClose=${onClose}><form onSubmit=${submit}>
     <p class="hint">Times are in the time zone ${zone.get()}. Saving replaces all departures that are ahead, and the site is planned again.</p>
     ${save.error ? html`<${ErrorNotice} error=${save.error} />` : null}
-    ${forms.map((form, index) => html`<${DepartureFields} key=${index} number=${index + 1} form=${form} onChange=${(/** @type {any} */ changes) => change(index, changes)} onRemove=${() => setForms(forms.filter((_, place) => place !== index))} />`)}
+    ${forms.map((form, index) => html`<${DepartureFields} key=${index} number=${index + 1} form=${form} onChange=${(/** @type {Partial<DepartureForm>} */ changes) => change(index, changes)} onRemove=${() => setForms(forms.filter((_, place) => place !== index))} />`)}
     ${forms.length ? null : html`<p>No departure: the vehicle is not planned for.</p>`}
     <button type="button" onClick=${() => setForms([...forms, added()])}>Add a departure</button>
     <footer><button type="button" onClick=${onClose}>Cancel</button><button type="submit" class="primary" disabled=${save.busy || forms.some(faultOf)}>${save.busy ? t('Saving…') : t('Save the departures')}</button></footer>
@@ -92,20 +94,20 @@ function DeparturesDialog({ vehicle, departures, onClose }) {
 }
 
 /**
- * @param {{ number: number, form: import('./logic.js').DepartureForm, onChange: (changes:
- *   Partial<import('./logic.js').DepartureForm>) => void, onRemove: () => void }} props
+ * @param {{ number: number, form: DepartureForm, onChange: (changes: Partial<DepartureForm>) => void, onRemove: () =>
+ *   void }} props
  */
 function DepartureFields({ number: place, form, onChange, onRemove }) {
   const fault = faultOf(form);
   return html`<fieldset><legend>Departure ${place}</legend><div class="row">
-      <${Field} label="Departs">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${form.at ? localInput(form.at) : ''} onInput=${(/** @type {any} */ event) => onChange({ at: fromLocalInput(event.currentTarget.value) ?? '' })} />`}</${Field}>
-      <${Field} label="Minimum before others (%, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="1" max="100" step="any" value=${form.minimum} onInput=${(/** @type {any} */ event) => onChange({ minimum: event.currentTarget.value })} />`}</${Field}>
-      <${Field} label="Needs">${(/** @type {string} */ id) => html`<input id=${id} type="number" required min="0" step="any" value=${form.amount} onInput=${(/** @type {any} */ event) => onChange({ amount: event.currentTarget.value })} />`}</${Field}>
+      <${Field} label="Departs">${(/** @type {string} */ id) => html`<input id=${id} type="datetime-local" required value=${form.at ? localInput(form.at) : ''} onInput=${(/** @type {InputChange} */ event) => onChange({ at: fromLocalInput(event.currentTarget.value) ?? '' })} />`}</${Field}>
+      <${Field} label="Minimum before others (%, optional)">${(/** @type {string} */ id) => html`<input id=${id} type="number" min="1" max="100" step="any" value=${form.minimum} onInput=${(/** @type {InputChange} */ event) => onChange({ minimum: event.currentTarget.value })} />`}</${Field}>
+      <${Field} label="Needs">${(/** @type {string} */ id) => html`<input id=${id} type="number" required min="0" step="any" value=${form.amount} onInput=${(/** @type {InputChange} */ event) => onChange({ amount: event.currentTarget.value })} />`}</${Field}>
       <${Field} label="Unit">${(/** @type {string} */ id) =>
         html`<${Select} id=${id} value=${form.unit} options=${[
           ['percent', t('% of the battery')],
           ['kwh', 'kWh'],
-        ]} onChange=${(/** @type {any} */ unit) => onChange({ unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
+        ]} onChange=${(/** @type {DepartureForm['unit']} */ unit) => onChange({ unit, amount: unit === 'percent' ? '80' : '30' })} />`}</${Field}>
     </div>${fault ? html`<p class="field-error" role="status">${fault}</p>` : null}
     <button type="button" class="small" onClick=${onRemove}>Remove</button></fieldset>`;
 }

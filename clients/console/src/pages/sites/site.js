@@ -110,8 +110,9 @@ function Vehicles({ plan, vehicles, site, chosen }) {
     ...plan.vehicles.map((one) => ({ id: one.vehicle, plan: one })),
     ...vehicles.filter(({ id }) => !planned.has(id)).map(({ id }) => ({ id, plan: null })),
   ];
-  const of = (/** @type {(plan: PlannedVehicle) => any} */ show) => (/** @type {Row} */ row) =>
-    row.plan ? show(row.plan) : '–';
+  const of =
+    (/** @type {(plan: PlannedVehicle) => import('../../../types').Content} */ show) => (/** @type {Row} */ row) =>
+      row.plan ? show(row.plan) : '–';
   const amount = (/** @type {number | null} */ value) => (value === null ? '–' : money(value, plan.currency));
   const columns = [
     { label: t('Vehicle'), cell: (/** @type {Row} */ { id }) => html`<${Ref} to=${objects.get(id) ?? id} />` },
