@@ -546,7 +546,7 @@ def figures(options, service, measured, peer):
     empty = " | |" if peer else ""
     reserved = [units for action, units in measured.limited(*kinds[0][1:], RATE, LIMITED) if action == "UpdateItem"]
     executables = [(measured.executable, "executable")]
-    executables.append((pathlib.Path(measured.executable).parent.parent / "lambda/functions/bootstrap", "executable"))
+    executables.append((pathlib.Path(measured.executable).parent.parent / "lambda/core/bootstrap", "executable"))
     for path, name in executables:
         if os.path.exists(path):
             lines.append(f"| {name}, {machine(path)} | {megabytes(os.path.getsize(path))}, {megabytes(zipped(path))} zipped |{empty}")
