@@ -15,6 +15,7 @@ import { Shortcuts, ShortcutsButton } from './ui/shortcuts.js';
 import { Toasts } from './ui/toasts.js';
 import { exactMoment, moment, title } from './format.js';
 import { notify, notifyTabs, onChange, request } from './api/client.js';
+import { pushed } from './api/notices.js';
 import { WATCH_EVERY, idle } from './state/activity.js';
 import { SignIn } from './pages/sign-in.js';
 import { Overview } from './pages/overview.js';
@@ -113,7 +114,8 @@ export function App() {
   }, [current]);
   useEffect(() => {
     if (!hasTestClock()) return undefined;
-    const read = () => void (idle.get() || document.visibilityState !== 'visible' || readClock().catch(() => {}));
+    const read = () =>
+      void (pushed.get() || idle.get() || document.visibilityState !== 'visible' || readClock().catch(() => {}));
     const timer = setInterval(read, CLOCK_EVERY);
     const forget = onChange(read);
     return () => {
@@ -137,9 +139,8 @@ export function App() {
 }
 
 /**
- * While nobody uses the page, the newest event is read: everything else is read again when there is another one. A key
- * that may not read events reads
- * nothing until somebody comes back.
+ * While nobody uses the page and no notices of changes arrive, the newest event is read: everything else is read again
+ * when there is another one. A key that may not read events reads nothing until somebody comes back.
  * @param {boolean} on
  */
 function useWatch(on) {
@@ -148,7 +149,7 @@ function useWatch(on) {
     /** @type {string | null | undefined} */
     let last;
     const look = async () => {
-      if (!idle.get() || document.visibilityState !== 'visible') return;
+      if (pushed.get() || !idle.get() || document.visibilityState !== 'visible') return;
       const page = await request('GET', '/v1/events?limit=1').catch(() => null);
       if (!page) return;
       const newest = page.data[0]?.id ?? null;

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { largest, moments, slotAt, slotMarks, stacked, ticks } from '../src/charts/data.js';
 import { arrivalOf, arrivalsByDay, connectorsInUse, onTimeShare, sumsOfDrivers } from '../src/pages/analytics/usage.js';
+import { concerns, note, trace } from '../src/api/concerns.js';
 import { runAll } from '../src/api/pool.js';
 import { chunksOf, createAll } from '../src/pages/import/batches.js';
 import { cellsOf, previewOf } from '../src/pages/import/logic.js';
@@ -780,4 +781,53 @@ test('the figures of common vehicles are those of the guide', () => {
     figures.map((row) => row.replace(/ (usable|gross) /, ' ')),
     known.map((row) => row.join(' | ')),
   );
+});
+
+test('a notice concerns what shows the object, by itself, in a list or expanded', () => {
+  const of = (object, id = 'x') => ({ object, id });
+  const list = '/v1/reservations?limit=25&expand%5B%5D=data.vehicle&expand%5B%5D=data.charging_station';
+  assert.ok(concerns(list, of('reservation')));
+  assert.ok(concerns(list, of('vehicle')) && concerns(list, of('charging_station')));
+  assert.ok(!concerns(list, of('fleet')) && !concerns(list, of('event')));
+  assert.ok(concerns('/v1/vehicles/veh_1', of('vehicle', 'veh_1')));
+  assert.ok(!concerns('/v1/vehicles/veh_1', of('vehicle', 'veh_2')));
+  assert.ok(concerns('/v1/policies?limit=25', of('policy')) && !concerns('/v1/policies', of('policies')));
+  assert.ok(concerns('/v1/vehicles?expand[]=data.telemetry', of('vehicle_telemetry')));
+  assert.ok(!concerns('/v1/vehicles?limit=25', of('vehicle_telemetry')));
+  assert.ok(concerns('/v1/vehicles/veh_1/telemetry', of('vehicle_telemetry', 'vtel_1')));
+  assert.ok(concerns('/v1/account', of('account', 'acct_1')));
+});
+
+test('a notice concerns what is reckoned from the object, and whatever is not known', () => {
+  const of = (object) => ({ object, id: 'x' });
+  assert.ok(concerns('/v1/reservations/candidates', of('charging_session')));
+  assert.ok(!concerns('/v1/reservations/candidates', of('invoice')));
+  assert.ok(concerns('/v1/sites/site_1/plan', of('vehicle_departures')));
+  assert.ok(concerns('/v1/analytics?fleet=flt_1', of('charging_session')));
+  assert.ok(!concerns('/v1/analytics', of('event')));
+  assert.ok(concerns('/v1/charging_stations?limit=100', of('charging_session')));
+  assert.ok(concerns('/v1/webhook_endpoints/wh_1/deliveries', of('webhook_delivery')));
+  for (const path of ['/v1/fleets/flt_1/something', '/_local/due', '/v2/x', '/v1/'])
+    assert.ok(concerns(path, of('invoice')), path);
+});
+
+test('the responses of a read are told apart, but not by the names of their pages', () => {
+  const read = (...responses) => {
+    const { signal } = new AbortController();
+    const traced = trace(signal);
+    for (const [path, text] of responses) {
+      note(signal, path);
+      note(signal, path, text);
+    }
+    return traced;
+  };
+  const page = (name, plate) => `{"data":[{"plate":"${plate}"}],"next_page_url":"/v1/vehicles?page=page_${name}"}`;
+  const [one, other] = ['a'.repeat(40), 'b'.repeat(40)];
+  assert.equal(read(['/1', page(one, 'A')]).print, read(['/1', page(other, 'A')]).print);
+  assert.notEqual(read(['/1', page(one, 'A')]).print, read(['/1', page(one, 'B')]).print);
+  // Responses to requests at the same time arrive in any order.
+  assert.equal(read(['/1', 'x'], ['/2', 'y']).print, read(['/2', 'y'], ['/1', 'x']).print);
+  assert.notEqual(read(['/1', 'x'], ['/2', 'y']).print, read(['/1', 'y'], ['/2', 'x']).print);
+  assert.deepEqual([...read(['/1', 'x'], ['/2', 'y']).paths], ['/1', '/2']);
+  note(undefined, '/1', 'x');
 });

@@ -34,6 +34,8 @@ const FILES: &[File] = &files! {
     "index.html"
     "src/api/bulk.js"
     "src/api/client.js"
+    "src/api/concerns.js"
+    "src/api/notices.js"
     "src/api/pool.js"
     "src/api/resource.js"
     "src/api/search.js"

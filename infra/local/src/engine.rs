@@ -1,6 +1,6 @@
 //! What happens later, in a local run: the stream is relayed, and messages are worked on when they fall due.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::clock::LocalClock;
 use crate::deliveries::Deliveries;
+use crate::notices::Notices;
 use crate::streams::Streams;
 use crate::timeline::{Parcel, Timeline};
 
@@ -45,6 +46,7 @@ pub struct Engine {
     app: App,
     pub clock: Arc<LocalClock>,
     pub timeline: Arc<Timeline>,
+    pub notices: Arc<Notices>,
     streams: Mutex<Streams>,
     workers: Arc<Semaphore>,
     deliveries: Arc<Deliveries>,
@@ -73,6 +75,7 @@ impl Engine {
         app: App,
         clock: Arc<LocalClock>,
         timeline: Arc<Timeline>,
+        notices: Arc<Notices>,
         streams: Streams,
         network: Option<cpo::Pace>,
         receivers_slack: u32,
@@ -81,6 +84,7 @@ impl Engine {
             app,
             clock,
             timeline,
+            notices,
             streams: Mutex::new(streams),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
             deliveries: Deliveries::new(),
@@ -162,6 +166,7 @@ impl Engine {
         let any = !changes.is_empty();
         let mut done = BTreeMap::new();
         let mut failed = None;
+        let mut objects = BTreeSet::new();
         for numbered in changes {
             if let Err(error) = relay::handle(&self.app, &numbered.change).await {
                 let is_unavailable = matches!(error, Error::Unavailable(_));
@@ -171,8 +176,10 @@ impl Engine {
                 }
                 tracing::error!(%error, number = numbered.number, "a change was given up");
             }
+            objects.extend(self.notices.object_of(numbered.change.key()));
             done.insert(numbered.shard, numbered.number);
         }
+        self.notices.changed(objects);
         // The rest is read again, also if a full disk has no room for how far the relay has come.
         if failed.is_some() {
             streams.rewind();
@@ -274,13 +281,10 @@ impl Engine {
         let moving = self.moving.lock().await;
         let mut patience = self.receivers_patience();
         let target = self.clock.now().plus_seconds(seconds.into());
-        self.settle_within(&mut patience).await?;
-        while let Some(at) = self.next().filter(|at| *at <= target) {
-            self.clock.move_to(at)?;
-            self.settle_within(&mut patience).await?;
-        }
-        self.clock.move_to(target)?;
-        self.settle_within(&mut patience).await?;
+        let moved = self.move_to(target, &mut patience).await;
+        // The clock may have come some of the way.
+        self.notices.moved(self.clock.now());
+        moved?;
         drop(moving);
         let (deliveries, endpoints) = self.deliveries.under_way();
         let (each, all) = (ENDPOINT_PATIENCE.as_secs(), RECEIVERS_PATIENCE.as_secs());
@@ -294,6 +298,17 @@ impl Engine {
                 )
             }),
         })
+    }
+
+    /// Moves the clock to a moment, stopping at each moment before it at which something falls due.
+    async fn move_to(&self, target: Timestamp, patience: &mut Duration) -> Result<()> {
+        self.settle_within(patience).await?;
+        while let Some(at) = self.next().filter(|at| *at <= target) {
+            self.clock.move_to(at)?;
+            self.settle_within(patience).await?;
+        }
+        self.clock.move_to(target)?;
+        self.settle_within(patience).await
     }
 
     /// Whether messages are due that have not been processed.

@@ -3,6 +3,7 @@
 import { t } from '../i18n.js';
 import { createStore } from '../state/store.js';
 import { session, signInAtRunner, signOut } from '../state/session.js';
+import { note } from './concerns.js';
 
 /** How long a request may take, in milliseconds. Moving the test clock may take longer: see LOCAL_TIMEOUT. */
 const TIMEOUT = 15_000;
@@ -161,10 +162,12 @@ export async function requestFile(path) {
  * @param {string} method
  * @param {string} path
  * @param {unknown} [body]
+ * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-export function local(method, path, body) {
-  return send(path, { method, path, body, headers: {}, idempotencyKey: null, timeout: LOCAL_TIMEOUT, local: true });
+export function local(method, path, body, signal) {
+  const call = { method, path, body, headers: {}, idempotencyKey: null, timeout: LOCAL_TIMEOUT, signal, local: true };
+  return send(path, call);
 }
 
 /**
@@ -195,6 +198,7 @@ async function send(url, call) {
   const timeout = AbortSignal.timeout(call.timeout);
   const signal = call.signal ? AbortSignal.any([timeout, call.signal]) : timeout;
   const began = performance.now();
+  note(call.signal, path);
   /** @type {number | null} */
   let status = null;
   try {
@@ -206,6 +210,7 @@ async function send(url, call) {
     });
     status = response.status;
     const text = await response.text();
+    note(call.signal, path, text);
     if (response.ok) return text ? JSON.parse(text) : null;
     throw refusal(response, text);
   } catch (error) {

@@ -39,6 +39,12 @@ const SOURCES = {
 /** How often live values are read, in milliseconds. */
 const EVERY = 2000;
 
+/**
+ * The energy of a session that runs grows without any change that there would be a notice of.
+ * @param {{ status: string }[]} sessions
+ */
+const ages = (sessions) => (sessions.some(({ status }) => status === 'active') ? 30_000 : null);
+
 const EXPANDED = ['vehicle', 'driver', 'charging_station'];
 
 /** @param {{ route: import('../router.js').Route }} props */
@@ -71,7 +77,7 @@ function List({ route }) {
       limit: 25,
       'expand[]': EXPANDED.map((one) => `data.${one}`),
     }),
-    { every: EVERY },
+    { every: EVERY, ages: (page) => ages(page.data) },
   );
   const columns = [
     {
@@ -113,7 +119,7 @@ function Session({ id }) {
     address(`/v1/charging_sessions/${encodeURIComponent(id)}`, {
       'expand[]': [...EXPANDED, 'fleet', 'payment_method'],
     }),
-    { every: EVERY },
+    { every: EVERY, ages: (one) => ages([one]) },
   );
   const stop = useAction((key) => request('POST', `/v1/charging_sessions/${id}/stop`, {}, { idempotencyKey: key }));
   const session = resource.data;

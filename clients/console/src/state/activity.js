@@ -16,7 +16,13 @@ export const idle = createStore(false);
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
+let last = 0;
+
+/** When the last input was, by the clock of {@link performance.now}. */
+export const lastInput = () => last;
+
 function active() {
+  last = performance.now();
   clearTimeout(timer);
   timer = setTimeout(() => idle.set(true), IDLE_AFTER);
   if (idle.get()) idle.set(false);
