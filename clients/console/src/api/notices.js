@@ -20,10 +20,13 @@ const WAIT = 500;
 const SILENCE = 40_000;
 const AGAIN = [1000, 5000, 15_000, 60_000, 180_000];
 
-/** @type {Set<(change: Change) => void>} */
+/** @type {Set<(concerned: (path: string) => boolean) => void>} */
 const listeners = new Set();
 
-/** @param {(change: Change) => void} listener is called with each change of the account */
+/**
+ * @param {(concerned: (path: string) => boolean) => void} listener is called with each change of the account: what says
+ *   whether it concerns the response to a request
+ */
 export function onNotice(listener) {
   listeners.add(listener);
   return () => void listeners.delete(listener);
@@ -76,8 +79,9 @@ function open() {
     if (missed) notify();
     return undefined;
   });
-  on('change', (change) => {
-    for (const listener of [...listeners]) listener(change);
+  on('change', async (/** @type {Change} */ change) => {
+    const { concerns } = await import('./concerns.js');
+    for (const listener of [...listeners]) listener((path) => concerns(path, change));
   });
   on('clock', ({ now }) => {
     moved(now);

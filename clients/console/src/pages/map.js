@@ -7,7 +7,7 @@ import { useRead } from '../api/resource.js';
 import { Empty, Field, Loading, PageHead, Select } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
 import { MapView, goTo, showAll } from '../map/map-view.js';
-import { CONDITIONS, condition } from '../map/condition.js';
+import { CONDITIONS, condition } from '../map/conditions.js';
 import { PlaceSearch } from '../map/place-search.js';
 import { MOST, drawStations, energyPrice, readStations, topPower } from '../map/stations.js';
 import { VehicleList, drawVehicles, useVehicles } from '../map/vehicles.js';

@@ -3,10 +3,10 @@
 import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
-import { nullIfMissing, readPages, useRead } from '../api/resource.js';
-import { Empty, PageHead, Time } from '../ui/elements.js';
+import { nullIfMissing, readPages, useRead } from '../api/read.js';
+import { Empty, PageHead, Time } from '../ui/basics.js';
 import { ResourceError } from '../ui/errors.js';
-import { dayMoment, dayStart, energy, money, needText, number, timeWindow, words } from '../format.js';
+import { dayMoment, dayStart, energy, money, needText, number, timeWindow, words } from '../values.js';
 import { DAY, changeOf, days, nextDay, nightStart, weeks } from './morning.js';
 import { now, useNow } from '../state/clock.js';
 import { isTest } from '../state/session.js';

@@ -9,7 +9,7 @@ import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from 
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
-import { canStart } from '../map/condition.js';
+import { canStart } from '../map/conditions.js';
 import { Picker } from '../forms/picker.js';
 import { duration, energy, money, number, price, title, words } from '../format.js';
 import { now, useNow } from '../state/clock.js';

@@ -9,15 +9,16 @@ import { toast } from './toasts.js';
  * @template {string} Name
  * @param {() => Promise<Record<Name, any>>} load the module
  * @param {Name} name of the component in it
+ * @param {boolean} [alone] its texts and its look are those of the first page
  */
-export function lazy(load, name) {
+export function lazy(load, name, alone = false) {
   /** @type {any} */
   let component = null;
   return function Lazy(/** @type {any} */ props) {
     const [, setLoaded] = useState(component !== null);
     useEffect(() => {
       if (component) return;
-      loadWithTexts(load).then(
+      (alone ? load() : loadWithTexts(load)).then(
         (module) => {
           component = module[name];
           setLoaded(true);
