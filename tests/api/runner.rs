@@ -1,7 +1,10 @@
-//! What the local runner offers below `/_local/` besides the API: its clock, its requests, the work that is due,
+//! What the local runner offers below `/_local/` besides the API: its clock, notices of changes, its requests, the work that is due,
 //! the import of stations, and the console.
 
+use std::time::Duration;
+
 use kernel::Timestamp;
+use kernel::origin::Mode;
 use kernel::time::minutes;
 use serde_json::{Value, json};
 use tests::{TestApp, fleet};
@@ -93,6 +96,142 @@ async fn an_after_that_is_no_number_is_400() {
         let answer = app.local().get(&path).await.expect(400).body;
         assert_eq!(answer["param"], "after", "{query}");
     }
+}
+
+/// The notices of changes, as they arrive.
+struct Notices {
+    response: reqwest::Response,
+    received: String,
+}
+
+impl Notices {
+    async fn open(app: &TestApp) -> Self {
+        let client = reqwest::Client::builder().no_proxy().build();
+        let url = format!("{}/_local/events", app.running().base_url);
+        let request = client.expect("a client").get(url);
+        let response = request.bearer_auth(&app.running().token).send().await;
+        let response = response.expect("a response");
+        assert_eq!(response.status(), 200);
+        let header = |name: &str| response.headers().get(name).expect("a header").clone();
+        assert_eq!(header("content-type"), "text/event-stream");
+        assert_eq!(header("cache-control"), "no-store");
+        let received = String::new();
+        Self { response, received }
+    }
+
+    /// The name and the data of the next event. None at the end.
+    async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            if let Some((event, rest)) = self.received.split_once("\n\n") {
+                let field = |name: &str| {
+                    let mut lines = event.lines();
+                    lines.find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
+                };
+                let data = field("data:").expect("data");
+                let data = serde_json::from_str(&data).expect("JSON");
+                let event = (field("event:").expect("a name"), data);
+                self.received = rest.to_owned();
+                return Some(event);
+            }
+            let read = self.response.chunk();
+            let read = tokio::time::timeout(Duration::from_secs(60), read).await;
+            let read = read.expect("something arrives").expect("it goes on")?;
+            self.received += std::str::from_utf8(&read).expect("a text");
+        }
+    }
+
+    /// The next event with that name.
+    async fn next_named(&mut self, name: &str) -> Value {
+        loop {
+            let (event, data) = self.next().await.expect("an event");
+            if event == name {
+                return data;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn changes_of_the_account_are_notified_by_kind_and_id_alone() {
+    let app = start().await;
+    app.drain().await;
+    let mut notices = Notices::open(&app).await;
+    let (event, ready) = notices.next().await.expect("an event");
+    assert_eq!(event, "ready");
+    assert_eq!(ready["account"], app.running().account.as_str());
+    assert_eq!(ready["mode"], "test");
+    assert!(ready["run"].is_string() && ready["now"].is_string() && ready["last"].is_number());
+
+    let created = app.alice.post("/v1/fleets", fleet()).await.id();
+    app.drain().await;
+    let notice = notices.next_named("change").await;
+    assert_eq!(notice, json!({"object": "fleet", "id": created}));
+    // The event of the creation is a change as well.
+    loop {
+        let notice = notices.next_named("change").await;
+        if notice["object"] == "event" {
+            break;
+        }
+    }
+    let again = Notices::open(&app).await.next_named("ready").await;
+    assert_eq!(again["run"], ready["run"]);
+    assert!(again["last"].as_u64() > ready["last"].as_u64());
+}
+
+#[tokio::test]
+async fn changes_of_other_accounts_and_modes_are_not_notified() {
+    let app = start().await;
+    app.drain().await;
+    let mut notices = Notices::open(&app).await;
+    let ready = notices.next_named("ready").await;
+    let others = [
+        app.other_account(Mode::Test).await,
+        app.other_account(Mode::Live).await,
+        app.child_of(&app.alice).await,
+    ];
+    app.drain().await;
+    // The account itself has changed: it has a child.
+    let before = Notices::open(&app).await.next_named("ready").await;
+    for other in &others {
+        let made = other.post("/v1/fleets", fleet()).await.expect(200);
+        let renamed = json!({"name": "Renamed"});
+        let path = format!("/v1/fleets/{}", made.id());
+        other.post(&path, renamed).await.expect(200);
+    }
+    app.drain().await;
+    let after = Notices::open(&app).await.next_named("ready").await;
+    assert_eq!(
+        before,
+        json!({"now": before["now"], "last": after["last"], "run": ready["run"],
+        "account": ready["account"], "mode": "test"})
+    );
+    let own = app.alice.post("/v1/fleets", fleet()).await.id();
+    app.drain().await;
+    let mut seen = Vec::new();
+    loop {
+        let notice = notices.next_named("change").await;
+        seen.push(notice.to_string());
+        if notice["id"] == own {
+            break;
+        }
+    }
+    let seen = seen.join(" ");
+    for other in &others {
+        let account = other.account.as_ref().expect("an account");
+        assert!(!seen.contains(account.as_str()), "{seen}");
+    }
+    assert_eq!(seen.matches("\"fleet\"").count(), 1, "{seen}");
+}
+
+#[tokio::test]
+async fn a_moved_clock_is_notified() {
+    let app = start().await;
+    app.drain().await;
+    let mut notices = Notices::open(&app).await;
+    app.advance(3_600).await;
+    let moved = notices.next_named("clock").await;
+    let moved: Timestamp = serde_json::from_value(moved["now"].clone()).expect("a time");
+    assert!(app.now().since(moved) < minutes(1));
 }
 
 fn location(id: &str) -> Value {

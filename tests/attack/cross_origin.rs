@@ -37,6 +37,7 @@ fn attempts(account: &str) -> Vec<(&'static str, &'static str, Option<Value>)> {
         ("GET", "/_local/requests", None),
         ("GET", "/_local/session", None),
         ("GET", "/_local/due", None),
+        ("GET", "/_local/events", None),
         ("GET", "/", None),
         ("POST", "/_local/stations", Some(json!({"stations": []}))),
         (

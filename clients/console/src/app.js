@@ -13,13 +13,13 @@ import { loadWithTexts } from './ui/load.js';
 import { ApiRequests } from './ui/requests.js';
 import { Shortcuts, ShortcutsButton } from './ui/shortcuts.js';
 import { Toasts } from './ui/toasts.js';
-import { exactMoment, moment, title } from './format.js';
-import { notify, notifyTabs, onChange, request } from './api/client.js';
-import { WATCH_EVERY, idle } from './state/activity.js';
-import { SignIn } from './pages/sign-in.js';
+import { exactMoment, moment, title } from './values.js';
+import { notifyTabs, onChange, request } from './api/client.js';
+import { pushed } from './api/notices.js';
+import { idle } from './state/activity.js';
 import { Overview } from './pages/overview.js';
-import { Dialog, Loading } from './ui/elements.js';
-import { nullIfMissing, useRead } from './api/resource.js';
+import { Loading } from './ui/basics.js';
+import { nullIfMissing, useRead } from './api/read.js';
 
 /** @import { Route } from './router.js' */
 
@@ -99,6 +99,8 @@ const NAVIGATION = [
 ];
 
 const Find = lazy(() => import('./ui/find.js'), 'Find');
+const SignIn = lazy(() => import('./pages/sign-in.js'), 'SignIn', true);
+const SignInAgain = lazy(() => import('./pages/sign-in.js'), 'SignInAgain');
 const AccountDialog = lazy(() => import('./pages/account.js'), 'AccountDialog');
 
 /** Pages that exist on the local runner only. */
@@ -117,7 +119,8 @@ export function App() {
   }, [current]);
   useEffect(() => {
     if (!hasTestClock()) return undefined;
-    const read = () => void (idle.get() || document.visibilityState !== 'visible' || readClock().catch(() => {}));
+    const read = () =>
+      void (pushed.get() || idle.get() || document.visibilityState !== 'visible' || readClock().catch(() => {}));
     const timer = setInterval(read, CLOCK_EVERY);
     const forget = onChange(read);
     return () => {
@@ -129,7 +132,7 @@ export function App() {
   // When the key is refused, the page waits behind the sign-in with what was entered there.
   if (!current && reason === null) return html`<main class="alone" id="content"><${SignIn} /></main><${Toasts} />`;
   return html`
-    ${current ? null : html`<${Dialog} title="Sign in again" onClose=${() => signOut()}><${SignIn} /></${Dialog}>`}
+    ${current ? null : html`<${SignInAgain} />`}
     <div class="frame" hidden=${!current}>
       <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
       <${Header} />
@@ -140,34 +143,25 @@ export function App() {
     <${Toasts} />`;
 }
 
-/**
- * While nobody uses the page, the newest event is read: everything else is read again when there is another one. A key
- * that may not read events reads
- * nothing until somebody comes back.
- * @param {boolean} on
- */
+/** Watches for events once nobody uses the page. @param {boolean} on */
 function useWatch(on) {
   useEffect(() => {
     if (!on) return undefined;
-    /** @type {string | null | undefined} */
-    let last;
-    const look = async () => {
-      if (!idle.get() || document.visibilityState !== 'visible') return;
-      const page = await request('GET', '/v1/events?limit=1').catch(() => null);
-      if (!page) return;
-      const newest = page.data[0]?.id ?? null;
-      if (last !== undefined && newest !== last) notify();
-      last = newest;
-    };
-    // The first look, as the page falls asleep, only remembers what is the newest.
+    /** @type {() => void} */
+    let end = () => {};
     const forget = idle.subscribe((asleep) => {
-      last = undefined;
-      if (asleep) void look();
-    });
-    const timer = setInterval(look, WATCH_EVERY);
-    return () => {
+      if (!asleep) return;
       forget();
-      clearInterval(timer);
+      import('./state/watch.js').then(
+        ({ watch }) => (end = ended ? end : watch()),
+        () => {},
+      );
+    });
+    let ended = false;
+    return () => {
+      ended = true;
+      forget();
+      end();
     };
   }, [on]);
 }
@@ -246,12 +240,8 @@ function ZoneSelect() {
   const [found, setFound] = useState(/** @type {{ fleets: string[], stations: string[] } | null} */ (null));
   const read = async () => {
     if (found) return;
-    const zones = async (/** @type {'/v1/fleets' | '/v1/charging_stations'} */ path) => {
-      const page = await request('GET', `${path}?limit=100`).catch(() => ({ data: [] }));
-      return [...new Set(page.data.map((one) => one.timezone).filter(Boolean))].sort();
-    };
-    const [fleets, stations] = await Promise.all([zones('/v1/fleets'), zones('/v1/charging_stations')]);
-    setFound({ fleets, stations });
+    const { readZones } = await import('./ui/zones.js');
+    setFound(await readZones());
   };
   const group = (/** @type {string} */ label, /** @type {string[]} */ names) =>
     names.length

@@ -4,10 +4,12 @@ import { html, render } from './ui/html.js';
 import { App } from './app.js';
 import { loadConfiguration, session, signInAtRunner } from './state/session.js';
 import { readClock } from './state/clock.js';
+import { pushed, startNotices } from './api/notices.js';
 
 await loadConfiguration();
 if (!session.get()) await signInAtRunner();
-await readClock().catch(() => {});
+await startNotices();
+if (!pushed.get()) await readClock().catch(() => {});
 const root = document.getElementById('app');
 if (root) {
   root.replaceChildren();

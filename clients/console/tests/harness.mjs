@@ -38,11 +38,17 @@ export async function startRunner(options = ['--memory', '--port', '0']) {
     const response = await fetch(`${url}/_local/clock`, { headers: { Authorization: `Bearer ${token}` } });
     return Date.parse((await response.json()).now);
   };
+  /** Moves the clock of the service ahead. @param {number} seconds */
+  const advance = async (seconds) => {
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ advance_seconds: seconds });
+    assert.ok((await fetch(`${url}/_local/clock`, { method: 'POST', headers, body })).ok);
+  };
   const stop = async () => {
     child.kill();
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   };
-  return { url, address: `${url}/?token=${token}`, key, api, now, stop };
+  return { url, address: `${url}/?token=${token}`, key, api, now, advance, stop };
 }
 
 /** The tabs that were opened. @type {any[]} */

@@ -5,6 +5,11 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { largest, moments, slotAt, slotMarks, stacked, ticks } from '../src/charts/data.js';
 import { arrivalOf, arrivalsByDay, connectorsInUse, onTimeShare, sumsOfDrivers } from '../src/pages/analytics/usage.js';
+import { concerns } from '../src/api/concerns.js';
+import { note, trace } from '../src/api/trace.js';
+import { EXONYMS } from '../src/map/exonyms.js';
+import { countryNames, find, fold, read } from '../src/map/gazetteer.js';
+import { PLACES } from '../vendor/places.js';
 import { runAll } from '../src/api/pool.js';
 import { chunksOf, createAll } from '../src/pages/import/batches.js';
 import { cellsOf, previewOf } from '../src/pages/import/logic.js';
@@ -780,4 +785,106 @@ test('the figures of common vehicles are those of the guide', () => {
     figures.map((row) => row.replace(/ (usable|gross) /, ' ')),
     known.map((row) => row.join(' | ')),
   );
+});
+
+test('a notice concerns what shows the object, by itself, in a list or expanded', () => {
+  const of = (object, id = 'x') => ({ object, id });
+  const list = '/v1/reservations?limit=25&expand%5B%5D=data.vehicle&expand%5B%5D=data.charging_station';
+  assert.ok(concerns(list, of('reservation')));
+  assert.ok(concerns(list, of('vehicle')) && concerns(list, of('charging_station')));
+  assert.ok(!concerns(list, of('fleet')) && !concerns(list, of('event')));
+  assert.ok(concerns('/v1/vehicles/veh_1', of('vehicle', 'veh_1')));
+  assert.ok(!concerns('/v1/vehicles/veh_1', of('vehicle', 'veh_2')));
+  assert.ok(concerns('/v1/policies?limit=25', of('policy')) && !concerns('/v1/policies', of('policies')));
+  assert.ok(concerns('/v1/vehicles?expand[]=data.telemetry', of('vehicle_telemetry')));
+  assert.ok(!concerns('/v1/vehicles?limit=25', of('vehicle_telemetry')));
+  assert.ok(concerns('/v1/vehicles/veh_1/telemetry', of('vehicle_telemetry', 'vtel_1')));
+  assert.ok(concerns('/v1/account', of('account', 'acct_1')));
+});
+
+test('a notice concerns what is reckoned from the object, and whatever is not known', () => {
+  const of = (object) => ({ object, id: 'x' });
+  assert.ok(concerns('/v1/reservations/candidates', of('charging_session')));
+  assert.ok(!concerns('/v1/reservations/candidates', of('invoice')));
+  assert.ok(concerns('/v1/sites/site_1/plan', of('vehicle_departures')));
+  assert.ok(concerns('/v1/analytics?fleet=flt_1', of('charging_session')));
+  assert.ok(!concerns('/v1/analytics', of('event')));
+  assert.ok(concerns('/v1/charging_stations?limit=100', of('charging_session')));
+  assert.ok(concerns('/v1/webhook_endpoints/wh_1/deliveries', of('webhook_delivery')));
+  for (const path of ['/v1/fleets/flt_1/something', '/_local/due', '/v2/x', '/v1/'])
+    assert.ok(concerns(path, of('invoice')), path);
+});
+
+test('the responses of a read are told apart, but not by the names of their pages', () => {
+  const read = (...responses) => {
+    const { signal } = new AbortController();
+    const traced = trace(signal);
+    for (const [path, text] of responses) {
+      note(signal, path);
+      note(signal, path, text);
+    }
+    return traced;
+  };
+  const page = (name, plate) => `{"data":[{"plate":"${plate}"}],"next_page_url":"/v1/vehicles?page=page_${name}"}`;
+  const [one, other] = ['a'.repeat(40), 'b'.repeat(40)];
+  assert.equal(read(['/1', page(one, 'A')]).print, read(['/1', page(other, 'A')]).print);
+  assert.notEqual(read(['/1', page(one, 'A')]).print, read(['/1', page(one, 'B')]).print);
+  // Responses to requests at the same time arrive in any order.
+  assert.equal(read(['/1', 'x'], ['/2', 'y']).print, read(['/2', 'y'], ['/1', 'x']).print);
+  assert.notEqual(read(['/1', 'x'], ['/2', 'y']).print, read(['/1', 'y'], ['/2', 'x']).print);
+  assert.deepEqual([...read(['/1', 'x'], ['/2', 'y']).paths], ['/1', '/2']);
+  note(undefined, '/1', 'x');
+});
+
+test('a text is folded to letters without diacritics', () => {
+  assert.equal(fold('  Łódź, ÎLE-de-Ré '), 'lodz ile de re');
+  assert.equal(fold('Straße'), 'strasse');
+  assert.equal(fold('Århus Sø'), 'arhus so');
+});
+
+test('a place is found without diacritics, in both languages, the largest first', () => {
+  const [german, english] = [read('de'), read('en')];
+  const first = (places, text, options) => find(places, text, options)[0]?.label;
+  for (const text of ['köln', 'Koln', 'koeln', 'KÖLN', 'Cologne', 'colog']) {
+    assert.equal(first(german, text), 'Köln', text);
+    assert.equal(first(english, text), 'Cologne', text);
+  }
+  assert.equal(first(german, 'munich'), 'München');
+  assert.equal(first(english, 'muenchen'), 'Munich');
+  assert.equal(first(german, 'mailand'), 'Mailand');
+  assert.equal(first(english, 'gothenburg'), 'Gothenburg');
+  assert.equal(first(english, 'Lodz'), 'Lodz');
+  const found = find(english, 'london');
+  assert.deepEqual(
+    found.slice(0, 2).map(({ label, country }) => [label, country]),
+    [
+      ['London', 'GB'],
+      ['London', 'CA'],
+    ],
+  );
+  assert.ok(Math.abs(found[0].latitude - 51.51) < 0.02 && Math.abs(found[0].longitude + 0.13) < 0.02);
+  const [tokyo] = find(english, 'tokyo');
+  assert.ok(Math.abs(tokyo.latitude - 35.69) < 0.02 && Math.abs(tokyo.longitude - 139.69) < 0.02);
+});
+
+test('a place may be told apart by its country, and a word within its name finds it last', () => {
+  const places = read('en');
+  const of = (text, language = 'en') => find(places, text, { countryName: countryNames(language) });
+  assert.deepEqual(new Set(of('london, can').map(({ country }) => country)), new Set(['CA']));
+  assert.equal(of('london, ca')[0].country, 'CA');
+  assert.equal(of('Paris, Frankreich', 'de')[0].country, 'FR');
+  assert.equal(of('main').at(-1).country, 'DE');
+  assert.equal(of('essen')[0].label, 'Essen');
+  assert.deepEqual(of(''), []);
+  assert.deepEqual(of('  , '), []);
+  assert.deepEqual(of('xqzw'), []);
+  assert.equal(find(places, 's', { limit: 5 }).length, 5);
+});
+
+test('every name of a place in another language belongs to a place of the gazetteer', () => {
+  const known = new Set(PLACES.split('\n').map((line) => line.slice(-8, -6) + line.slice(0, -8)));
+  const lines = EXONYMS.trim().split('\n');
+  const missing = lines.filter((line) => !known.has(line.slice(0, 2) + line.slice(3).split('|')[0]));
+  assert.deepEqual(missing, []);
+  assert.ok(known.size > 8000 && lines.length > 100);
 });

@@ -34,9 +34,14 @@ const FILES: &[File] = &files! {
     "index.html"
     "src/api/bulk.js"
     "src/api/client.js"
+    "src/api/commands.js"
+    "src/api/concerns.js"
+    "src/api/notices.js"
     "src/api/pool.js"
+    "src/api/read.js"
     "src/api/resource.js"
     "src/api/search.js"
+    "src/api/trace.js"
     "src/app.js"
     "src/charts/chart.js"
     "src/charts/data.js"
@@ -59,7 +64,12 @@ const FILES: &[File] = &files! {
     "src/map/candidates.js"
     "src/map/clusters.js"
     "src/map/condition.js"
+    "src/map/conditions.js"
+    "src/map/exonyms.js"
+    "src/map/gazetteer.js"
     "src/map/map-view.js"
+    "src/map/marks.js"
+    "src/map/place-search.js"
     "src/map/stations.js"
     "src/map/vehicles.js"
     "src/money.js"
@@ -113,10 +123,12 @@ const FILES: &[File] = &files! {
     "src/state/clock.js"
     "src/state/session.js"
     "src/state/store.js"
+    "src/state/watch.js"
     "src/state/zone.js"
     "src/timeline/draw.js"
     "src/timeline/model.js"
     "src/timeline/timeline.js"
+    "src/ui/basics.js"
     "src/ui/bulk.js"
     "src/ui/colours.js"
     "src/ui/confirm.js"
@@ -131,11 +143,14 @@ const FILES: &[File] = &files! {
     "src/ui/list.js"
     "src/ui/load.js"
     "src/ui/objects.js"
+    "src/ui/request-list.js"
     "src/ui/requests.js"
     "src/ui/shortcut-list.js"
     "src/ui/shortcuts.js"
     "src/ui/texts.js"
     "src/ui/toasts.js"
+    "src/ui/zones.js"
+    "src/values.js"
     "style.css"
     "vendor/hooks.js"
     "vendor/htm.LICENSE.txt"
@@ -143,6 +158,8 @@ const FILES: &[File] = &files! {
     "vendor/leaflet.LICENSE.txt"
     "vendor/leaflet.css"
     "vendor/leaflet.js"
+    "vendor/places.LICENSE.txt"
+    "vendor/places.js"
     "vendor/preact.LICENSE.txt"
     "vendor/preact.js"
     "vendor/world.LICENSE.txt"
@@ -351,9 +368,9 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_all_pages_and_languages_are_below_400_kilobytes() {
+    fn the_files_of_all_pages_and_languages_are_below_500_kilobytes() {
         let total: usize = FILES.iter().map(|file| compress(file.content).len()).sum();
-        assert!(total < 400_000, "{total} bytes");
+        assert!(total < 500_000, "{total} bytes");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use tracing::Span;
 
 use crate::clock::LocalClock;
 use crate::deliveries::Deliveries;
+use crate::notices::Notices;
 use crate::streams::Streams;
 use crate::timeline::{Parcel, Timeline};
 
@@ -47,6 +48,7 @@ pub struct Engine {
     app: App,
     pub clock: Arc<LocalClock>,
     pub timeline: Arc<Timeline>,
+    pub notices: Arc<Notices>,
     streams: Mutex<Streams>,
     workers: Arc<Semaphore>,
     deliveries: Arc<Deliveries>,
@@ -74,6 +76,7 @@ impl Engine {
         app: App,
         clock: Arc<LocalClock>,
         timeline: Arc<Timeline>,
+        notices: Arc<Notices>,
         streams: Streams,
         network: Option<cpo::Pace>,
         receivers_slack: u32,
@@ -82,6 +85,7 @@ impl Engine {
             app,
             clock,
             timeline,
+            notices,
             streams: Mutex::new(streams),
             workers: Arc::new(Semaphore::new(WORKERS as usize)),
             deliveries: Deliveries::new(),
@@ -169,8 +173,11 @@ impl Engine {
         for (places, batch) in places.chunks(BATCH).zip(changes.chunks(BATCH)) {
             let until = Instant::now() + RELAY_PATIENCE;
             let failed = relay::handle_batch(&self.app, batch, until).await;
-            let relayed = &places[..failed.unwrap_or(places.len())];
-            let done: BTreeMap<_, _> = relayed.iter().cloned().collect();
+            let relayed = failed.unwrap_or(batch.len());
+            let keys = batch[..relayed].iter().map(|(change, _)| change.key());
+            let objects = keys.filter_map(|key| self.notices.object_of(key));
+            self.notices.changed(objects.collect());
+            let done: BTreeMap<_, _> = places[..relayed].iter().cloned().collect();
             // The rest is read again, also if a full disk has no room for how far the relay has come.
             if failed.is_some() {
                 streams.rewind();
@@ -261,13 +268,10 @@ impl Engine {
         let moving = self.moving.lock().await;
         let mut patience = self.receivers_patience();
         let target = self.clock.now().plus_seconds(seconds.into());
-        self.settle_within(&mut patience).await?;
-        while let Some(at) = self.next().filter(|at| *at <= target) {
-            self.clock.move_to(at)?;
-            self.settle_within(&mut patience).await?;
-        }
-        self.clock.move_to(target)?;
-        self.settle_within(&mut patience).await?;
+        let moved = self.move_to(target, &mut patience).await;
+        // The clock may have come some of the way.
+        self.notices.moved(self.clock.now());
+        moved?;
         drop(moving);
         let (deliveries, endpoints) = self.deliveries.under_way();
         let (each, all) = (ENDPOINT_PATIENCE.as_secs(), RECEIVERS_PATIENCE.as_secs());
@@ -281,6 +285,17 @@ impl Engine {
                 )
             }),
         })
+    }
+
+    /// Moves the clock to a moment, stopping at each moment before it at which something falls due.
+    async fn move_to(&self, target: Timestamp, patience: &mut Duration) -> Result<()> {
+        self.settle_within(patience).await?;
+        while let Some(at) = self.next().filter(|at| *at <= target) {
+            self.clock.move_to(at)?;
+            self.settle_within(patience).await?;
+        }
+        self.clock.move_to(target)?;
+        self.settle_within(patience).await
     }
 
     /// Whether messages are due that have not been processed.

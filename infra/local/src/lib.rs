@@ -15,6 +15,7 @@ mod files;
 mod guard;
 mod inbox;
 mod networks;
+mod notices;
 mod patience;
 mod requests;
 mod server;
@@ -74,6 +75,7 @@ use crate::engine::{Engine, Moved};
 use crate::files::Folder;
 use crate::guard::{Guard, LocalPort};
 use crate::inbox::Inbox;
+use crate::notices::Notices;
 use crate::patience::during;
 use crate::requests::Requests;
 pub use crate::server::ClientLimits;
@@ -419,7 +421,20 @@ impl Running {
         };
         let pace = network.as_ref().map(Cpo::pace);
         let receivers_slack = if options.by_hand { options.slack } else { 1 };
-        let engine = Engine::new(app.clone(), clock, timeline, streams, pace, receivers_slack);
+        let tenant = Tenant {
+            account: known.account.clone(),
+            mode: Mode::Test,
+        };
+        let notices = Arc::new(Notices::new(tenant, hex::encode(&random()?[..8])));
+        let engine = Engine::new(
+            app.clone(),
+            clock,
+            timeline,
+            notices,
+            streams,
+            pace,
+            receivers_slack,
+        );
         let engine = Arc::new(engine);
         during("pending work is looked for", engine.recover()).await?;
         let turning = (!options.by_hand).then(|| tokio::spawn(engine.clone().run()));
@@ -567,6 +582,7 @@ impl Running {
         if let Some(network) = network {
             network.stop().await;
         }
+        engine.notices.end();
         if stop.send(()).is_err() {
             tracing::warn!("the server had ended by itself");
         }
@@ -662,8 +678,8 @@ fn random() -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The routes of a local run that ask for its token: the clock, the requests, the deliveries in the inbox, stations, networks and
-/// accounts.
+/// The routes of a local run that ask for its token: the clock, the notices of changes, the requests, the deliveries in the inbox,
+/// stations, networks and accounts.
 fn private_routes(
     app: &App,
     engine: &Arc<Engine>,
@@ -674,6 +690,7 @@ fn private_routes(
     Router::new()
         .route("/_local/clock", get(time).post(advance))
         .route(due::ROUTE, get(due::list))
+        .route(notices::ROUTE, get(notices::listen))
         .with_state(engine.clone())
         .route(
             stations::ROUTE,

@@ -386,12 +386,21 @@ async fn ctrl_c_ends_it_cleanly() {
     let folder = Folder::new("ctrl-c");
     let mut process = Process::start(&folder);
     process.client.get("/v1/fleets").await.expect(200);
+    // The notices of changes, whose response goes on until the end.
+    let token = process.introduction["token"].as_str().expect("a token");
+    let http = reqwest::Client::builder().no_proxy().build();
+    let notices = http.expect("a client");
+    let notices = notices.get(format!("{}/_local/events", process.base_url));
+    let notices = notices.bearer_auth(token).send().await.expect("a response");
+    assert_eq!(notices.status(), 200);
     let sent = Command::new("kill")
         .args(["-INT", &process.child.id().to_string()])
         .status()
         .expect("kill runs");
     assert!(sent.success());
     let began = Instant::now();
+    let notices = notices.text().await.expect("a response with an end");
+    assert!(notices.starts_with("event: ready\n"), "{notices}");
     while began.elapsed() < PATIENCE {
         if let Some(status) = process.child.try_wait().expect("a child") {
             assert_eq!(status.code(), Some(0));

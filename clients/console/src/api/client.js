@@ -3,11 +3,12 @@
 import { t } from '../i18n.js';
 import { createStore } from '../state/store.js';
 import { session, signInAtRunner, signOut } from '../state/session.js';
+import { note } from './trace.js';
 
 /** @import { ErrorBody, ErrorKind, LocalResponseTo, Query, ResponseTo, SentRequest } from '../../types' */
 
 /** How long a request may take, in milliseconds. Moving the test clock may take longer: see LOCAL_TIMEOUT. */
-const TIMEOUT = 15_000;
+export const TIMEOUT = 15_000;
 const LOCAL_TIMEOUT = 120_000;
 
 /** How many requests are kept for "Show API requests". */
@@ -127,37 +128,17 @@ export async function request(method, path, body, options = {}) {
 }
 
 /**
- * The file to which the API redirects.
- * @param {string} path
- * @returns {Promise<Blob>}
- */
-export async function requestFile(path) {
-  const current = session.get();
-  if (!current) throw new ApiError('unauthorized', t('Sign in first.'), { status: 401 });
-  const response = await fetch(current.api + path, {
-    headers: { Authorization: `Bearer ${current.key}` },
-    signal: AbortSignal.timeout(TIMEOUT),
-  }).catch(() => null);
-  if (!response)
-    throw new ApiError(
-      'offline',
-      t('The file could not be read here. The command line reads it: copy the command as curl.'),
-    );
-  if (!response.ok) throw refusal(response, await response.text());
-  return response.blob();
-}
-
-/**
  * Calls the runner, beside the API.
  * @template {'GET' | 'POST'} Method
  * @template {string} Path
  * @param {Method} method
  * @param {Path} path
  * @param {unknown} [body]
+ * @param {AbortSignal} [signal]
  * @returns {Promise<LocalResponseTo<Method, Path>>}
  */
-export function local(method, path, body) {
-  const call = { method, path, body, headers: {}, idempotencyKey: null, timeout: LOCAL_TIMEOUT, local: true };
+export function local(method, path, body, signal) {
+  const call = { method, path, body, headers: {}, idempotencyKey: null, timeout: LOCAL_TIMEOUT, signal, local: true };
   return /** @type {Promise<LocalResponseTo<Method, Path>>} */ (send(path, call));
 }
 
@@ -190,6 +171,7 @@ async function send(url, call) {
   const timeout = AbortSignal.timeout(call.timeout);
   const signal = call.signal ? AbortSignal.any([timeout, call.signal]) : timeout;
   const began = performance.now();
+  note(call.signal, path);
   /** @type {number | null} */
   let status = null;
   try {
@@ -201,6 +183,7 @@ async function send(url, call) {
     });
     status = response.status;
     const text = await response.text();
+    note(call.signal, path, text);
     if (response.ok) return text ? JSON.parse(text) : null;
     throw refusal(response, text);
   } catch (error) {
@@ -246,7 +229,7 @@ const KINDS = {
  * @param {Response} response
  * @param {string} text
  */
-function refusal(response, text) {
+export function refusal(response, text) {
   /** @type {Partial<ErrorBody> | null} */
   let body;
   try {
@@ -270,36 +253,3 @@ function refusal(response, text) {
     },
   );
 }
-
-/**
- * The command line that sends the same request.
- * @param {SentRequest} one
- * @param {boolean} withKey whether the API key is written out; otherwise it is the variable $KEY
- */
-export function curl(one, withKey = false) {
-  const current = session.get();
-  const base = current?.api || globalThis.location.origin;
-  const parts = [`curl -s ${quoted(base + one.path)}`];
-  if (one.method !== 'GET' && !(one.method === 'POST' && one.body !== undefined)) parts.push(`-X ${one.method}`);
-  if (one.local) parts.push('-H "Authorization: Bearer $TOKEN"');
-  else
-    parts.push(withKey ? `-H ${quoted(`Authorization: Bearer ${current?.key}`)}` : '-H "Authorization: Bearer $KEY"');
-  if (one.idempotencyKey) parts.push(`-H ${quoted(`Idempotency-Key: ${one.idempotencyKey}`)}`);
-  if (one.body !== undefined)
-    parts.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(one.body))}`);
-  return parts.join(' \\\n  ');
-}
-
-/**
- * The command line that saves the file to which the API redirects. The API key is the variable $KEY.
- * @param {string} path
- * @param {string} name of the file
- */
-export const fileCurl = (path, name) =>
-  `curl -sL -o ${quoted(name)} -H "Authorization: Bearer $KEY" ${quoted((session.get()?.api || globalThis.location.origin) + path)}`;
-
-/**
- * A word of a POSIX shell that means exactly this text.
- * @param {string} text
- */
-export const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;

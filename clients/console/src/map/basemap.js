@@ -2,6 +2,7 @@
 
 import { BORDERS, LAND, SCALE } from '../../vendor/world.js';
 import { coloursOf } from '../ui/colours.js';
+import { mark } from './marks.js';
 
 /**
  * The points of a line of the bundled data, as pairs of latitude and longitude.
@@ -128,7 +129,7 @@ const label = (L, at, text, kind) => textMarker(L, at, text, `degrees ${kind}`);
 export function textMarker(L, at, text, name) {
   const element = document.createElement('span');
   element.textContent = text;
-  return L.marker(at, {
+  return mark(L, at, {
     interactive: false,
     keyboard: false,
     icon: L.divIcon({ html: element, className: name, iconSize: null }),

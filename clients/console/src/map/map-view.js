@@ -97,3 +97,14 @@ export function showAll({ L, map }, points, always = false) {
   viewed = true;
   map.fitBounds(L.latLngBounds(points).pad(0.15), { animate: false, maxZoom: 14 });
 }
+
+/**
+ * Shows a place, which the map does not leave by itself any more.
+ * @param {MapHandle} handle
+ * @param {[number, number]} at
+ * @param {number} zoom
+ */
+export function goTo({ map }, at, zoom) {
+  viewed = true;
+  map.setView(at, zoom, { animate: false });
+}

@@ -6,6 +6,7 @@ import { readPages } from '../api/resource.js';
 import { cluster } from './clusters.js';
 import { condition } from './condition.js';
 import { textMarker } from './basemap.js';
+import { AROUND, drawMarks, mark } from './marks.js';
 
 /** How many stations are read for one view of the map. */
 export const MOST = 600;
@@ -57,36 +58,41 @@ export async function readStations(map, filters, signal) {
 /**
  * Draws stations on a layer. Groups that are close together are one mark with their number and their conditions.
  * @param {import('./map-view.js').MapHandle} handle
- * @param {import('leaflet').LayerGroup} layer a layer group, which is emptied first
+ * @param {import('leaflet').LayerGroup} layer a layer group of its own
  * @param {Station[]} stations
  * @param {{ selected?: string | null, onSelect: (station: Station) => void }} options
  */
 export function drawStations({ L, map }, layer, stations, { selected = null, onSelect }) {
-  layer.clearLayers();
-  const zoom = map.getZoom();
+  const [zoom, area] = [map.getZoom(), map.getBounds().pad(AROUND)];
+  /** @type {Map<string, () => import('leaflet').Layer>} */
+  const marks = new Map();
   const groups =
     zoom >= 14 ? stations.map((station) => ({ places: [station], ...station.location })) : cluster(stations, zoom);
   for (const { places, latitude, longitude } of groups) {
+    if (!area.contains([latitude, longitude])) continue;
     const [station] = places;
     const single = places.length === 1;
-    const element = single ? stationMark(station, station.id === selected) : groupMark(places);
-    const icon = L.divIcon({ html: element, className: 'mark-holder', iconSize: single ? [30, 30] : [44, 44] });
-    // The list beside the map is the way for the keyboard: hundreds of marks would be in its way.
-    const marker = L.marker([latitude, longitude], {
-      icon,
-      keyboard: false,
-      title: single ? station.name : t('{0, plural, one {# station} other {# stations}}', places.length),
-    });
+    const title = single ? station.name : t('{0, plural, one {# station} other {# stations}}', places.length);
+    const look = single
+      ? [station.id, condition(station), topPower(station), station.id === selected]
+      : CONDITIONS.map((state) => places.filter((one) => condition(one) === state).length);
     const open = () =>
       map.fitBounds(L.latLngBounds(places.map(({ location }) => [location.latitude, location.longitude])).pad(0.2), {
         maxZoom: 15,
       });
-    marker.on('click', () => (single ? onSelect(station) : open()));
-    marker.addTo(layer);
+    marks.set(`${latitude} ${longitude} ${look} ${title}`, () => {
+      const html = single ? stationMark(station, station.id === selected) : groupMark(places);
+      const icon = L.divIcon({ html, className: 'mark-holder', iconSize: single ? [30, 30] : [44, 44] });
+      // The list beside the map is the way for the keyboard: hundreds of marks would be in its way.
+      const made = mark(L, [latitude, longitude], { icon, keyboard: false, title });
+      return made.on('click', () => (single ? onSelect(station) : open()));
+    });
   }
-  for (const city of cities(stations)) {
-    if (zoom >= 4 && zoom < 12) textMarker(L, city.at, city.name, 'place-name').addTo(layer);
+  if (zoom >= 4 && zoom < 12) {
+    for (const { at, name } of cities(stations))
+      marks.set(`${at} ${name}`, () => textMarker(L, at, name, 'place-name'));
   }
+  drawMarks(layer, marks);
 }
 
 /** The cities of the stations, with the northern end of each. @param {Station[]} stations */
@@ -105,6 +111,9 @@ function cities(stations) {
   });
 }
 
+/** @type {('free' | 'busy' | 'out')[]} */
+const CONDITIONS = ['free', 'busy', 'out'];
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 /**
@@ -120,50 +129,31 @@ export function svg(name, attributes, children = []) {
 }
 
 /**
- * A station: its condition by shape and colour, its power by the number of bolts.
+ * A station: its condition by shape and colour, its power by the number of bolts. It is no SVG, since a thousand of
+ * those take long to compose.
  * @param {Station} station
  * @param {boolean} selected
  */
 function stationMark(station, selected) {
   const state = condition(station);
   const power = topPower(station);
-  const text = svg('text', { x: 15, y: 19, 'text-anchor': 'middle', class: 'mark-text' });
-  text.textContent = state === 'out' ? '✕' : power >= 150 ? '⚡⚡' : power >= 43 ? '⚡' : '·';
-  const shape =
-    state === 'busy'
-      ? svg('rect', { x: 4, y: 4, width: 22, height: 22, rx: 4 })
-      : svg('circle', { cx: 15, cy: 15, r: 12 });
-  shape.setAttribute('class', 'mark-shape');
-  return svg(
-    'svg',
-    { viewBox: '0 0 30 30', class: `mark ${state} ${selected ? 'selected' : ''}`, 'aria-hidden': 'true' },
-    [shape, text],
-  );
+  const element = document.createElement('span');
+  element.className = `pin ${state} ${selected ? 'selected' : ''}`;
+  element.textContent = state === 'out' ? '✕' : power >= 150 ? '⚡⚡' : power >= 43 ? '⚡' : '·';
+  return element;
 }
 
 /** A group: a ring with the shares of the conditions, and the number of stations. @param {Station[]} stations */
 function groupMark(stations) {
-  const length = 2 * Math.PI * 18;
   let before = 0;
-  const arcs = /** @type {const} */ (['free', 'busy', 'out']).map((state) => {
-    const share = stations.filter((station) => condition(station) === state).length / stations.length;
-    const arc = svg('circle', {
-      cx: 22,
-      cy: 22,
-      r: 18,
-      class: `ring ${state}`,
-      'stroke-dasharray': `${share * length} ${length}`,
-      'stroke-dashoffset': -before * length,
-      transform: 'rotate(-90 22 22)',
-    });
-    before += share;
-    return arc;
+  const parts = CONDITIONS.map((state) => {
+    const from = before;
+    before += stations.filter((station) => condition(station) === state).length / stations.length;
+    return `var(--mark-${state}) ${from * 360}deg ${before * 360}deg`;
   });
-  const text = svg('text', { x: 22, y: 27, 'text-anchor': 'middle', class: 'group-text' });
-  text.textContent = String(stations.length);
-  return svg('svg', { viewBox: '0 0 44 44', class: 'group', 'aria-hidden': 'true' }, [
-    svg('circle', { cx: 22, cy: 22, r: 20, class: 'group-ground' }),
-    ...arcs,
-    text,
-  ]);
+  const element = document.createElement('span');
+  element.className = 'group';
+  element.textContent = String(stations.length);
+  element.style.setProperty('--shares', parts.join(', '));
+  return element;
 }

@@ -7,6 +7,7 @@ import { Time } from '../ui/elements.js';
 import { link } from '../router.js';
 import { number } from '../format.js';
 import { cluster } from './clusters.js';
+import { AROUND, drawMarks, mark } from './marks.js';
 
 /** How many vehicles are read, how many of them are listed, and how often they are read, in milliseconds. */
 const MOST = 500;
@@ -44,34 +45,34 @@ export const useVehicles = (shown) =>
 /**
  * Draws vehicles on a layer: one by one, or as a number where they are close together.
  * @param {import('./map-view.js').MapHandle} handle
- * @param {import('leaflet').LayerGroup} layer a layer group, which is emptied first
+ * @param {import('leaflet').LayerGroup} layer a layer group of its own
  * @param {Placed[]} vehicles
  */
 export function drawVehicles({ L, map }, layer, vehicles) {
-  layer.clearLayers();
-  const zoom = map.getZoom();
+  const [zoom, area] = [map.getZoom(), map.getBounds().pad(AROUND)];
+  /** @type {Map<string, () => import('leaflet').Layer>} */
+  const marks = new Map();
   const groups = zoom >= 15 ? vehicles.map((one) => ({ places: [one], ...one.location })) : cluster(vehicles, zoom);
   for (const { places, latitude, longitude } of groups) {
+    if (!area.contains([latitude, longitude])) continue;
     const [vehicle] = places;
-    const element = document.createElement('span');
-    element.className = 'vehicle-mark';
-    element.textContent =
-      places.length > 1
-        ? `${places.length} vehicles`
-        : vehicle.level === null
-          ? vehicle.name
-          : `${vehicle.name} ${number(vehicle.level)} %`;
-    const marker = L.marker([latitude, longitude], {
-      keyboard: false,
-      zIndexOffset: 1000,
-      icon: L.divIcon({ html: element, className: 'mark-holder', iconSize: null }),
-      title: element.textContent,
-    });
+    const single = places.length === 1;
+    const title = single
+      ? vehicle.level === null
+        ? vehicle.name
+        : `${vehicle.name} ${number(vehicle.level)} %`
+      : `${places.length} vehicles`;
     const open = () => map.setView([latitude, longitude], Math.min(17, zoom + 2));
-    marker
-      .on('click', () => (places.length > 1 ? open() : location.assign(link(`/vehicles/${vehicle.id}`))))
-      .addTo(layer);
+    marks.set(`${single ? vehicle.id : zoom} ${latitude} ${longitude} ${title}`, () => {
+      const element = document.createElement('span');
+      element.className = 'vehicle-mark';
+      element.textContent = title;
+      const icon = L.divIcon({ html: element, className: 'mark-holder vehicle-holder', iconSize: null });
+      const made = mark(L, [latitude, longitude], { keyboard: false, zIndexOffset: 1000, icon, title });
+      return made.on('click', () => (single ? location.assign(link(`/vehicles/${vehicle.id}`)) : open()));
+    });
   }
+  drawMarks(layer, marks);
 }
 
 /** The same for those who cannot see or use the map. @param {{ vehicles: Placed[], more: boolean }} props */

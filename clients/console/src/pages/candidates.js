@@ -27,6 +27,7 @@ const PAUSE = 500;
 
 /** How often the candidates are searched anew, in milliseconds. */
 const EVERY = 20_000;
+const AGES = 60_000;
 
 /**
  * The battery level that vehicles are charged to, and the one that is assumed for a vehicle without a reading, in
@@ -89,6 +90,7 @@ export function useCandidates(body) {
     request('POST', '/v1/reservations/candidates', JSON.parse(current), { signal, reads: true });
   const read = useRead(async (signal) => (current ? search(signal) : null), [current], {
     every: current ? EVERY : null,
+    ages: (found) => (found ? AGES : null),
   });
   return { ...read, loading: read.loading || asked !== wanted };
 }

@@ -6,8 +6,9 @@ import { request } from '../api/client.js';
 import { useRead } from '../api/resource.js';
 import { Empty, Field, Loading, PageHead, Select } from '../ui/elements.js';
 import { ResourceError } from '../ui/errors.js';
-import { MapView, showAll } from '../map/map-view.js';
-import { CONDITIONS, condition } from '../map/condition.js';
+import { MapView, goTo, showAll } from '../map/map-view.js';
+import { CONDITIONS, condition } from '../map/conditions.js';
+import { PlaceSearch } from '../map/place-search.js';
 import { MOST, drawStations, energyPrice, readStations, topPower } from '../map/stations.js';
 import { VehicleList, drawVehicles, useVehicles } from '../map/vehicles.js';
 import { go, link, setQuery } from '../router.js';
@@ -78,14 +79,21 @@ export default function MapPage({ route }) {
     moved();
     setHandle(made);
   };
+  const addPoint = (/** @type {Point} */ point) => {
+    if (mode === 'near') setPoints([point]);
+    if (mode === 'route') setPoints((before) => (before.length === 1 ? [...before, point] : [point]));
+  };
+  const goToPlace = (/** @type {import('../map/place-search.js').Found} */ { id, at, zoom }) => {
+    if (!handle) return;
+    goTo(handle, at, zoom);
+    if (id.startsWith('chst_')) setQuery({ station: id });
+    addPoint(at);
+  };
   useEffect(() => {
     if (!handle) return undefined;
     const click = (/** @type {import('leaflet').LeafletMouseEvent} */ event) => {
       const at = event.latlng.wrap();
-      /** @type {Point} */
-      const point = [Number(at.lat.toFixed(5)), Number(at.lng.toFixed(5))];
-      if (mode === 'near') setPoints([point]);
-      if (mode === 'route') setPoints((before) => (before.length === 1 ? [...before, point] : [point]));
+      addPoint([Number(at.lat.toFixed(5)), Number(at.lng.toFixed(5))]);
     };
     handle.map.on('click', click);
     return () => void handle.map.off('click', click);
@@ -129,6 +137,7 @@ export default function MapPage({ route }) {
   return html`<${PageHead} title="Map" intro="Charging stations by live status and power, and vehicles where they were last seen." />
     <div class="map-page">
       <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+        <${Field} label="Find a place">${(/** @type {string} */ id) => html`<${PlaceSearch} id=${id} onChoose=${goToPlace} />`}</${Field}>
         <${Field} label="Search">${(
           /** @type {string} */ id,
         ) => html`<${Select} id=${id} value=${mode} onChange=${(/** @type {string} */ next) => (setMode(next), setPoints([]))}

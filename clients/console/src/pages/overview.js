@@ -3,12 +3,12 @@
 import { t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
-import { nullIfMissing, readPages, useRead } from '../api/resource.js';
-import { Empty, PageHead, Time } from '../ui/elements.js';
+import { nullIfMissing, readPages, useRead } from '../api/read.js';
+import { Empty, PageHead, Time } from '../ui/basics.js';
 import { ResourceError } from '../ui/errors.js';
-import { dayMoment, dayStart, energy, money, needText, number, timeWindow, words } from '../format.js';
+import { dayMoment, dayStart, energy, money, needText, number, timeWindow, words } from '../values.js';
 import { DAY, changeOf, days, nextDay, nightStart, weeks } from './morning.js';
-import { now } from '../state/clock.js';
+import { now, useNow } from '../state/clock.js';
 import { isTest } from '../state/session.js';
 import { link } from '../router.js';
 import { lazy } from '../ui/lazy.js';
@@ -72,7 +72,8 @@ function Charging() {
         { signal },
       ),
     [],
-    { every: EVERY },
+    // The energy of a session grows without any change that there would be a notice of.
+    { every: EVERY, ages: ({ data }) => (data.length ? 60_000 : null) },
   );
   const rows = /** @type {Charged[]} */ (sessions.data?.data ?? []);
   const power = rows.reduce((sum, one) => sum + one.power, 0);
@@ -140,18 +141,14 @@ function Planned() {
         }),
       );
       const read = /** @type {{ objects: Reserved[], more: boolean }[]} */ (await Promise.all(lists));
-      return {
-        near: nextDay(
-          read.flatMap(({ objects }) => objects),
-          now(),
-        ),
-        more: read.some(({ more }) => more),
-      };
+      return { objects: read.flatMap(({ objects }) => objects), more: read.some(({ more }) => more) };
     },
     [],
     { every: EVERY },
   );
-  const near = planned.data?.near ?? [];
+  // Somebody is late as the time passes.
+  const at = useNow(30_000);
+  const near = planned.data ? nextDay(planned.data.objects, at) : [];
   const count = (/** @type {Standing} */ standing) => near.filter((one) => one.standing === standing).length;
   const bad = [
     [count('late'), t('late')],

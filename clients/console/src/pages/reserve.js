@@ -7,6 +7,7 @@ import { useAction } from '../api/resource.js';
 import { Field, PageHead, Select } from '../ui/elements.js';
 import { ErrorNotice } from '../ui/errors.js';
 import { MapView, showAll } from '../map/map-view.js';
+import { PlaceSearch } from '../map/place-search.js';
 import { drawStations, readStations } from '../map/stations.js';
 import { Picker } from '../forms/picker.js';
 import { distance, duration, fromLocalInput, localInput, number } from '../format.js';
@@ -117,7 +118,8 @@ export default function Reserve({ route }) {
           ${asksNeed ? null : html`<${Field} label="Earlier or later by">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(flexibility)} options=${FLEXIBILITY.map((one) => [String(one), one ? t`up to ${duration(one * 60)}` : t('exactly then')])} onChange=${(/** @type {string} */ next) => setFlexibility(Number(next))} />`}</${Field}>`}
           <${Field} label="Within">${(/** @type {string} */ id) => html`<${Select} id=${id} value=${String(radius)} options=${RADII.map((one) => [String(one), distance(one)])} onChange=${(/** @type {string} */ next) => setRadius(Number(next))} />`}</${Field}>
         </div>
-        <${Field} label="Place (latitude, longitude)" hint="Click on the map, or enter it.">
+        <${Field} label="Find a place">${(/** @type {string} */ id) => html`<${PlaceSearch} id=${id} onChoose=${(/** @type {import('../map/place-search.js').Found} */ { at }) => setPlace(at)} />`}</${Field}>
+        <${Field} label="Place (latitude, longitude)" hint="Find it by name, click on the map, or enter it.">
           ${(
             /** @type {string} */ id,
           ) => html`<input id=${id} required placeholder="51.507, -0.128" value=${place ? place.map((one) => one.toFixed(4)).join(', ') : ''}

@@ -9,7 +9,7 @@ import { Dialog, Empty, Facts, Field, Id, PageHead, Select, Status, Time } from 
 import { ErrorNotice, ResourceError } from '../ui/errors.js';
 import { CreatedFilter, ListView, Table, createdBetween } from '../ui/list.js';
 import { Ref, idOf, nameOf } from '../ui/objects.js';
-import { canStart } from '../map/condition.js';
+import { canStart } from '../map/conditions.js';
 import { Picker } from '../forms/picker.js';
 import { duration, energy, money, number, price, title, words } from '../format.js';
 import { now, useNow } from '../state/clock.js';
@@ -44,6 +44,12 @@ const SOURCES = {
 /** How often live values are read, in milliseconds. */
 const EVERY = 2000;
 
+/**
+ * The energy of a session that runs grows without any change that there would be a notice of.
+ * @param {{ status: string }[]} sessions
+ */
+const ages = (sessions) => (sessions.some(({ status }) => status === 'active') ? 30_000 : null);
+
 const EXPANDED = ['vehicle', 'driver', 'charging_station'];
 
 /** @param {{ route: import('../router.js').Route }} props */
@@ -76,7 +82,7 @@ function List({ route }) {
       limit: 25,
       'expand[]': EXPANDED.map((one) => `data.${one}`),
     }),
-    { every: EVERY },
+    { every: EVERY, ages: (page) => (page ? ages(page.data) : null) },
   );
   const columns = [
     {
@@ -118,7 +124,7 @@ function Session({ id }) {
     address(`/v1/charging_sessions/${encodeURIComponent(id)}`, {
       'expand[]': [...EXPANDED, 'fleet', 'payment_method'],
     }),
-    { every: EVERY },
+    { every: EVERY, ages: (one) => (one ? ages([one]) : null) },
   );
   const stop = useAction((key) => request('POST', `/v1/charging_sessions/${id}/stop`, {}, { idempotencyKey: key }));
   const session = resource.data;

@@ -5,7 +5,7 @@ import { html, useState } from '../ui/html.js';
 import { useStore } from '../state/store.js';
 import { config, runnerRefuses, session, signIn, signInAtRunner, signInReason, signOut } from '../state/session.js';
 import { ApiError, request } from '../api/client.js';
-import { Field } from '../ui/elements.js';
+import { Dialog, Field } from '../ui/elements.js';
 import { LanguageSelect } from '../ui/language.js';
 import { ErrorNotice } from '../ui/errors.js';
 
@@ -67,3 +67,7 @@ export function SignIn() {
     </form>
   <p><${LanguageSelect} /></p></section>`;
 }
+
+/** Signing in over the page, which waits with what was entered there. */
+export const SignInAgain = () =>
+  html`<${Dialog} title="Sign in again" onClose=${() => signOut()}><${SignIn} /></${Dialog}>`;

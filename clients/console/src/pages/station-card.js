@@ -5,7 +5,7 @@ import { html } from '../ui/html.js';
 import { Facts, Id, Status, WebLink } from '../ui/elements.js';
 import { Table } from '../ui/list.js';
 import { distance, number, price, title } from '../format.js';
-import { canStart } from '../map/condition.js';
+import { canStart } from '../map/conditions.js';
 import { link } from '../router.js';
 
 /**

@@ -3,12 +3,8 @@
 
 import { createStore } from './store.js';
 
-/**
- * How long there is no input until the page is idle, and how often the newest event of an idle page is read, in
- * milliseconds.
- */
+/** How long there is no input until the page is idle, in milliseconds. */
 const IDLE_AFTER = 120_000;
-export const WATCH_EVERY = 40_000;
 
 /** Whether the page is idle. */
 export const idle = createStore(false);
@@ -16,7 +12,13 @@ export const idle = createStore(false);
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
+let last = 0;
+
+/** When the last input was, by the clock of {@link performance.now}. */
+export const lastInput = () => last;
+
 function active() {
+  last = performance.now();
   clearTimeout(timer);
   timer = setTimeout(() => idle.set(true), IDLE_AFTER);
   if (idle.get()) idle.set(false);

@@ -1,10 +1,11 @@
 // Small elements that every page uses.
 
 import { t } from '../i18n.js';
+import { copy } from './basics.js';
 import { html, useEffect, useId, useRef, useState } from './html.js';
-import { exactMoment, moment, relative, title } from '../format.js';
-import { useNow } from '../state/clock.js';
-import { toast } from './toasts.js';
+import { title } from '../values.js';
+
+export * from './basics.js';
 
 /** @import { Content } from '../../types' */
 
@@ -46,31 +47,6 @@ const TONES = {
 export const Status = (/** @type {{ value: string }} */ { value }) =>
   html`<span class=${`badge ${TONES[value] ?? 'plain'}`}>${title(value)}</span>`;
 
-/** A moment, with its exact value as the tooltip. `ago` shows how far away it is. */
-export function Time(/** @type {{ at: string | number | null | undefined, ago?: boolean }} */ { at, ago = false }) {
-  useNow(30_000);
-  if (at === null || at === undefined) return html`<span class="none">–</span>`;
-  return html`<time datetime=${new Date(at).toISOString()} title=${exactMoment(at)}>${ago ? relative(at) : moment(at)}</time>`;
-}
-
-/**
- * Puts a text on the clipboard.
- * @param {string} text
- * @param {string} what
- */
-export async function copy(text, what) {
-  try {
-    await navigator.clipboard.writeText(text);
-    toast(`${what} copied.`);
-  } catch {
-    toast(t`${what} could not be copied: the browser refused.`, 'bad');
-  }
-}
-
-/** @param {{ text: string, what: string, children?: Content }} props */
-export const CopyButton = ({ text, what, children }) =>
-  html`<button type="button" class="quiet small" onClick=${() => copy(text, what)} aria-label=${children ? `${children}: ${what}` : t`Copy ${what}`}>${children ?? t('Copy')}</button>`;
-
 /** Two sheets, the sign for copying. */
 const CopyMark =
   () => html`<svg width="13" height="13" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">
@@ -88,15 +64,6 @@ export function shortId(id) {
   return rest.length > 12 ? `${prefix}…${rest.slice(-8)}` : id;
 }
 
-/** An address of the web, as a link if it is one. */
-export function WebLink(/** @type {{ url: string, children?: Content }} */ { url, children }) {
-  const safe = /^https?:\/\//i.test(url);
-  const content = children ?? url;
-  return safe
-    ? html`<a href=${url} target="_blank" rel="noopener noreferrer">${content}</a>`
-    : html`<span>${content}</span>`;
-}
-
 /** A list of names and values. Pairs without a value are left out. */
 export const Facts = (/** @type {{ of: ([string, Content] | null | false)[] }} */ { of }) => html`<dl class="facts">
   ${of.filter(Boolean).map((pair) => pair && html`<div key=${pair[0]}><dt>${pair[0]}</dt><dd>${pair[1] ?? html`<span class="none">–</span>`}</dd></div>`)}
@@ -105,13 +72,6 @@ export const Facts = (/** @type {{ of: ([string, Content] | null | false)[] }} *
 /** JSON, indented. */
 export const Json = (/** @type {{ value: unknown, label: string }} */ { value, label }) =>
   html`<pre class="json" tabindex="0" role="region" aria-label=${label}>${JSON.stringify(value, null, 2)}</pre>`;
-
-export const Loading = (/** @type {{ what: string }} */ { what }) =>
-  html`<p class="loading" role="status">Loading ${what}…</p>`;
-
-/** What to do when there is nothing to show. */
-export const Empty = (/** @type {{ title: string, children?: Content }} */ { title: text, children }) =>
-  html`<div class="empty"><p class="empty-title">${text}</p>${children}</div>`;
 
 /**
  * A dialog that covers the page. It closes with Escape, and asks first if something was entered.
@@ -183,14 +143,3 @@ export const Tabs = (
 ) => html`<nav class="tabs" aria-label=${label}>
   ${tabs.map(([href, text, current]) => html`<a key=${href} href=${href} aria-current=${current ? 'page' : undefined}>${text}</a>`)}
 </nav>`;
-
-/** The heading of a page with its actions. */
-export function PageHead(
-  /** @type {{ title: string, children?: Content, intro?: Content }} */ { title: text, children, intro },
-) {
-  useEffect(() => {
-    document.title = t`${text} · Fleet Charging`;
-  }, [text]);
-  return html`<header class="page-head"><div><h1 tabindex="-1">${text}</h1>${intro ? html`<p class="intro">${intro}</p>` : null}</div>
-    <div class="actions">${children}</div></header>`;
-}

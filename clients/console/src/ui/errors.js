@@ -3,7 +3,7 @@
 import { t } from '../i18n.js';
 import { html, useEffect, useRef, useState } from './html.js';
 import { createStore, useStore } from '../state/store.js';
-import { WebLink } from './elements.js';
+import { WebLink } from './basics.js';
 import { notifyTabs } from '../api/client.js';
 import { signOut } from '../state/session.js';
 

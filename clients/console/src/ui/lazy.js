@@ -10,15 +10,16 @@ import { toast } from './toasts.js';
  * @template {Record<Name, (props: never) => import('../../types').Content>} Module
  * @param {() => Promise<Module>} load
  * @param {Name} name of the component in the module
+ * @param {boolean} [alone] its texts and its look are those of the first page
  */
-export function lazy(load, name) {
+export function lazy(load, name, alone = false) {
   /** @type {Module[Name] | null} */
   let component = null;
   return function Lazy(/** @type {Parameters<Module[Name]>[0]} */ props) {
     const [, setLoaded] = useState(component !== null);
     useEffect(() => {
       if (component) return;
-      loadWithTexts(load).then(
+      (alone ? load() : loadWithTexts(load)).then(
         (module) => {
           component = module[name];
           setLoaded(true);

@@ -1,14 +1,16 @@
-// "Show API requests": what this page asked the API, as command lines.
+// "Show API requests": what this page asked the API, loaded when it is opened.
 
-import { t } from '../i18n.js';
-import { html } from './html.js';
+import { html, useState } from './html.js';
+import { lazy } from './lazy.js';
 import { useStore } from '../state/store.js';
-import { curl, sent } from '../api/client.js';
-import { CopyButton } from './elements.js';
+import { sent } from '../api/client.js';
 import { useRoute } from '../router.js';
+
+const RequestList = lazy(() => import('./request-list.js'), 'RequestList');
 
 export function ApiRequests() {
   const { path } = useRoute();
+  const [open, setOpen] = useState(false);
   const all = useStore(sent).filter((one) => one.page === `#${path}` || (path === '/' && one.page === ''));
   /** @type {Set<string>} */
   const seen = new Set();
@@ -16,15 +18,10 @@ export function ApiRequests() {
     const key = `${one.method} ${one.path} ${JSON.stringify(one.body)}`;
     return !seen.has(key) && seen.add(key);
   });
-  return html`<details class="api-requests">
+  const toggle = (/** @type {Event & { currentTarget: HTMLDetailsElement }} */ event) =>
+    setOpen(event.currentTarget.open);
+  return html`<details class="api-requests" onToggle=${toggle}>
     <summary>Show API requests of this page (${distinct.length})</summary>
-    <p class="hint">Set the variable first: <code>KEY=sk_…</code></p>
-    <ul>${distinct.map(
-      (one) => html`<li key=${one.id}>
-      <p><strong>${one.method}</strong> <code>${one.path}</code> → ${one.status ?? t('no response')}, ${one.milliseconds} ms
-        <${CopyButton} text=${curl(one, true)} what="curl command with the key">Copy as curl</${CopyButton}></p>
-      <pre tabindex="0" role="region" aria-label=${t`curl command of ${one.method} ${one.path}`}>${curl(one)}</pre>
-    </li>`,
-    )}</ul>
+    ${open ? html`<${RequestList} requests=${distinct} />` : null}
   </details>`;
 }

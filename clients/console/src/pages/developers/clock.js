@@ -24,7 +24,7 @@ export function TestClock() {
   const at = useNow(1000);
   const [step, setStep] = useState(6);
   const move = useAction((_, /** @type {number} */ seconds) => advance(seconds));
-  const due = useRead(() => local('GET', '/_local/due'), [], { every: 2000 });
+  const due = useRead((signal) => local('GET', '/_local/due', undefined, signal), [], { every: 2000 });
   const run = async (/** @type {number} */ seconds) => {
     const moved = await move.run(seconds);
     if (moved) toast(t`The clock is at ${moment(moved.now)}.${moved.message ? ` ${moved.message}` : ''}`);

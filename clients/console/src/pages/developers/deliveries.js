@@ -2,7 +2,8 @@
 
 import { t } from '../../i18n.js';
 import { html } from '../../ui/html.js';
-import { quoted, request } from '../../api/client.js';
+import { request } from '../../api/client.js';
+import { quoted } from '../../api/commands.js';
 import { useAction, useRead } from '../../api/resource.js';
 import { Facts, Id, Json, Status, Time, copy } from '../../ui/elements.js';
 import { ErrorNotice } from '../../ui/errors.js';

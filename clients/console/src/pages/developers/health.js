@@ -77,7 +77,7 @@ function Charts({ endpoint }) {
       return { ...hoursOf(objects, now(), HOURS), more };
     },
     [endpoint],
-    { every: EVERY },
+    { every: EVERY, ages: () => EVERY },
   );
   const found = read.data;
   if (!found) return html`<${ResourceError} resource=${read} />`;

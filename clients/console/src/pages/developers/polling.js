@@ -2,7 +2,8 @@
 
 import { t } from '../../i18n.js';
 import { html, useState } from '../../ui/html.js';
-import { address, quoted, request } from '../../api/client.js';
+import { address, request } from '../../api/client.js';
+import { quoted } from '../../api/commands.js';
 import { useAction } from '../../api/resource.js';
 import { CopyButton, Field, Select, Time } from '../../ui/elements.js';
 import { ErrorNotice } from '../../ui/errors.js';

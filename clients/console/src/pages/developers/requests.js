@@ -12,7 +12,11 @@ import { number } from '../../format.js';
 /** @typedef {import('../../../types').AnsweredRequest} AnsweredRequest */
 
 export function RequestLog() {
-  const log = useRead(() => local('GET', '/_local/requests'), [], { every: 2000 });
+  const log = useRead((signal) => local('GET', '/_local/requests', undefined, signal), [], {
+    every: 2000,
+    // Requests that only read change nothing that there would be a notice of.
+    ages: () => 30_000,
+  });
   const [text, setText] = useState('');
   const all = log.data?.data ?? [];
   const rows = all.filter((one) => JSON.stringify(one).toLowerCase().includes(text.toLowerCase()));

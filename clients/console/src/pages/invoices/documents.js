@@ -2,7 +2,8 @@
 // 16931.
 
 import { html } from '../../ui/html.js';
-import { address, fileCurl, requestFile } from '../../api/client.js';
+import { address } from '../../api/client.js';
+import { fileCurl, requestFile } from '../../api/commands.js';
 import { useAction } from '../../api/resource.js';
 import { copy } from '../../ui/elements.js';
 import { ErrorNotice } from '../../ui/errors.js';

@@ -23,6 +23,7 @@ import { loadOf, pricesOf, slotsOf, sumsOf } from './logic.js';
 
 /** How often the plan and the vehicles are read, in milliseconds, and how many vehicles at most. */
 const EVERY = 10_000;
+const AGES = 60_000;
 const MOST = 500;
 
 /** Why energy will be missing. @type {Record<string, string>} */
@@ -44,7 +45,7 @@ const kilowatts = (value) => `${number(value)} kW`;
 /** @param {{ object: import('../../../types').Site }} props */
 export function SiteOverview({ object: site }) {
   const chosen = useRoute().query.get('vehicle');
-  const resource = useResource(`/v1/sites/${site.id}/plan`, { every: EVERY });
+  const resource = useResource(`/v1/sites/${site.id}/plan`, { every: EVERY, ages: () => AGES });
   const vehicles = useRead(
     async (signal) =>
       (await readPages(address('/v1/vehicles', { site: site.id, limit: 100 }), { signal, most: MOST })).objects,

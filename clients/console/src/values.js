@@ -1,0 +1,141 @@
+// Values as people read them, as far as the first page has them: in the language of the texts around them, and in the
+// chosen time zone. format.js has them all.
+
+import { locale, t } from './i18n.js';
+import { now } from './state/clock.js';
+import { zone } from './state/zone.js';
+
+export { money } from './money.js';
+
+/**
+ * The formatter for moments in the chosen time zone.
+ * @param {Intl.DateTimeFormatOptions} options
+ */
+function formatter(options) {
+  /** @type {Map<string, Intl.DateTimeFormat>} */
+  const made = new Map();
+  return () => {
+    const timeZone = zone.get();
+    const known = made.get(timeZone) ?? new Intl.DateTimeFormat(locale, { ...options, timeZone });
+    made.set(timeZone, known);
+    return known;
+  };
+}
+const MOMENT = formatter({ dateStyle: 'medium', timeStyle: 'short' });
+const EXACT = formatter({ dateStyle: 'full', timeStyle: 'long' });
+const DAY = formatter({ weekday: 'short', day: 'numeric', month: 'short' });
+const CLOCK = formatter({ hour: '2-digit', minute: '2-digit' });
+const PARTS = formatter({
+  year: 'numeric',
+  month: 'numeric',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: 'numeric',
+  second: 'numeric',
+  hourCycle: 'h23',
+});
+const RELATIVE = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
+const NUMBER = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
+
+/** @typedef {string | number} Moment an RFC 3339 timestamp, or milliseconds since 1970 */
+
+/** @param {Moment} at */
+const date = (at) => new Date(at);
+
+/** @param {Moment} at */
+export const moment = (at) => MOMENT().format(date(at));
+/** @param {Moment} at */
+export const exactMoment = (at) => EXACT().format(date(at));
+/** @param {Moment} at */
+export const day = (at) => DAY().format(date(at));
+/** @param {Moment} at */
+export const clockTime = (at) => CLOCK().format(date(at));
+
+/** A moment with its day of the week: "Mon 30 Nov, 23:30". @param {Moment} at */
+export const dayMoment = (at) => `${day(at)}, ${clockTime(at)}`;
+
+/**
+ * A window of time, with the day once if both ends are on the same one: "Mon 30 Nov, 23:30 – Tue 1 Dec, 00:15".
+ * @param {Moment} from
+ * @param {Moment} until
+ */
+export const timeWindow = (from, until) =>
+  `${dayMoment(from)} – ${day(from) === day(until) ? clockTime(until) : dayMoment(until)}`;
+
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+/**
+ * How far a moment is from the service's time: "in 5 minutes".
+ * @param {Moment} at
+ */
+export function relative(at) {
+  const seconds = (date(at).getTime() - now()) / 1000;
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? UNITS[3];
+  return RELATIVE.format(Math.round(seconds / size), unit);
+}
+
+/** @param {number} value */
+export const number = (value) => NUMBER.format(value);
+/** @param {number} wattHours */
+export const energy = (wattHours) => `${NUMBER.format(wattHours / 1000)} kWh`;
+/**
+ * What a reservation by need asks for: "80 % by Wed 2 Dec, 06:00".
+ * @param {{ target_level?: number | null, energy_wh?: number | null, ready_by: string }} need
+ */
+export const needText = (need) =>
+  t`${need.target_level ? `${number(need.target_level)} %` : energy(need.energy_wh ?? 0)} by ${dayMoment(need.ready_by)}`;
+/**
+ * A value of the API as words: "no_available_connectors" is "no available connectors".
+ * @param {string} value
+ */
+export const words = (value) => t(value.replaceAll(/[_.]/g, ' '));
+
+/**
+ * The same with a capital letter.
+ * @param {string} value
+ */
+export const title = (value) => {
+  const text = words(value);
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};
+
+/**
+ * What the clocks of the chosen time zone show at a moment, as the milliseconds of a moment at which those of UTC show
+ * it.
+ * @param {number} at in milliseconds
+ */
+export function wallClock(at) {
+  const parts = Object.fromEntries(
+    PARTS()
+      .formatToParts(at)
+      .map(({ type, value }) => [type, Number(value)]),
+  );
+  return Date.UTC(parts.year, parts.month - 1, parts.day, parts.hour, parts.minute, parts.second);
+}
+
+const DAY_LENGTH = 86_400_000;
+
+/**
+ * The moment at which the clocks of the chosen time zone show something. Where they are put back and show it twice, the
+ * first time; where they
+ * are put forward and never show it, an hour later.
+ * @param {number} wall what `wallClock` returns
+ */
+export function momentOf(wall) {
+  const offset = (/** @type {number} */ at) => wallClock(at) - at;
+  const [before, after] = [wall - DAY_LENGTH, wall + DAY_LENGTH].map((at) => wall - offset(at));
+  return offset(before) === wall - before ? before : offset(after) === wall - after ? after : before;
+}
+
+/**
+ * The beginning of a day of the chosen time zone.
+ * @param {number} at a moment of a day, in milliseconds
+ * @param {number} days how many days later
+ */
+export const dayStart = (at, days = 0) => momentOf(Math.floor(wallClock(at) / DAY_LENGTH + days) * DAY_LENGTH);

@@ -1,0 +1,2 @@
+export const SCALE: number;
+export const PLACES: string;

@@ -1,0 +1,8642 @@
+// Populated places of GeoNames, the largest first; written by vendor.mjs. See places.LICENSE.txt.
+// A line has the name of a place, the code of its country (2 letters), and the degrees from the south pole and from the
+// meridian of -180, in units of 1/100 to the base of 36 (3 digits each).
+export const SCALE = 100;
+export const PLACES = `\
+ShanghaiCN9cqn9e
+IstanbulTRa3xg4f
+Buenos AiresAR49v9du
+MumbaiIN8ezjig
+Mexico CityMX8fz68n
+BeijingCNa0vmvc
+KarachiPK8v2j25
+TianjinCN9yqmxi
+GuangzhouCN8q8mml
+DelhiIN95ljuj
+MoscowRUb8vgsi
+ShenzhenCN8onmov
+DhakaBD8rvkv5
+SeoulKR9udnoq
+São PauloBR54laag
+WuhanCN9aympf
+LagosNG7fxe5f
+JakartaID6grm4t
+TokyoJP9p5oo1
+New York CityUSa3386f
+DongguanCN8pymnz
+TaipeiTW8vln9l
+KinshasaCD6lzf2j
+LimaPE60k7y1
+CairoEG99igat
+BogotáCO7at868
+LondonGBax3dvn
+ChongqingCN984m3z
+ChengduCN9b7lx3
+BaghdadIQ9imhbc
+NanjingCN9f2n1y
+TehranIR9p5huu
+NanchongCN9bkm2o
+Hong KongHK8nwmp5
+Xi’anCN9l6mal
+LahorePK9dojmj
+ShenyangCNa63nev
+HangzhouCN9a5n5s
+Rio de JaneiroBR56dak2
+HarbinCNah3nnt
+Tai’anCN9qjmxc
+SuzhouCN9cyn70
+ShantouCN8qxmw7
+BangkokTH807ln6
+BengaluruIN7y1jvj
+Saint PetersburgRUbkig87
+SantiagoCL4d28fr
+KolkataIN8ookpg
+SydneyAU4bxpk1
+YangonMM88plb4
+JinanCN9rvmx0
+ChennaiIN7ydk30
+ZhengzhouCN9mkmnp
+MelbourneAU40zp2o
+RiyadhSA8ulhhs
+ChangchunCNabwnk4
+DalianCN9y3n9s
+Los AngelesUS9kl4rk
+ChittagongBD8o2kz3
+KunmingCN8vkltc
+AlexandriaEG9cog74
+AhmedabadIN8pzjhn
+QingdaoCN9q6n6e
+BusanKR9ninuf
+AbidjanCI7cvdkw
+KanoNG7vcejo
+FoshanCN8pzmm9
+HyderabadIN8aajxy
+PuyangCN97un51
+YokohamaJP9ofonx
+IbadanNG7iie6v
+SingaporeSG71llwh
+WuxiCN9dpn65
+XiamenCN8u0n00
+AnkaraTRa0wgf9
+TianshuiCN9m2m1q
+NingboCN990n9n
+Ho Chi Minh CityVN7s2m47
+ShiyanCN9gpmfq
+Cape TownZA4brfb6
+TaiyuanCN9v7mko
+BerlinDEazwex9
+TangshanCNa03n0a
+HefeiCN9eimxs
+MadridESa2adlq
+PyongyangKP9yfnlb
+CasablancaMA9jbdav
+ZiboCN9s7mzy
+ZhongshanCN8l8mf5
+DurbanZA4n2ga7
+ChangshaCN94cmlt
+KabulAF9lxj85
+ÜrümqiCNaboknc
+CaracasVE7r58q8
+DubaiAE8voi5n
+PuneIN8dgjl6
+SūratIN8kwjib
+JeddahSA8lpgwv
+ShijiazhuangCN9vomq0
+KanpurIN8zjk37
+KyivUAau5g8s
+LuandaAO69gewr
+Quezon CityPH82pn89
+Addis AbabaET7n2gvn
+NairobiKE6uggqa
+ChicagoUSa6974j
+SalvadorBR5xzax1
+JaipurIN90sjqj
+Dar es SalaamTZ6f2gx3
+LanzhouCN9q6lwg
+IncheonKR9u2nnz
+YunfuCN8ppmj8
+BasrahIQ9arhkq
+TorontoCAabe7re
+OsakaJP9mdoce
+MogadishuSO73ohdy
+DaeguKR9pnnt7
+FaisalabadPK9dajj1
+İzmirTR9wpfze
+DakarSN82tcjk
+LucknowIN90kk4s
+GizaEG99dgap
+FortalezaBR6noawy
+CaliCO77k7zg
+SurabayaID6dvml7
+Belo HorizonteBR5eoahy
+NanchangCN95omtt
+RomeITa6deur
+MashhadIR9qwihh
+BrooklynUSa2x86l
+HoustonUS98o6j4
+QueensUSa3086w
+NagpurIN8krjzo
+MaracaiboVE7rn8d3
+BrasíliaBR5q6a6v
+Santo DomingoDO8db8hv
+NagoyaJP9nqogb
+BrisbaneAU4tppp3
+HavanaCU8q97j6
+ParisFRappe2j
+JohannesburgZA4x8g1w
+KowloonHK8o0mp6
+AlmatyKZaa6jtp
+DadonghaiCN8cmmc7
+MedellínCO7fd824
+TashkentUZa4mj8a
+AlgiersDZ9s1e4l
+KhartoumSD857ged
+AccraGH7dgdvg
+GuayaquilEC6rw7q3
+OrdosCNa01mcy
+SanaaYE84nhat
+BeirutLB9k5gmm
+PerthAU4h9mtu
+SapporoJPa9nosn
+JilinCNabtnnk
+BucharestROadffwj
+CamayenneGN7oictz
+IndoreIN8p4jqn
+IztapalapaMX8fs68u
+ConakryGN7oicu0
+Bayan NurCNa36m6b
+MaracayVE7qg8o9
+MedanID77yli3
+RawalpindiPK9jcjix
+MinskBYb3qg0l
+BudapestHUalyfcw
+MosulIQ9qyh7s
+HamburgDEb2renr
+CuritibaBR4zda35
+WarsawPLaz3fid
+BandungID6esm6x
+SowetoZA4x1g1e
+ViennaATanxf5h
+RabatMA9khdd1
+Ecatepec de MorelosMX8gg68u
+BarcelonaESa4ze20
+PretoriaZA4yig2b
+AleppoSY9qkgr8
+ManilaPH82kn82
+KunshanCN9d6n7z
+MontréalCAagf87l
+PatnaIN8x3kgi
+BhopalIN8qljv0
+ManausBR6pe99a
+XinyangCN9f8mov
+KadunaNG7r9ego
+Phnom PenhKH7u4lzg
+DamascusSY9j3got
+PhiladelphiaUSa0z838
+PhoenixUS9ix58p
+IsfahanIR9gphvj
+LudhiānaIN9bvjqp
+HarareZW5khga9
+KobeJP9mdobi
+BekasiID6gpm57
+KaohsiungTW8oun67
+StockholmSEbitfa7
+Caloocan CityPH82pn81
+GuadalajaraMX8jf5wt
+ManhattanUSa3a86j
+AsunciónPY4zr9fv
+RecifeBR6bnb74
+DaejeonKR9qznpu
+San AntonioUS97q6af
+KumasiGH7gldri
+Kota BharuMY7f0ls0
+KyotoJP9naod3
+Kuala LumpurMY76qlqh
+KarajIR9pjhtn
+KathmanduNP92ykh0
+PalembangID6pwlyz
+MultanPK99wjek
+TirunelveliIN7m9jvs
+PueblaMX8ew6b8
+HanoiVN8kem20
+KharkivUAasugop
+AgraIN91ijwq
+CórdobaAR4ir8xq
+TabrizIR9vshgl
+NovosibirskRUb6wkad
+GwangjuKR9nnnok
+BursaTRa1og4q
+VadodaraIN8nyjjd
+BelémBR6tya5a
+FushunCNa6dnga
+QuitoEC6xd7tw
+San DiegoUS9gw4uk
+FukuokaJP9jcnya
+AntananarivoMG5hhhk2
+LuoyangCN9mcmkd
+HyderabadPK8wjj5x
+The BronxUSa3h86t
+ValenciaVE7q88n3
+GujranwalaPK9fcjm3
+BarranquillaCO7sh84a
+GuankouCN948mnn
+LubumbashiCD61mg0c
+Porto AlegreBR4ml9xp
+TangerangID6gum47
+NajafgarhIN95hjtu
+Santa Cruz de la SierraBO5kl90i
+HandanCN9rompz
+KampalaUG6ywgei
+YekaterinburgRUbbxikd
+KhulnaBD8pdkss
+DoualaCM799emy
+GorakhpurIN97tjq7
+SharjahAE8wei5x
+MeccaSA8ljgyn
+MakassarID6jpn3r
+JuárezMX9e45oa
+KawasakiJP9oooo4
+South TangerangID6gjm4g
+BaotouCNa2qmdm
+TijuanaMX9ga4v0
+DallasUS9h26f3
+MedinaSA8tzgy1
+YaoundéCM78res0
+BamakoML7x5d9s
+NashikIN8hkjkz
+SemarangID6elmeq
+BrazzavilleCG6m5f2g
+PimpriIN8dqjl1
+Nizhniy NovgorodRUbahha8
+AmmanJO9esgnv
+BudtaPH7i0nho
+BelgradeRSaegfgv
+MontevideoUY4929jx
+LusakaZM5r7g2l
+XuchangCN9kjmoa
+KalyānIN8fgjj6
+ThāneIN8fcjio
+MunichDEanqes6
+ShirazIR989hxx
+AdanaTR9srgm5
+SuwonKR9tlnot
+León de los AldamaMX8kp61l
+MilanITagaelj
+Port-au-PrinceHT8di8b2
+AdelaideAU48zol0
+MeerutIN96ijvv
+NowrangapurIN8ffk9b
+FaridabadIN94xjur
+PeshawarPK9khjeu
+DavaoPH7hnnkx
+MandalayMM8n1law
+OmdurmanSD85gge8
+YueyangCN97lmm5
+Santiago de los CaballerosDO8g18fm
+AnshanCNa48ndn
+TongshanCN9kymxg
+GhāziābādIN95njv4
+DepokID6g8m4q
+SaitamaJP9prony
+DombivliIN8fejj0
+MaputoMZ4xvgei
+Gustavo Adolfo MaderoMX8g568p
+FuzhouCN8yen3f
+RājkotIN8nxjcn
+RosarioAR4eh97k
+GuiyangCN8zum4g
+GoiâniaBR5noa37
+GuarulhosBR54uaar
+PragueCZat5f02
+VaranasiIN8wckal
+BatamID717lwy
+CopenhagenDKb8oeux
+SofiaBGa8mfos
+TripoliLY9hdewn
+Port HarcourtNG7baefh
+HiroshimaJP9lko3x
+ZapopanMX8jk5wu
+LijiangCN90nlme
+MonterreyMX8xc65c
+SamaraRUb1shrb
+OmskRUb6rjjt
+Benin CityNG7fmebn
+MalingaoPH7hwnhs
+BakuAZa26hql
+MaiduguriNG7uxewk
+KazanRUb8zhog
+Ciudad NezahualcoyotlMX8fw68z
+YerevanAMa1mhbn
+AmritsarIN9dujo0
+OuagadougouBF7wddrr
+YonoJP9poonv
+Rostov-na-DonuRUal7gyc
+AllahābādIN8wok7c
+Goyang-siKR9umnob
+GaziantepTR9sygru
+VisakhapatnamIN8b4kb4
+SendaiJP9wborb
+ChelyabinskRUb77imn
+DatongCNa1dmmp
+TbilisiGEa5thcj
+Changshu CityCN9dxn7e
+TaichungTW8t3n78
+XianyangCN9lem9y
+UfaRUb62i7h
+DniproUAaomglc
+Seongnam-siKR9u0np6
+CampinasBR56da9a
+JabalpurIN8qdk23
+HāoraIN8oqkpc
+HuainanCN9gnmx0
+San JoseUS9tq4hf
+DonetskUAanegt0
+DublinIEb25den
+CalgaryCAavt533
+BrusselsBEav9e83
+AurangabadIN8h8jpa
+VolgogradRUapchbm
+Nova IguaçuBR56sajb
+JieyangCN8remv9
+OdessaUAaj4g9d
+Zhu Cheng CityCN9q0n3o
+KitakyushuJP9k1nzh
+SolāpurIN8b3jqv
+BaodingCN9xxmst
+Guatemala CityGT82o6wl
+BenxiCNa4pnft
+BirminghamGBazsdqq
+PermRUbf5i89
+SrinagarIN9kpjnt
+ZariaNG7svehg
+ManaguaNI7vp78f
+Port ElizabethZA4bofv5
+FèsMA9kjdi4
+KölnDEavhefb
+UlsanKR9oqnv8
+ChandigarhIN9bejtb
+CoimbatoreIN7sljtt
+NaplesITa3hezn
+MaceióBR675b4q
+CartagenaCO7qw829
+ChangzhouCN9e9n57
+SulţānahSA8u1gxz
+MonroviaLR7fid20
+KingstonJM8c07yp
+ErbilIQ9qiha9
+AustinUS9a36ci
+KrasnoyarskRUb9ml1z
+Nay Pyi TawMM8gvlb1
+JodhpurIN8yzjit
+ChibaJP9owop8
+São LuísBR6qzagy
+MaduraiIN7pkjx0
+SaleMA9kldd4
+HuaibeiCN9kdmwf
+CochabambaBO5lp8s8
+Abū GhuraybIQ9ijhaq
+QomIR9m8htc
+BishkekKGa93jn7
+KaifengCN9mompj
+AboboCI7d2dku
+GuwahatiIN8yqkyv
+AbaNG7c7egh
+PingdingshanCN9jqmmq
+GwaliorIN8yvjx5
+QiqiharCNalingc
+KlangMY76glps
+MendozaAR4en8kt
+KonyaTR9v7ge8
+Mbuji-MayiCD6gyfpj
+VijayawadaIN87vk41
+PikineSN830cjp
+TurinITaf7ehd
+MysoreIN7w6jsw
+JacksonvilleUS9a97l6
+WenzhouCN93sn77
+San FranciscoUS9ux4fy
+LiverpoolGBb2ddnq
+SaratovRUax6hft
+TegucigalpaHN81475r
+Bucheon-siKR9u6no6
+ColumbusUSa107hg
+VoronezhRUaxjgwu
+RanchiIN8qukgz
+Ulan BatorMNan3m4w
+TakeoKH7sjlz2
+AhvazIR9d0hn8
+ArequipaPE5og8db
+PadangID6vdlmr
+HubliIN84njop
+MarrakeshMA9dvd9s
+DenpasarID69zms2
+Kampung Baru SubangMY76rlq1
+Fort WorthUS9gx6do
+IndianapolisUSa0h78o
+CharlotteUS9nv7ng
+Duque de CaxiasBR56pajp
+JosNG7plekp
+ValenciaES9znduy
+IlorinNG7lme8m
+CallaoPE60i7xs
+La PazBO5o68mp
+OttawaCAag581q
+BarquisimetoVE7py8jc
+ChihuahuaMX95k5pb
+NanningCN8pem8w
+FreetownSL7llcv8
+Johor BahruMY723lw8
+JerusalemIL9e9glu
+Bandar LampungID6ixm0e
+NarelaIN965ju5
+BogorID6fpm4n
+MombasaKE6mrgy6
+Cebu CityPH7qong5
+MuscatOM8riie9
+ZaporizhiaUAamuglr
+MarseilleFRaaaeay
+ZarqaJO9f3go9
+Naucalpan de JuárezMX8g468c
+ÇankayaTRa0wgfa
+Rahim Yar KhanPK94yjba
+Pasragad BranchIR9mmhmn
+BoumerdasDZ9s5e5o
+JalandharIN9d1jpy
+ThiruvananthapuramIN7lljtr
+SakaiJP9m2ocb
+AnyangCN9qampq
+San Miguel de TucumánAR4vi8uu
+CotonouBJ7fpe2q
+SalemIN7udjx4
+MéridaMX8ka6z2
+TiruchirappalliIN7s2jym
+HomsSY9mhgq0
+HohhotCNa3dmi5
+NiameyNE7zje1v
+TainanTW8pvn5x
+ShangyuCN99en7r
+ŁódźPLaxtfe3
+DammamSA8zfhr6
+XiningCN9rrlqo
+KahrīzIR9lihiq
+KotaIN8vyjqo
+NatalBR6hxb67
+BhubaneshwarIN8ibkif
+QinhuangdaoCNa0xn47
+HengyangCN90pmku
+AntalyaTR9sjg9a
+KrakówPLat2ffe
+AlīgarhIN93gjwv
+Da NangVN86nm8m
+PietermaritzburgZA4nqg8f
+LoméTG7f1dze
+TrujilloPE6bg7sh
+MalangID6bumkv
+Ciudad GuayanaVE7l7920
+BareillyIN94tk0n
+KigaliRW6slg7i
+TeresinaBR6jval4
+XinxiangCN9nrmo4
+São Bernardo do CampoBR547aao
+HegangCNaljnxy
+RigaLVbc7fqz
+AmsterdamNLazhe9l
+OyoNG7jte6x
+QuettaPK99uj24
+NottinghamGBb13dst
+Campo GrandeBR5d89o7
+AshgabatTM9vfie6
+MuzaffarābādPK9lhjk3
+BağcılarTRa40g46
+As SulaymānīyahIQ9oshe7
+San Luis PotosíMX8nj63i
+AguascalientesMX8ms5zw
+CúcutaCO7jx8al
+MorādābādIN964jyu
+N'DjamenaTD7vnf1s
+LangfangCN9zrmw5
+ZhumadianCN9hmmor
+YantaiCN9u4n9c
+LvivUAasgfqq
+HermosilloMX96u5bq
+EdmontonCAb2r54t
+JeonjuKR9pinp7
+SaltilloMX8wm63f
+ZhuzhouCN93bmmb
+BhiwandiIN8fmjiy
+PekanbaruID6zglps
+SevillaES9tudff
+Tol’yattiRUb2php3
+ShizuokaJP9n6oke
+Santo Domingo OesteDO8de8hk
+RājshāhiBD8tpkq4
+BattagramPK9mcjiu
+City of BalikpapanID6ukmwp
+Santo Domingo EsteDO8dd8hy
+ChangzhiCN9ntmie
+BulawayoZW5e1g3e
+ZagrebHRah9f4e
+AgadirMA9aid5c
+SarajevoBAabtfb0
+La PlataAR4909f1
+TunisTN9saeo9
+ZhangjiakouCNa3dmr4
+ZigongCN97ilz2
+MexicaliMX9gn4zb
+FuxinCNa6qn9y
+EnuguNG7fwegu
+TangierMA9pddfw
+HuangshiCN9a1mrl
+LiaoyangCNa4nne5
+SheffieldGBb2adrx
+SeattleUSam94g7
+DenverUSa0e5se
+El PasoUS9e85o7
+KumamotoJP9h5nz1
+RaipurIN8kzk6r
+General SantosPH7eznjp
+DushanbeTJ9x2j72
+OsascoBR54naa1
+DetroitUSa7l7hb
+CuliacánMX8uv5lp
+MatolaMZ4xwge6
+ZaragozaESa5qdtk
+GorakhpurIN90dkbl
+XiangtanCN93dmlm
+GuadalupeMX8xc65i
+Acapulco de JuárezMX88t66h
+IpohMY7aqlos
+MississaugaCAab27qq
+BostonUSa7o8em
+Puyang ChengguanzhenCN9p7mrh
+NantongCN9ezn7r
+MudanjiangCNadunw0
+AthensGR9vifpx
+Santo AndréBR54aaaq
+NouakchottMR8c9cnm
+Pointe-NoireCG6kqesy
+MemphisUS9nn6xv
+TlalnepantlaMX8ga68g
+Kryvyi RihUAan3ggq
+João PessoaBR6e9b76
+Ansan-siKR9tonoa
+BenghaziLY9f7ffr
+Frankfurt am MainDEat8ek4
+KrasnodarRUaf4gwa
+GuilinCN8w8med
+PalermoIT9vxex2
+ColomboLK7hak1t
+LilongweMW5v7ghv
+OranDZ9p6du8
+DiyarbakırTR9vbgzq
+TaguigPH82cn8c
+UlyanovskRUb4xhmf
+KotliPK9j4jla
+OkayamaJP9m9o81
+ZhanjiangCN8l4mei
+Al AḩmadīKW96shlk
+YogyakartaID6ccmek
+North YorkCAabl7re
+ChisinauMDaklg46
+WrocławPLavyf7b
+Cheongju-siKR9rsnq5
+Anyang-siKR9tvnol
+TébessaDZ9oceik
+ZhenjiangCN9fhn3u
+PortlandUSagg4f8
+WinnipegCAask6e5
+DandongCNa1hnhj
+Oklahoma CityUS9oj6d4
+IzhevskRUbbxhzs
+Jaboatão dos GuararapesBR6bhb6r
+ShaoguanCN8uwmni
+YanchengCN9ion5s
+CancúnMX8kt76r
+ContagemBR5enahn
+Santiago de QuerétaroMX8j7655
+BhilaiIN8kxk67
+PanshanCNa4fnb1
+DjiboutiDJ7u7h7v
+Las VegasUS9qh506
+BaltimoreUS9z57z7
+KermanshahIR9lbhir
+CoyoacánMX8fr68k
+Ribeirão PretoBR5b6a77
+Al ḨudaydahYE834h7b
+Pasig CityPH82jn8a
+BristolGBawydos
+JamshedpurIN8pckjf
+HaikouCN8hpmei
+Ta‘izzYE7zqhaa
+São José dos CamposBR55macj
+Santa María ChimalhuacánMX8fy695
+TaizhouCN9g9n53
+XingtaiCN9symq1
+BorivliIN8ffjie
+TorreónMX8wy5wq
+YaroslavlRUbe3gyr
+BenoniZA4x9g2o
+HamamatsuJP9meoil
+CochinIN7pmjru
+JinzhouCNa47n8i
+AmrāvatiIN8k5jvz
+Abu DhabiAE8txi34
+HaiphongVN8jym4c
+Washington, D.C.US9y27y0
+IslamabadPK9jojiw
+KirkukIQ9ojhbb
+SāngliIN88tjn4
+MilwaukeeUSa9k73t
+SitubondoID6clmop
+ShuangyashanCNajko0b
+VancouverCAaqt4e0
+ScarboroughCAabl7ru
+BarnaulRUb28kco
+RotterdamNLay8e8g
+MoreliaMX8gq62y
+LuanchengCN9v8mqh
+RashtIR9tkhpr
+AbeokutaNG7hwe5b
+EssenDEawyefh
+KayseriTR9xlgml
+GlasgowGBb97dk6
+Gold CoastAU4s8pq7
+YingkouCNa2ynbj
+AbujaNG7n6egu
+Las PiñasPH825n82
+ZhangzhouCN8u3myu
+StuttgartDEapieli
+ReynosaMX8yg6az
+DortmundDEax3egr
+VladivostokRUa9ro2b
+IrkutskRUazalxq
+BlantyreMW5q6gl9
+ÜsküdarTRa3yg4l
+GenoaITadceku
+CuttackIN8iukik
+OsloNObkfepv
+HachiōjiJP9p2on0
+KhabarovskRUaooob8
+LibrevilleGA6z3em9
+KermanIR9a4iak
+ChiclayoPE6f77q8
+OrūmīyehIR9ubhd8
+BahçelievlerTRa3wg46
+BengbuCN9himy0
+BīkanerIN93ujjn
+TlaquepaqueMX8jc5x3
+TlalpanMX8fm68k
+UmraniyeTRa3yg4w
+DüsseldorfDEawaeeu
+BanjarmasinID6osmqb
+GöteborgSEbebet9
+ShiheziCNad2kj0
+BucaramangaCO7ht88w
+KuchingMY72bmeh
+PoznańPLazlf71
+MálagaES9s0djq
+BouakéCI7jddi1
+NyalaSD7vhft4
+AsmaraER84mgw5
+SokotoNG7yaeak
+UberlândiaBR5hga5w
+OnitshaNG7f3eev
+AlbuquerqueUS9ng5nr
+HamhŭngKPa0wnqa
+SorocabaBR54qa86
+HelsinkiFIbl5fta
+WarangalIN8c0k12
+Santiago de CubaCU8hm81d
+SipingCNa9wnhi
+KagoshimaJP9dpnyn
+SurakartaID6d0mfv
+Huai'anCN9jbn2m
+BhavnagarIN8mgjgf
+Mar del PlataAR40g9g4
+BahawalpurPK97ojf4
+ZahedanIR97yil2
+AdenYE7xihd4
+NandedIN8f8jur
+OrenburgRUaxti52
+PristinaXKa8jfit
+ChangwonKR9nvntg
+JiamusiCNak0ny0
+AntipoloPH82nn8g
+NeijiangCN986lzu
+BremenDEb1gekh
+MeknèsMA9k5dgl
+BanqiaoTW8vhn9f
+SargodhaPK9f5jhv
+BanguiCF7a4fbj
+VilniusLTb5xfu8
+YangzhouCN9g0n3s
+NovokuznetskRUb3cklz
+KisanganiCD6zgftz
+Port SaidEG9cvgdq
+MersinTR9s9gk8
+TuxtlaMX88k6pd
+RaurkelaIN8nqkfq
+WarriNG7dcebz
+GuliCN968n5f
+Ebute IkoroduNG7gce5p
+TangguCN9yemyt
+JiangmenCN8oqmm4
+CuauhtémocMX8g168l
+TucsonUS9fi5bv
+NashvilleUS9qh76y
+Ta’ifSA8l3h0a
+BeiraMZ5ewgks
+GunturIN87ak3i
+ToubaSN839cnw
+QuébecCAak18e7
+HamadānIR9mohmr
+CangzhouCN9wgmwn
+San SalvadorSV801709
+Dehra DūnIN9a8jwr
+CuiabáBR5qo9k6
+Petaling JayaMY76nlq9
+MacauMO8nomnf
+BhayandarIN8fmjid
+EsenlerTRa40g48
+Ryazan’RUb5rgy9
+FresnoUS9s34nb
+HamiltonCAaa57q7
+TyumenRUbcriy1
+DurgapurIN8rckmj
+Victoria de DurangoMX8sq5ta
+AjmerIN8zhjnc
+LisbonPT9xkd6n
+ChangdeCN96nmia
+JiaozuoCN9nwmmj
+UlhasnagarIN8fejj7
+KolhāpurIN88ejm7
+LipetskRUb04gxx
+SiliguriIN907kpn
+HannoverDEazhen1
+EskişehirTRa0ig8s
+ĀzādshahrIR9mnhmx
+SaltaAR5158ub
+PenzaRUb1shd0
+TembisaZA4xsg2f
+BilimoraIN8jpjio
+MykolayivUAakhgcw
+Aparecida de GoiâniaBR5naa38
+Puente AltoCL4cn8fy
+Makati CityPH82fn87
+TonghuaCNa5wnlt
+Naberezhnyye ChelnyRUb8thxl
+LeicesterGBb08dsv
+WuhuCN9d2n0t
+NiigataJP9v9om5
+LeipzigDEawmeud
+DuisburgDEawveet
+ĀsansolIN8rsklm
+ArākIR9kphq2
+AstrakhanRUairhlg
+ZhuhaiCN8nwmnh
+PohangKR9q3nvc
+NürnbergDEardeqs
+ShashiCN9a7mjs
+MakhachkalaRUa9ehjy
+CimahiID6exm6q
+WuweiCN9vdlt3
+JamnagarIN8ofjan
+SacramentoUS9x64ij
+AracajuBR63pb11
+Ajman CityAE8wki64
+JianshuiCN8tglp6
+Port SudanSD8gigre
+Santa FeAR4i397d
+San Pedro SulaHN85273i
+TolucaMX8fl677
+Ciudad López MateosMX8gc68a
+SuezEG999ged
+DresdenDEavtey6
+TomskRUbaykg1
+MasinaCD6luf2r
+SahāranpurIN999jvf
+Cuautitlán IzcalliMX8gk68e
+GulbargaIN8a6jtg
+BhātpāraIN8pjkpk
+NajafIQ9ezhb7
+Feira de SantanaBR5zxavr
+Shah AlamMY76llq1
+MariupolUAakugsa
+HimejiJP9mqoa6
+Homyel'BYaznga2
+QionghaiCN8fgmeu
+OkeneNG7izedc
+Uijeongbu-siKR9uunox
+East LondonZA4eag1j
+YazdIR9emi31
+HargeysaSO7okhaf
+SialkotPK9g9jn1
+KemerovoRUb7pkj4
+YichangCN9bbmh4
+Hwaseong-siKR9tdnoa
+Kansas CityUS9ym6la
+YinchuanCN9wvm37
+SkopjeMKa6ofjj
+VereenigingZA4vxg1l
+The HagueNLayoe7y
+Long BeachUS9jt4rp
+MixcoGT82n6wb
+LyonFRah3e9h
+LondrinaBR5599xw
+MesaUS9iu59e
+MatsudoJP9peoom
+Juiz de ForaBR59kajl
+Nishinomiya-hamaJP9mgobx
+TulaRUb4kgsi
+Staten IslandUSa2o862
+KawaguchiJP9phoo3
+Ciudad ApodacaMX8xm65p
+ZunyiCN92xm4z
+JiaxingCN9bfn7f
+Belford RoxoBR56sajg
+JammuIN9gyjnz
+LiaoyuanCNa96njm
+EdinburghGBb9fdn4
+AtlantaUS9jr7dl
+KanangaCD6hmfma
+BloemfonteinZA4p4fwt
+XiangyangCN9f0mji
+GdańskPLb4zfbt
+CalabarNG7bsej5
+DadukouCN8zrlqj
+JoinvilleBR4wya4b
+ḨamāhSY9nlgq4
+KurnoolIN85zjws
+AntwerpenBEawae88
+KanazawaJP9roofi
+KarabağlarTR9wlfze
+ZamboangaPH7h7nb3
+KirovRUbgshpy
+UjjainIN8qejqi
+Kota KinabaluMY7elmuf
+Colorado SpringsUS9xv5su
+NiteróiBR56gaka
+HengshuiCN9utmte
+TabukSA94wgpl
+PontianakID6xxmbp
+LeedsGBb3gdrp
+Namp’oKP9xmnkd
+Bacolod CityPH7rnndj
+São João de MeritiBR56oajj
+MansilinganPH7rjndm
+Virginia BeachUS9sd80y
+RāmgundamIN8e8k0p
+LuhanskUAaoxgx8
+ManadoID724nit
+KaragandyKZascjj2
+RaleighUS9pd7tk
+JiningCN9odmvu
+ConstantineDZ9r1eed
+JubaSS7bhgbq
+MuratpaşaTR9shg9g
+Wenshan CityCN8qwlxl
+UtsunomiyaJP9rlook
+Heroica MatamorosMX8xw6d6
+ŞanlıurfaTR9t9gvr
+ChengdeCNa3rmzo
+ŌitaJP9ibo1k
+CardiffGBax0dn6
+San JuanAR4ie8lm
+CheboksaryRUb9xhj9
+BoksburgZA4x7g2i
+Cagayan de OroPH7lkni9
+OmahaUSa4m6hi
+MatsuyamaJP9k0o4t
+San Nicolás de los GarzaMX8xi65e
+AmagasakiJP9mgoc6
+ShyamnagarIN8pfkph
+DasmariñasPH81tn7y
+MalatyaTR9wjgug
+MiamiUS8xl7p9
+NangiIN8ojkp2
+PereiraCO7bd81q
+KozhikodeIN7t9jqi
+MawlamyineMM87tlf7
+IquitosPE6nl88j
+KurashikiJP9m2o7l
+Sunch’ŏnKP9zjnlt
+SultangaziTRa47g47
+GarouaCM7nuex8
+MurciaES9vjdsv
+MwanzaTZ6r0gfe
+UyoNG7c1ei1
+Bei’anCNao3nno
+KoussériCM7vkf1r
+MālegaonIN8j3jn1
+DavangereIN827jqx
+KaliningradRUb5zfgz
+KarbalaIQ9gmhaa
+MasanKR9nlnob
+AnanindeuaBR6u7a5n
+BalikpapanID6uhmwj
+BramptonCAabc7qf
+ToulouseFRab4e00
+Tel AvivIL9f4gkm
+NamanganUZa3wjf3
+KatsinaNG7y3eh4
+WelkomZA4safya
+Santa MartaCO7t885w
+Al Maḩallah al KubráEG9c1gal
+JalgaonIN8kcjpx
+YokosukaJP9o0onz
+AkolaIN8jjjtw
+BelgaumIN861jmy
+VeracruzMX8fa6gy
+LuqiaoCN95en95
+BryanskRUb1xgjh
+MaltepeTRa3qg50
+Al KharjSA8t4hjh
+BarcelonaVE7q68wb
+ChaozhouCN8rpmvy
+Xalapa de EnríquezMX8g96es
+Ado-EkitiNG7j6eai
+BratislavaSKanrf7j
+GayaIN8uwkg4
+UdaipurIN8ubjkr
+LikasiCD63ifya
+LuxorEG8xegeo
+IbaguéCO7ac831
+ShaoxingCN99cn6y
+IvanovoRUbcch1t
+ErzurumTRa0vh2o
+AkureNG7i5eaf
+AsyūţEG91igam
+Jambi CityID6tklvu
+Al ManşūrahEG9c8gb6
+OaklandUS9v04gd
+KorbaIN8o3k9q
+BokāroIN8s3kis
+San JuanPR8db8sd
+KolweziCD649fur
+AucklandNZ43nrdg
+SukkurPK92yj7a
+MangaloreIN7xwjny
+LuoheCN9j8mos
+PasayPH82en84
+SevastopolUAadxgh4
+AzcapotzalcoMX8g568h
+ShymkentKZa7ij9c
+YangquanCN9v6mng
+MagnitogorskRUb2eig1
+JhānsiIN8wqjya
+FlorianópolisBR4tca55
+SantosBR53gabb
+MaturínVE7p390i
+MinneapolisUSaey6oy
+ThoothukudiIN7mdjx1
+ArdabīlIR9w9hm5
+NagasakiJP9gznws
+ChaoyangCNa5hn6m
+GazaPS9digjr
+KurskRUaxqgoj
+TonaláMX8ja5x9
+Jeju CityKR9j3nng
+PanamáPA7mz7r4
+XochimilcoMX8fh68q
+SzczecinPLb2ff0f
+Biên HòaVN7sem4q
+Villa NuevaGT82d6wd
+Ribeirão das NevesBR5f3ahj
+HirakataJP9mpoct
+Oujda-AngadMA9mcdqp
+TandaEG9bjga4
+NewcastleZA4swg75
+NelloreIN825k27
+HsinchuTW8uwn81
+JixiCNafunzs
+ZanzibarTZ6gwgww
+TulsaUS9qf6hd
+Taoyuan CityTW8vfn8y
+KassalaSD84xgp4
+LekkiNG7fte7d
+PalmaES9zxe3d
+KitweZM5ygg2d
+NasiriyahIQ9cahgi
+TverRUbbygnq
+MachidaJP9oqond
+YangjiangCN8mqmj0
+KhmelnytskyiUAarafz0
+Gifu-shiJP9oeofw
+TiruppurIN7swjuv
+KeelungTW8vtna6
+Al HoceïmaMA9nxdl2
+ManchesterGBb2kdps
+SurreyCAaqf4et
+Vila VelhaBR5djas3
+WeifangCN9rzn2u
+FujisawaJP9o7ong
+NdolaZM5y0g3k
+KollamIN7mojsq
+SerraBR5e3as1
+SamsunTRa4ogoy
+TallinnEEbj4fsr
+BamendaCM7ekeo7
+El ObeidSD7ymg7y
+BelloCO7fm824
+XinpuCN9m4n30
+SandakanMY7e8n04
+BuraydahSA8z5ha5
+KandahārAF9dtiyj
+DiademaBR547aai
+WichitaUS9up6dm
+New OrleansUS9976xs
+ComillaBD8r6kxb
+Samut PrakanTH7zslng
+NampulaMZ5s0gx3
+ArlingtonUS9gy6e9
+ClevelandUSa5a7l2
+BissauGW7uycoo
+IloiloPH7rqncg
+Khamis MushaitSA8cuh6p
+Campos dos GoytacazesBR59lap7
+ResistenciaAR4tq9c6
+MişrātahLY9fyf1x
+MauáBR549aay
+Abomey-CalaviBJ7fxe2k
+BochumDEax0eg2
+ToyonakaJP9mmocb
+IztacalcoMX8fw68q
+BetimBR5ejah8
+FukuyamaJP9lso6h
+N’dalatandoAO686f1f
+Delmas 73HT8di8b6
+PastoCO71d7xc
+BatmanTR9v9h29
+WellingtonNZ3rbrdi
+Las Palmas de Gran CanariaES942cp7
+MazatlánMX8qj5of
+Caxias do SulBR4oz9xu
+Nizhny TagilRUbewiil
+IrapuatoMX8jg62g
+DezhouCN9u1mv3
+KrugersdorpZA4xjg16
+PānihātiIN8p1kph
+ShibganjBD8vgks4
+ToyohashiJP9mlohm
+ZhoukouCN9jfmqf
+LavalCAagl87b
+HuancayoPE60h834
+MakiyivkaUAanhgtd
+PutianCN8won2l
+KahramanmaraşTR9uegql
+MinatoJP9l2obf
+TiranaALa4tff2
+São José do Rio PretoBR5c6a2u
+KaunasLTb6ifqf
+Nuevo LaredoMX92c67k
+BakersfieldUS9o94pe
+Zhangjiakou Shi Xuanhua QuCNa2tmrk
+SerembanMY75llr6
+Miguel HidalgoMX8fz68g
+Stoke-on-TrentGBb18dpx
+PingxiangCN92qmo9
+VanTR9wxh8i
+HonoluluUS8l71pi
+AbadanIR9aahm6
+Puerto La CruzVE7qd8wh
+FenghuangCN93mmcg
+BrnoCZaqof65
+MahilyowBYb3sg8a
+NatoreBD8ttkr7
+TampaUS93n7iy
+CanberraAU480pe9
+Nara-shiJP9mdod8
+AhmadnagarIN8f1jnm
+DhūliaIN8k2jnq
+OlindaBR6brb76
+KenitraMA9l6ddq
+BydgoszczPLb1kfa1
+KuantanMY78llv1
+BolognaITadleri
+CheonanKR9s9np7
+PetareVE7r48qf
+LarkanaPK92kj5h
+Al QadarifSD80zgma
+ChristchurchNZ3l3r7j
+Stavropol’RUaf4h4l
+ToyotaJP9ngogz
+Manukau CityNZ439rds
+ZhaoqingCN8q1mke
+AtaşehirTRa3ug4w
+BhāgalpurIN8w4kll
+ShekhupuraPK9e3jlj
+CarapicuíbaBR54oa9x
+WuppertalDEaweefv
+TamaleGH7o4dto
+Ulan-UdeRUaxzm6x
+NaganoJP9rtoju
+Bobo-DioulassoBF7t2dk2
+LublinPLawdfmp
+HuochengCNacdk4n
+AuroraUSa0d5st
+CoventryGBazldrt
+HalifaxCAae18zf
+AnqingCN9armx5
+TarazKZa96je9
+San Jose del MontePH835n89
+ManizalesCO7c3828
+KwangmyŏngKR9u4nof
+ZanjānIR9rwhmq
+IwakiJP9sxorc
+BacoorPH826n7y
+AsahikawaJPablovg
+XicoMX8fj695
+KimhaeKR9nvnu0
+Arkhangel’skRUbxah0m
+AmbonID6nqns2
+SamarindaID6wnmxf
+Benito JuarezMX8fw68k
+BilbaoESaa6dnv
+Santiago del EsteroAR4ss8xi
+TakatsukiJP9mtocq
+ThessaloníkiGRa2wfnp
+VillahermosaMX8bz6pv
+BarinasVE7ly8gz
+NeivaCO76582w
+Ciudad General EscobedoMX8xo65c
+OkazakiJP9n3oh1
+Bandar AbbasIR91ji8c
+VinnytsiaUAaqrg34
+Ras Al Khaimah CityAE8xni7e
+AnshunCN8yxm29
+SuitaJP9mkocg
+WakayamaJP9l3obh
+AnaheimUS9k04sh
+Hualien CityTW8smn9s
+Lapu-Lapu CityPH7qnngb
+PunāsaIN8nsjs7
+MuzaffarnagarIN97vjvu
+FlorenceITabmer9
+SanandajIR9o3hik
+LaturIN8d4jsp
+Campina GrandeBR6dxb4c
+EtobicokeCAab97qz
+CamagüeyCU8le7vk
+LondonCAa9e7md
+ChifengCNa7fn2g
+HŭngnamKPa0nnqi
+Nur-SultanKZaw6jeh
+BelgorodRUaulgpm
+KostiSD7ykgeq
+TaihecunCNah4nzh
+DohaQA8w9hv5
+TurmeroVE7qf8ol
+KurganRUb81ixh
+RangpurBD8xjkrx
+BhimbarPK9hljls
+VitebskBYb7bg7w
+IliganPH7kvnh4
+SoledadCO7sc84c
+ShiqiCN8okmmz
+PiracicabaBR56va7n
+ZürichCHallejr
+KūkatpalliIN8akjxt
+Jhang SadrPK9cvjgw
+ArushaTZ6ongpw
+AmbattūrIN7yek2o
+KōriyamaJP9twopy
+PlovdivBGa73fsr
+CelayaMX8j063y
+ChitungwizaZW5jzgac
+KashiwaJP9pmoou
+LatakiaSY9opgnf
+AksuCNa4ek30
+SerekundaGM7zcclo
+TokorozawaJP9pgonf
+CorrientesAR4tp9cl
+KalugaRUb5hgos
+MacapáBR6y49y5
+CuernavacaMX8el68d
+NiceFRabeeg7
+KaesŏngKP9vhnnj
+Ciudad BolívarVE7kl8zi
+KawagoeJP9pronh
+TungiBD8sdkv4
+RandburgZA4xjg1s
+BellaryIN842jto
+ItaquaquecetubaBR54rab9
+SimferopolUAaewgir
+KochiJP9j7o6x
+SunderlandGBb6ids6
+Santa AnaUS9jr4sl
+BauruBR581a3q
+San JoséCR7pl7eg
+AlicanteES9wjduo
+TakamatsuJP9ldo8d
+TielingCNa7hng0
+QazvinIR9qrhqw
+MuzaffarpurIN8ykkh7
+KāmārhātiIN8ozkph
+TepicMX8lr5sm
+Wad MedaniSD820gh4
+JinchengCN9ommlf
+Montes ClarosBR5njai6
+BielefeldDEayjejp
+BujumburaBI6omg5k
+Mandaue CityPH7qong8
+KhorramshahrIR9akhlu
+MathuraIN92ejvr
+KhorramabadIR9j1hmc
+SoyapangoSV80370e
+PatiālaIN9aajs7
+WŏnsanKP9yrnq0
+PavlodarKZaz8jtt
+CórdobaES9v9dir
+ChāndaIN8hfk0a
+CanoasBR4mw9xu
+SochiRUab4gyd
+ChongjinKPa64nwi
+YanjiCNa97nvr
+BhīlwāraIN8wfjnc
+TétouanMA9oudh3
+Mogi das CruzesBR54oabp
+ToyamaJP9ryoh6
+PiuraPE6jl7o1
+BirkenheadGBb2bdnn
+ThrissurIN7r8jrq
+BrahmapurIN8fnkfj
+São VicenteBR53gab5
+OrëlRUb15go8
+Corpus ChristiUS9386dg
+SuizhouCN9e3mmw
+PosadasAR4tz9kq
+Al ‘AmārahIQ9eghiy
+VolzhskiyRUapjhce
+RiversideUS9kb4tw
+IxtapalucaMX8fo69c
+VillavicencioCO79i87h
+JundiaíBR55la9s
+San MiguelitoPA7n57r9
+SmolenskRUb66gd0
+Ciudad del EstePY4z59ob
+PelotasBR4hr9um
+KhersonUAajmgem
+ShāhjānpurIN93gk1z
+AkitaJPa0cop8
+ThièsSN833ckz
+MarouaCM7rfezs
+MorónAR49r9d6
+AnápolisBR5ona41
+ShimogaIN80pjpx
+SamarkandUZa05j20
+MurmanskRUc9mgfx
+IslingtonGBax6dvq
+HolguínCU8k1806
+Ust-KamenogorskKZastk9h
+Ad DīwānīyahIQ9evhct
+ShangraoCN951mzm
+MataramID6a6muk
+AndijonUZa3ajgy
+ReadingGBawydtb
+IaşiROal1g0o
+ValladolidESa5qdiw
+PoltavaUAarrgjy
+New DelhiIN95kjui
+KoshigayaJP9ppoob
+VladikavkazRUa9khc3
+HrodnaBYb35fq7
+KatowicePLatmfcv
+RohtakIN969jsr
+BaichengCNagpnd6
+ChimbotePE68r7tq
+Cluj-NapocaROajxfpk
+CalambaPH81hn8l
+BauchiNG7qnenc
+CherepovetsRUbi9gta
+St. LouisUS9xb6xg
+ArmeniaCO7al81s
+Al KūtIQ9gbhfa
+TimişoaraROah3fiz
+VologdaRUbiigys
+ŞişliTRa42g4j
+Lexington-FayetteUS9vp7de
+Kingston upon HullGBb3adv2
+SoachaCO7aq85u
+TemaraMA9k9dct
+PrestonGBb3cdoi
+GanjaAZa30hgs
+LianshanCNa38n7p
+DenizliTR9uxg4t
+IkejaNG7gce5a
+BonnDEauxefq
+OstravaCZasffas
+VarnaBGaa2g1k
+VitóriaBR5dkary
+WusongCN9bzmz6
+Iligan CityPH7kxnhk
+CuscoPE5wg8c3
+MaringáBR54x9vq
+MiyazakiJP9eoo12
+PercutID783lim
+PucallpaPE6aq84x
+JingdezhenCN97dmxl
+GuarujáBR53dabi
+SariwŏnKP9wznlc
+VladimirRUb9yh08
+AntofagastaCL54b8gg
+BotshabeloZA4opfy9
+BengkuluID6ngls3
+ButuanPH7mvnkq
+TampicoMX8nx6c4
+OshawaCAaby7sz
+CabuyaoPH81nn8h
+ChitaRUayjmna
+NewcastleAU4ejplm
+ValleduparCO7r288j
+BiskraDZ9mtebx
+MannheimDEarhejj
+ChernihivUAax3gaw
+IrbidJO9gggnl
+TumkūrIN7z2ju6
+ChinjuKR9nrnrs
+NewportGBaxbdno
+TawauMY79smzh
+ShengliCN9u2n15
+FīrozābādIN91fjxs
+Al FayyūmEG97fg9o
+Porto VelhoBR69o8yi
+San Salvador de JujuyAR52t8um
+BrakpanZA4x4g2t
+StocktonUS9vg4j3
+Mandaluyong CityPH82in88
+NizāmābādIN8dvjwy
+KultiIN8rxkl8
+Ciudad VictoriaMX8ry68l
+TláhuacMX8fl68z
+FrancaBR5cya8c
+RājahmundryIN899k76
+PittsburghUSa2c7ps
+CraiovaROad4fq4
+ConstanţaROacqg3j
+SaranskRUb4ihdh
+Mazār-e SharīfAF9rzj2f
+BarddhamānIN8qmko2
+MalmöSEb8hew4
+GujratPK9ghjls
+NahaJP8yunqo
+BrestBYayqfpt
+MardanPK9l0jg5
+SurgutRUbo5jjy
+SwanseaGBaxedl2
+WinejokSS7n1g0l
+KyzylordaKZaelixz
+XinyuanCNaankb9
+BiñanPH81un8c
+George TownMY7d1lmq
+YangshuoCN8uumex
+MéridaVE7lv8ec
+Angeles CityPH843n6y
+BradfordGBb3fdr5
+SantolPH844n6x
+AnchorageUSbo22bm
+Ciudad ObregónMX92d5em
+KasugaiJP9nxogh
+JemberID6bbmnu
+AomoriJPa3eoqx
+ŌtsuJP9n8odf
+BārāsatIN8p4kps
+ElazığTR9xfgwy
+CherkasyUAarbgd2
+VigoESa7bd7s
+AkashiJP9maob1
+BāliIN8oxkpe
+CincinnatiUS9yp7d9
+HisarIN96zjqc
+RāmpurIN961jzj
+YokkaichiJP9n5ofi
+YeosuKR9mknqm
+Southend-on-SeaGBax6dxz
+MoriokaJPa0aos3
+Viña del MarCL4ea8d9
+SumyUAavggko
+FukushimaJP9uvoq7
+GalaţiROag8g1x
+BlumenauBR4v8a3p
+Greater NoidaIN956jve
+NoidaIN95ejut
+Foz do IguaçuBR4z19od
+Al HufūfSA8wghpr
+KākinādaIN894k8g
+PānīpatIN97njtt
+SemeyKZau3k2z
+MakurdiNG7jhejo
+WollongongAU4aepj5
+Ponta GrossaBR50ba0o
+MinnaNG7oqee7
+BiałystokPLb1lfoc
+MbeyaTZ69aggx
+Mueang NonthaburiTH80iln7
+GumiKR9qbnsi
+TambovRUb0hh34
+CataniaIT9u5f1v
+Al MubarrazSA8wlhpr
+BafoussamCM7d8eoy
+KasurPK9cgjmt
+UtrechtNLaypea8
+XiuyingCN8hkmed
+PaulistaBR6byb75
+Al ḨillahIQ9g6hbe
+LimeiraBR57ca8c
+ParbhaniIN8fjjt9
+VictoriaCAaok4dd
+BeihaiCN8lomb2
+HuizhouCN8q7mpu
+ZeytinburnuTRa3vg4a
+Tsuen WanHK8o5moz
+IronvilleUS9wu7ib
+MeadsUS9wp7i9
+SétifDZ9qjeb1
+SafiMA9fqd6c
+SinŭijuKPa1enhk
+HuếVN87qm6w
+DarbhangaIN8ynkim
+AdapazarıTRa3ag8g
+SultanbeyliTRa3sg5b
+HendersonUS9q450m
+GreensboroUS9q77qd
+ViamãoBR4mg9ya
+ZagazigEG9azgbi
+Saint PaulUSaeu6pf
+Kuala TerengganuMY7ctlui
+IsmailiaEG9b0gdn
+Alto BarinasVE7lv8gx
+DihokIQ9sfh7f
+KarlsruheDEaq5ejc
+Port MoresbyPG67op8r
+PlanoUS9hq6fe
+IchiharaJP9ooop4
+IksanKR9punon
+Nha TrangVN7w1mbb
+SuzanoBR54mabd
+AlwarIN92kjsv
+CaintaPH82in8g
+PétionvilleHT8df8b7
+MaebashiJP9r4omc
+BilāspurIN8nck88
+Logan CityAU4t8ppb
+ValparaísoCL4e88d1
+PaluID6vhn4z
+KupangID65rnfd
+ZhytomyrUAatmg3o
+NewarkUSa3685z
+ItagüíCO7f6820
+Nicolás RomeroMX8gk685
+GebzeTRa3cg5r
+NarsingdiBD8sgkw0
+BatnaDZ9osed5
+ChuzhouCN9fsn0m
+MerkezefendiTR9v1g4o
+IchinomiyaJP9o2og0
+TacnaPE5jz8gv
+MingoraPK9mmjh0
+ToledoUSa5q7fw
+EnsenadaMX9ej4w4
+Efon-AlaayeNG7jae9o
+Yoshkar-OlaRUbbchl1
+TaganrogRUal8gw2
+Santa Teresa del TuyVE7qf8qu
+HorlivkaUAaoagtp
+WindsorCAa7i7he
+CoacalcoMX8gj68p
+IlesaNG7j7e96
+KostromaRUbehh1p
+GijónESaaydga
+BariITa48f6v
+LincolnUSa3c6fh
+Khomeynī ShahrIR9gthv6
+SfaxTN9miepw
+NantesFRal6drp
+CuencaEC6py7sk
+OwoNG7i0ebj
+Bahía BlancaAR3yg931
+SukabumiID6esm51
+BraşovROagtfv5
+Komsomolsk-on-AmurRUaufogl
+HakodateJPa62oqy
+Bab EzzouarDZ9s1e4u
+MokoloCM7rueyc
+CaucaiaBR6nmawn
+StrasbourgFRaoyehj
+BelfastGBb5odfj
+KashgarCN9znjr3
+RamadiIQ9iuh8b
+IchalkaranjiIN88djmu
+IbarakiJP9mqocl
+YaoJP9m6oco
+HerātAF9lfios
+GuantánamoCU8hy833
+Nal’chikRUaauh96
+BaguioPH87mn6z
+PetrópolisBR57iak2
+Ar RayyānQA8w9huu
+WiesbadenDEat4eix
+MonteríaCO7mb818
+LjubljanaSIahxf0b
+Hafar Al-BatinSA94zhfp
+Kakogawachō-honmachiJP9mloaj
+TasikmalayaID6dnm8m
+BijapurIN88qjqc
+OrlandoUS95a7ly
+LinyiCN9nen0q
+DerbyGBb10drw
+San PedroPH81wn89
+MünsterDEayceh7
+GelsenkirchenDEax3efq
+MokpoKR9mpnn3
+Santa CatarinaMX8xb64y
+RusseifaJO9eygo5
+WindhoekNA57cf7g
+TshikapaCD6g6fhs
+Kafr ad DawwārEG9chg7p
+TokushimaJP9kno9t
+HaifaIL9h6gl7
+SterlitamakRUb2yi7f
+Ha'ilSA92gh3t
+BagerhatBD8oyktf
+ChengzhongCN9bymnf
+WuzhouCN8r8mh8
+Chula VistaUS9go4us
+Hulan ErgiCNal4nff
+AizawlIN8rxl1k
+AachenDEav2ecw
+SumqayıtAZa2rhpz
+MantampayPH7kpnh2
+PetrozavodskRUbpmgjf
+El DaeinSD7tufwl
+UmuahiaNG7dcegt
+UruapanMX8fx60i
+Jersey CityUSa35868
+MianyangCN9dflys
+SivasTRa0fgqu
+WitbankZA4y5g57
+AktobeKZatoiax
+ParanáAR4hv97v
+JālnaIN8h4jqt
+Lal Bahadur NagarIN8a7jy8
+MönchengladbachDEaw7edw
+MarkhamCAabv7rt
+DewasIN8ptjra
+SincelejoCO7nu82k
+TongliaoCNab5nbn
+UberabaBR5f5a6v
+ChandlerUS9ij59c
+Fort WayneUSa497bj
+PlymouthGBatxdki
+KaramayCNagmkft
+AralCNa2mk5r
+NakuruKE6x5go7
+Cần ThơVN7pwm1v
+AugsburgDEaodeqa
+HiratsukaJP9o5on2
+GajuwakaIN8b6kb6
+JiujiangCN98imu8
+JiningCNa3zmm7
+PopayánCO74s7z7
+NajrānSA8alhal
+MukallaYE82ehog
+BuffaloUSa957sw
+LutonGBay4duu
+PekalonganID6evmco
+CumanáVE7r18xq
+SatnaIN8uak4j
+Rio BrancoBR66b8nn
+DurhamUS9pz7su
+EtāwahIN90ejzi
+Gómez PalacioMX8x15wi
+CascavelBR50o9ri
+St. PetersburgUS9357ic
+L'Hospitalet de LlobregatESa4we1u
+OndoNG7hpe9g
+ChimoioMZ5gwgh0
+IrvineUS9jj4sq
+EspooFIbl9fsh
+Los MochisMX8xn5h8
+BratskRUb9xlq9
+Pachuca de SotoMX8hw69r
+TarsusTR9skgkx
+LaredoUS92f67l
+SariIR9rkhze
+DurgIN8kvk5s
+RivneUAaumfwv
+OaxacaMX89f6fc
+Soledad de Graciano SánchezMX8nn63m
+TurpanCNa9bkrq
+Ikot EkpeneNG7ceehf
+HezeCN9nwmsr
+YamagataJP9w7opx
+CirebonID6fdm9k
+Novo HamburgoBR4nk9xz
+Cox’s BāzārBD8lkkzl
+GdyniaPLb5gfbh
+NaihātiIN8plkpm
+Vitória da ConquistaBR5spaqk
+LaohekouCN9fzmi7
+Richards BayZA4q2gd0
+TalcahuanoCL44088w
+WolverhamptonGBb03dq4
+El FasherSD7zvfuf
+WoodlandsSG720lwb
+Thiès NonesSN832ckv
+Dire DawaET7onh4b
+FloridablancaCO7hm88z
+SuihuaCNajknos
+BarueriBR54pa9s
+BorūjerdIR9k6hnf
+LiupanshuiCN8zvlz7
+QarchakIR9ofhva
+TaubatéBR561adg
+NanyangCN9hnmkl
+San FernandoPH83rn78
+MorogoroTZ6f2gsm
+Governador ValadaresBR5hnanh
+TirupatiIN7zwk0m
+Banda AcehID7del8t
+WafangdianCNa02nax
+SonīpatIN96jjty
+Santa ClaraCU8o97pw
+IwoNG7j8e7m
+LibertadPH7munkm
+GombeNG7qler1
+ĀvadiIN7yfk2j
+Praia GrandeBR53bab4
+SingaSD7yjgi9
+NišRSaacfku
+Port-de-PaixHT8he89p
+San BernardoCL4cp8fm
+Várzea GrandeBR5qj9k3
+PortoPTa4bd83
+Volta RedondaBR57gahi
+NavotasPH82rn7z
+KropyvnytskyiUAaorgdm
+Santa MariaBR4nk9qj
+LubbockUS9ja612
+MadisonUSa9n6zo
+TehuacánMX8da6dg
+Fukui-shiJP9q6oee
+KamianskeUAaorgk4
+MontpellierFRab5e6s
+JimetaNG7nseum
+CzęstochowaPLav4fd4
+TiruvottiyūrIN7ykk32
+PalmiraCO77u802
+BukharaUZa0hiuz
+City of WestminsterGBax2dvm
+GilbertUS9in59h
+SaugorIN8s8jyq
+Udon ThaniTH8aeltj
+ChemnitzDEav8evx
+IcaPE5ux81n
+OrskRUaw8iep
+VanderbijlparkZA4vtg1c
+San CristóbalVE7jl8be
+MitoJP9qzoq5
+NorfolkUS9sd803
+RizhaoCN9ofn3u
+SouthamptonGBaveds4
+Kyain Seikgyi TownshipMM85ylgx
+A CoruñaESaahd8o
+MauIN8y2kc4
+ShimonosekiJP9kbnzr
+JuliacaPE5qy8h7
+Ji’anCN91cmre
+GorgānIR9sci38
+NizhnevartovskRUbn9jsn
+BraunschweigDEaz7ep9
+HebiCN9pqmp7
+BagoMM8a6lc0
+Bihār SharīfIN8w0khk
+BarutaVE7qz8q8
+MerloAR49p9cv
+TrabzonTRa3xgyd
+JessoreBD8qdkrt
+ManisaTR9x9g07
+LouisvilleUS9w979s
+Santa LuziaBR5f3ai7
+GunsanKR9pynnz
+WŏnjuKR9trnrf
+MusaffahAE8toi3c
+AngarskRUazylwl
+HāpurIN95tjw2
+BathindaIN99xjo6
+Deir ez-ZorSY9o6gzi
+HuayinCN9m1mdr
+BerberaSO7r0hd1
+Ojo de AguaMX8go68z
+GatineauCAagc81q
+YibinCN95wlyo
+NeuquénAR3xt8my
+TaclobanPH7t8nj8
+NovorossiyskRUae8gsx
+RenoUS9zt4n7
+AswanEG8sxgfe
+Winston-SalemUS9qa7p4
+FarrukhābādIN923k12
+SancaktepeTRa3wg57
+TakasakiJP9qxom6
+AnantapurIN82sjvl
+BuenaventuraCO78s7y1
+LankaranAZ9xnhnp
+GlendaleUS9j658d
+FujiJP9npol8
+KhimkiRUb9agrz
+BlackpoolGBb3idnj
+XiantaoCN9admn4
+HachinoheJPa2iot2
+VaughanCAabs7r6
+GravataíBR4mu9yd
+NeyagawaJP9mlocr
+Magdalena ContrerasMX8fp68f
+NāgarpurBD8sukto
+KurumeJP9iknyk
+BalıkesirTRa05g1h
+TemucoCL3ye8ac
+KrefeldDEawmee7
+SeebOM8rridn
+BārāsatIN8nrkpp
+ÅrhusDKba0eod
+SaseboJP9i5nwd
+BatangasPH808n8a
+Al JubaylSA912hpu
+PatheinMM88ml75
+TegalID6exmb6
+HialeahUS8xu7p0
+DjougouBJ7oze0n
+SylhetBD8v6kz7
+GarlandUS9hf6fk
+RatlāmIN8qtjog
+ScottsdaleUS9j3596
+IrvingUS9h56ep
+KošiceSKapbfj2
+ChernivtsiUAao5fw2
+Dera Ghazi KhanPK99hjc8
+CoatzacoalcosMX8cf6lo
+YuciCN9uoml5
+SahiwalPK9b7jj2
+TernopilUAarnfv3
+Gasteiz / VitoriaESa91dol
+YakutskRUbqbnwd
+ChesapeakeUS9sa805
+CaruaruBR6b0b42
+QināEG8yogex
+Boa VistaBR75u97h
+KediriID6camj6
+GeorgetownGY7gw9eg
+RamagundamIN8e4k0r
+KismayoSO6x0h67
+IbbYE80thaq
+TürkmenabatTM9yjism
+North Las VegasUS9qk508
+GranadaES9tbdlz
+NizhnekamskRUb8khvy
+Porto-NovoBJ7g2e38
+Halle (Saale)DEax0eta
+KitchenerCAaan7od
+CenturionZA4y6g2b
+Magugpo PoblacionPH7ipnlg
+DzerzhinskRUba8h8q
+TakoradiGH7bmdr4
+KielDEb4weo5
+LinfenCN9q9mhs
+FremontUS9ub4h5
+BeniCD6zdg5v
+BordeauxFRaekdue
+GangānagarIN994jl7
+ChigasakiJP9o6on8
+GentBEavte6c
+TaytayPH82gn8h
+SōkaJP9pkooc
+NgaoundéréCM7idexq
+SuncheonKR9n3nq5
+SejongKR9rnnpl
+José C. PazAR4a49cr
+SyktyvkarRUbpaht6
+ElcheES9wadu2
+MarkaSO72shcd
+NukusUZa7xihl
+ḨalwānEG98wgay
+AtaniNG7epeer
+QuilmesAR49j9e6
+Milton KeynesGBaykdtw
+MagdeburgDEaytesb
+Rio VerdeBR5kk9yj
+NawabshahPK8ywj60
+TripoliLB9lngnk
+BharatpurIN91mjv9
+LongueuilCAagh87s
+AtsugiJP9ogon5
+Croix-des-BouquetsHT8dm8bd
+UitenhageZA4c8fuk
+PloieştiROaevfwa
+Sungai PetaniMY7dpln5
+BinjaiID780lhl
+LucenaPH80pn9u
+IpatingaBR5fxalu
+KarīmnagarIN8d8jzt
+Baton RougeUS9ak6up
+Rạch GiáVN7ptlzw
+LilleFRaune4i
+MiriMY7a8mon
+Ciudad LinealESa2ddlv
+SumaréBR56ma8p
+DamanhūrEG9c7g8n
+NassauBS8vm7x6
+San LorenzoPY4zm9g9
+IquiqueCL5dv8h5
+KremenchukUAaqbggu
+PuducherryIN7v5k1r
+SosnowiecPLatpfd2
+Al MinyāEG941g9g
+Staryy OskolRUawigt4
+LiaochengCN9ramu6
+GusauNG7vteei
+RadomPLawsfir
+PilarAR4aa9cd
+ShrīrāmpurIN8p7kpe
+SabzevarIR9qlic8
+HuamboAO5yif3q
+GroznyyRUaabhex
+GeelongAU401p10
+RāichūrIN871juw
+HuanggangCN8rsmx0
+QuthbullapurIN8amjxy
+MubiNG7qjewv
+BukavuCD6r3g44
+LexingtonUS9vj7dc
+Juazeiro do NorteBR6dzaus
+MymensinghBD8uskv5
+KarnālIN98hjtu
+RoodepoortZA4xcg1f
+TangaTZ6jxgwm
+JinglingCN9b5mm6
+SucreBO5h58uq
+NacalaMZ5tkh11
+AshdodIL9ebgk9
+MinamirinkanJP9omonc
+OviedoESaagdfs
+ParamariboSR7eb9mr
+AdıyamanTR9uwguc
+ArrahIN8x0kf6
+OkaraPK9bljk1
+NārāyanganjBD8rlkve
+TongchuanshiCN9nfmb0
+ImphalIN8uxl4y
+NajafābādIR9gnhup
+ParadiseUS9qa505
+QarshiUZ9xyiyr
+GosābaIN8nlkqo
+Puerto PrincesaPH7p2n1u
+XintaiCN9pqmz3
+Santa Cruz de TenerifeES953cmv
+HaejuKP9vonl7
+GrazATakrf2x
+IkireNG7ihe7n
+EmbuBR54ba9v
+FormosaAR4xa9ef
+ShakhtyRUamjgzp
+BlagoveshchenskRUatonqa
+OlongapoPH837n64
+Banja LukaBAaeef7r
+NeyshābūrIR9qlifc
+WuxueCN98xmsz
+BabruyskBYb1mg56
+Rishon LeẔiyyonIL9etgkn
+CampecheMX8h46wj
+RichmondUS9ub7wu
+Cabanatuan CityPH851n81
+MirzāpurIN8vuk9d
+MessinaIT9w3f37
+Dehiwala-Mount LaviniaLK7h0k1v
+TakarazukaJP9mooc0
+KharagpurIN8o2kml
+DhanbādIN8s4kk4
+TanjoreIN7rzjzu
+BadalonaESa55e29
+AgeoshimoJP9pxont
+BinangonanPH826n8n
+OberhausenDEax0ef2
+Chon BuriTH7z4loi
+VeronaITag7eqi
+Prokop’yevskRUb3rkkw
+EldoretKE6zgglz
+WuhaiCNa08m4q
+BertouaCM7aqey0
+ImperatrizBR6ina83
+San Pedro de MacorísDO8d98jh
+AmarnāthIN8fcjj9
+TaipingMY7bhlnt
+Alor SetarMY7f0lms
+PurwokertoID6dembf
+ColomboBR4zra3a
+JamaicaUSa3186z
+RybinskRUbf8gvw
+HobartAU3mwp99
+Santa RosaPH81rn8f
+KisumuKE6xqgkk
+San BernardinoUS9kr4u7
+ImusPH823n7y
+FreiburgDEanceht
+NorthamptonGBaz5dtk
+PurwakartaID6fsm6g
+ZelenogradRUb9igra
+Mirpur KhasPK8wxj7p
+DaloaCI7h4de3
+Mek'eleET7zigxo
+BiyskRUazykgp
+ConcepciónCL43p893
+Novi SadRSafpff4
+JinzhouCN9ymna4
+MonclovaMX90r62a
+MucumpizVE7le8ef
+La PazMX8t25dm
+Velikiy NovgorodRUbgkgav
+OwerriNG7d8efj
+ShagamuNG7h1e65
+Taboão da SerraBR54daa1
+NazrētET7lrgx3
+NāgercoilIN7kqjv3
+LutskUAav0fue
+BergenNOblreas
+BrăilaROafrg1p
+Naz̧arābādIR9pvhsl
+GuangyuanCN9g4m1y
+BūkānIR9rghgd
+SpokaneUSame4tt
+NorwichGBb07dzm
+JacareíBR559acb
+ChōfuJP9p2onn
+Loa JananID6wemxa
+RancaguaCL4b38fi
+MokotówPLayzfif
+NogalesMX9cz5bu
+BirminghamUS9j476w
+Bukit MertajamMY7cwln3
+Lipa CityPH80qn8k
+MaríliaBR58ba19
+LübeckDEb3nepp
+SepangMY75hlqn
+CartagenaES9uhdt9
+EsenyurtTRa3zg3o
+ModestoUS9uk4jw
+KırıkkaleTRa0pgh3
+HailarCNaqon4i
+TerrassaESa5he1m
+AbhaSA8cmh63
+TarhunaLY9g4exv
+IdkūEG9czg86
+MatsumotoJP9qnoj9
+DaliangCN8pgmml
+Qui NhonVN80ambe
+Des MoinesUSa5k6nz
+PāliIN8xljjo
+Arroyo NaranjoCU8q07j6
+AntakyaTR9qlgog
+BograBD8v1ks9
+KostanayKZb1tisq
+RochesterUSa9v7we
+ChuncheonKR9v7nqt
+Vũng TàuVN7qrm5g
+EindhovenNLawweb8
+PematangsiantarID768lj7
+KanggyeKPa3tnnn
+Presidente PrudenteBR58j9x9
+SanmingCN8yxmyq
+SohagEG8zsgc1
+RennesFRanndrd
+São LeopoldoBR4nc9xx
+Ijebu-OdeNG7gye6w
+YamunānagarIN99pjuo
+Nakhon RatchasimaTH83llrm
+ToruńPLb19fbo
+OruroBO5k28ph
+KielcePLavbfhb
+RewaIN8u5k5t
+La RomanaDO8d78kf
+GaboroneBW51jfvz
+HanguCN9z1mz7
+MaryvaleUS9j258e
+TacomaUSal94fw
+LobitoAO5zoexm
+CiputatID6gom4e
+SirjanIR97ti6o
+ArlingtonUS9y07xu
+San PabloPH813n91
+Jerez de la FronteraES9rxdey
+FontanaUS9kp4ts
+OxnardUS9l04oy
+CiampeaID6ftm4e
+KasukabeJP9pyoo7
+OradeaROakpfkw
+AnnabaDZ9siehl
+SabadellESa5ee1v
+MóstolesESa20dla
+ToamasinaMG5jlhp8
+DinājpurBD8x7kq8
+BuenavistaMX8gh68j
+ItabunaBR5sxauw
+KishiwadaJP9lroc1
+SuzhouCN9jgmwy
+São CarlosBR58ua6z
+LinzATao7ezp
+Alcalá de HenaresESa2gdmo
+GaopingCN9bim2q
+NumazuJP9niolr
+Ivano-FrankivskUAapwfsn
+Moreno ValleyUS9ka4ud
+SecunderabadIN8amjy6
+JōetsuJP9t7ok0
+DebrecenHUam1fk2
+BīdarIN8brjvc
+PadovaITag5et1
+Las TunasCU8k87y9
+Sa DecVN7qlm1s
+HortolândiaBR56ia8u
+BayamónPR8d48s8
+DaqingCNajenj8
+Puerto VallartaMX8ja5rp
+AgartalaIN8s8kxk
+ErfurtDEavmeqn
+MonghyrIN8whkk7
+EdéaCM78keo5
+OdawaraJP9nyomk
+AtsiamanGH7dudv3
+OsmaniyeTR9szgop
+BurnabyCAaqv4eh
+BābolIR9rjhyc
+BurhānpurIN8l7jrr
+TampereFIboufq3
+TapachulaMX83e6rq
+YiyangCN95fmk1
+ÇorluTRa4cg18
+Linxia ChengguanzhenCN9owlup
+BarisālBD8p2kv1
+CileungsirID6g9m54
+NadiādIN8p1jie
+MossoróBR6jlb0a
+PskovRUbelg2r
+FayettevilleUS9nd7sw
+YunchengCN9namgb
+Al KhumsLY9gpezm
+Huntington BeachUS9ji4s8
+ChiniotPK9e4jiq
+ItapeviBR54la9n
+ChāpraIN8xmkff
+RengasdengklokID6gwm62
+Sete LagoasBR5fxah3
+La PintanaCL4cq8ft
+YonkersUSa3p86q
+GlendaleUS9ku4ri
+Chiang MaiTH8e7liy
+PetropavlKZb6fj83
+CabimasVE7qw8dj
+DindigulIN7qtjwm
+AuroraUSa6072o
+MontgomeryUS9fx78a
+ColumbusUS9g67bx
+NicosiaCY9nqggo
+Santo Domingo de los ColoradosEC6xb7s2
+JalālābādAF9lnjbp
+UgepNG7e5eig
+YanbuSA8sxgtq
+CharleroiBEau1e8c
+ThikaKE6v5gqz
+Petaẖ TiqwaIL9f5gkx
+OralKZawbhup
+ShahkotPK9dpjk5
+PokharaNP94jkd9
+OshKGa2lji8
+SumedangID6eym7s
+Az ZāwīyahLY9h0evd
+São JoséBR4rna3g
+PanchkulaIN9b9jth
+LadnerCAaqd4e4
+New CairoEG99fgbf
+Salé Al JadidaMA9kgdda
+ChakwamaNG7u4emu
+SīkarIN92pjoq
+TilburgNLax8ea5
+BalakovoRUayjhks
+ArmavirRUaezh28
+KamokePK9eujm6
+SaidpurBD8xmkqx
+ĀmolIR9rbhxf
+Bila TserkvaUAasdg7n
+DudleyGBazudq8
+HagenDEawoegr
+SaskatoonCAayt5np
+GliwicePLatqfbw
+ChangjiCNac9kmi
+MalolosPH838n7l
+AmarilloUS9nu615
+BulandshahrIN94wjwa
+CapiatáPY4zk9gf
+PamplonaESa8ydrg
+PurniaIN8xmkmz
+KaiyuanCN8ruluy
+RostockDEb49etq
+SibuMY74emim
+ArnavutköyTRa4eg3u
+MachalaEC6oy7pw
+Little RockUS9mj6rn
+HospetIN84fjs7
+FuenlabradaESa1wdlh
+MentougouCNa0ymuh
+AkronUSa447lk
+TalcaCL47l8cy
+GurgaonIN952jtz
+Ciudad MaderoMX8nv6c8
+ShreveportUS9gd6nl
+Ðà LạtVN7v7m98
+BīrjandIR9hbigi
+San-PédroCI7b7ddk
+VientianeLA8bxlt0
+AberdeenGBbcqdq6
+KureJP9l3o49
+İzmitTRa38g75
+ReimsFRaqve77
+LaayouneEH91ecvd
+PalmasBR65ra5r
+ParauapebasBR6h5a1e
+Icheon-siKR9tknq0
+TownsvilleAU5ghp7t
+SambhalIN95ejy9
+AmericanaBR56ua8j
+Engel’sRUax0hg3
+GandhinagarIN8qijhw
+BurgasBGa83g0b
+MurwāraIN8s8k3b
+NagaokaJP9u1olp
+Guri-siKR9ugnp6
+CoroVE7to8ih
+Nishi-Tokyo-shiJP9p9onm
+XinhuiCN8oemm1
+Grand RapidsUSa9c7a1
+KendariID6myncc
+PetrolinaBR67wari
+YamoussoukroCI7gydhc
+KasselDEawkeme
+Nāngloi JātIN95oju3
+SeverodvinskRUbxcgyn
+MobileUS9b973g
+PortsmouthGBav4dsz
+NnewiNG7eqef8
+ParungID6g6m4h
+DivinópolisBR5e2afb
+BaşakşehirTRa45g40
+EzhouCN9agmqz
+MaracanaúBR6n8awp
+ItamiJP9mmoc4
+Nam ĐịnhVN8irm2y
+UjiJP9mxod8
+MachilīpatnamIN86zk5e
+HyesanKPa50ns2
+Salt Lake CityUSa38597
+BayamoCU8il7z4
+KatiharIN8wykn9
+Tanjung PinangID70kly6
+Pār NaogaonBD8uwkr3
+Newcastle upon TyneGBb6pdrj
+KlaipėdaLTb8rfiq
+ZabrzePLatsfc7
+BojnūrdIR9u3ib9
+GuatireVE7r38r6
+HumenCN8pemnr
+Sidi Bel AbbèsDZ9nrdu9
+Hat YaiTH7hhln4
+HaichengCNa3hncz
+SuzukaJP9mwofe
+ZinderNE80dekz
+CurugID6glm40
+BarrancabermejaCO7hn86v
+ZlatoustRUb79ihp
+OrmocPH7slni5
+BhiwāniIN95zjri
+HuntsvilleUS9mh77h
+ZouchengCN9ocmwx
+CorkIEay6d8h
+Al FallūjahIQ9inh9n
+Ise-EkitiNG7iqeb2
+VantaaFIblhftk
+KōfuJP9p3okx
+PaarlZA4cbfcq
+TallahasseeUS9ak7dw
+SaddiqabadPK94njat
+Banī SuwayfEG96rgae
+PlanaltinaBR5qma7n
+Sunrise ManorUS9ql50d
+Syzran’RUb1ohmn
+BytomPLatvfcl
+Mwene-DituCD6ejfp5
+PanalanoyPH7t9nj9
+IzumiJP9lsoc7
+SantarémBR6r89o1
+WanxianCN9bmm91
+KabweZM5tvg31
+QuelimaneMZ5kcgqh
+San Fernando del Valle de CatamarcaAR4qx8t9
+AlmeríaES9scdp6
+CamaçariBR5yqaxk
+Labuan BajoID6aen51
+CibinongID6g0m4t
+DonghaiCN8prmt8
+BaiyinCN9rjlxd
+Mabalacat CityPH84an6x
+LaizhouCN9tan56
+Santa Bárbara d'OesteBR56ta8b
+KultaliIN8mukpk
+Praga PołudniePLaz4fil
+Rio GrandeBR4h19va
+Grand PrairieUS9gz6ek
+MohammediaMA9jldbi
+SuttonGBawndvg
+Qo‘qonUZa2ljd2
+Petropavlovsk-KamchatskyRUb1cq4p
+ChilpancingoMX8ar67l
+TriesteITagteya
+Cachoeiro de ItapemirimBR5c3apt
+KikwitCD6k0fca
+Pinar del RíoCU8oa7fi
+PagadianPH7jrnew
+PābnaBD8spkrw
+CienfuegosCU8nj7oj
+BeershebaIL9ctgkn
+Overland ParkUS9ya6l1
+RaebareliIN8yvk5n
+Shibīn al KawmEG9avga5
+HitachiJP9rooqp
+AntsirabeMG5ethin
+ZawiyaLY9gzevd
+MadiunID6ctmhs
+HaridwarIN997jx4
+LeganésESa21dlk
+Ad-DamazinSD7urgjg
+AricaCL5ip8gq
+Le HavreFRarhdwb
+SwindonGBax8dr2
+SingrauliIN8t8k9o
+Richmond HillCAabv7rc
+Donostia / San SebastiánESaabdqj
+HammDEaxkehq
+KnoxvilleUS9pw7ew
+JamaameSO6y7h6q
+Poza Rica de HidalgoMX8j16da
+MoratuwaLK7gtk1w
+KütahyaTR9zig7a
+MainzDEasuej0
+MeycauayanPH82yn80
+BresciaITagieod
+WorcesterUSa7e8ck
+ZaoyangCN9f9ml7
+PaltanBD8rykv5
+JūnāgadhIN8lsjbq
+MutareZW5hbger
+MbandakaCD6y5faq
+PemalangID6evmbu
+QuanzhouCN8v7n1f
+San LuisAR4di8rq
+GenèveCHaiced3
+Tarlac CityPH850n70
+BūrewālaPK99tjht
+BrownsvilleUS8xy6d6
+BaishanCNa6inn6
+SūjāngarhIN92yjmv
+ZaozhuangCN9mumyj
+KushiroJPa9ep11
+ÇorumTRa2ngl3
+ElloreIN88fk5a
+PātanNP92wkgz
+MantaEC6vc7nt
+LembangID6f3m6y
+BhusāvalIN8kgjqj
+Pak KretTH80nln6
+KhandwaIN8mmjs3
+SantanderESaaqdlg
+LiègeBEaunebh
+CúaVE7q88q8
+SakuraJP9p8opj
+Kamensk-Ural’skiyRUbaqio1
+ItaboraíBR56uaky
+BlidaDZ9rbe3v
+Newport NewsUS9t07zl
+Santa ClaritaUS9lj4qq
+BiratnagarNP8zikmf
+CarletonvilleZA4wsg04
+BahraighIN92lk6n
+BarrieCAadc7qp
+MonywaMM8nfl8a
+RichmondCAaql4dy
+PratoITabwequ
+ProbolinggoID6chmmi
+SirsaIN981jof
+GuarenasVE7r38qy
+AndaCNaiwnk3
+SaarbrückenDEaqrefh
+ShangqiuCN9lpmt9
+Wādī as SīrJO9ergni
+GroningenNLb1uee9
+TarantoITa2ef7x
+MalaccaMY744ls0
+ChandannagarIN8pikph
+GangneungKR9uvntz
+BaharampurIN8sykp5
+DodomaTZ6gvgna
+CrawleyGBavzdvi
+Rio ClaroBR57ra7w
+TāngāilBD8tdkts
+MatadiCD6hsexe
+Castelló de la PlanaESa13dvv
+AtyrauKZakwhw4
+NepeanCAafy81o
+YangjuKR9v3noy
+IndaiatubaBR55va8v
+SurendranagarIN8p5jf1
+VarāmīnIR9o4hvh
+DosquebradasCO7bg81t
+Passo FundoBR4ri9uf
+XianningCN98wmpk
+LegaspiPH7yinfq
+KorlaCNa60kjb
+CotabatoPH7i2nh5
+PodolskRUb7ygsb
+VizianagaramIN8cckbp
+ProvidenceUSa668dn
+Ila OrangunNG7kae9m
+QianjiangCN9aimll
+ChenzhouCN8xomlz
+BurgosESa7mdlq
+KlerksdorpZA4vffy3
+Si RachaTH7yllod
+TiaretDZ9o9dzo
+AmadoraPT9xnd6d
+IpswichGBaymdz8
+SakiNG7m3e5f
+ChlefDZ9qhdzp
+Fort LauderdaleUS8yk7pe
+East FlatbushUSa2x86n
+AnjōJP9n4ogs
+Spring ValleyUS9qb4zw
+KutaisiGEa7fh6l
+JingzhouCN9abmjn
+ProddatūrIN82zjy7
+SittweMM8hzl22
+Ar RaqqahSY9pvgwd
+MeiktilaMM8k0laa
+LoumCM7b4en2
+VelloreIN7xwjzt
+HugliIN8pnkpk
+AlappuzhaIN7odjs1
+Santa AnaSV80v6z8
+ChattanoogaUS9nd7b1
+MalāyerIR9lahnm
+Bielsko-BialaPLasefcx
+Yuzhno-SakhalinskRUakfowi
+Almere StadNLazheah
+SplitHRaavf5o
+Saint-ÉtienneFRag7e87
+AmrohaIN96ajxz
+ReginaCAau55te
+ZhenzhouCN9fon31
+Saint-LouisSN86icm7
+TurkuFIblxflv
+TempeUS9it595
+XindiCN98umn7
+OceansideUS9i84ty
+TsukubaJP9qkop6
+SāvehIR9nahrw
+WiganGBb2qdoo
+Garden GroveUS9jt4se
+KhowyIR9x3hcv
+MzuzuMW625gii
+SiverekTR9uwgx8
+Rancho CucamongaUS9kr4td
+Cape CoralUS8zs7kd
+JiutaiCNacnnlj
+HirosakiJPa2roq7
+Santa RosaUS9ws4f5
+NagaPH7zune6
+CotiaBR54ga9o
+TomakomaiJPa8gotc
+TambaramIN7xwk2l
+PamulangID6gem4i
+BoSL7k4cze
+PathānkotIN9fnjq5
+HadanoJP9o9omq
+BozhouCN9k4mtl
+CikupaID6gom3v
+BhindIN8ztjyv
+Puerto CabelloVE7r38n3
+ObihiroJPa98oxs
+UbeJP9kao0l
+Kramators’kUAapcgsc
+ShimlaIN9cejud
+CroydonGBawqdvq
+MyeikMM7wklhw
+Khān YūnisPS9d2gjb
+BataGQ736en5
+MidrandZA4xtg25
+ChicoloapanMX8fy69a
+OngoleIN852k2c
+VancouverUSags4fa
+Gadag-BetageriIN84ujq2
+LichengCN8qqmo6
+SalatigaID6dnmex
+MiskolcHUanmfhq
+IspartaTR9uwg8v
+WeinanCN9lumc7
+KaolackSN81bcnd
+WalsallGBb03dqi
+HerneDEax6eg3
+MansfieldGBb1ldso
+OlsztynPLb3efgx
+Francisco MoratoBR55caa5
+HinoJP9p3on8
+NetanyaIL9ftgku
+NanpingCN901n09
+BidaNG7n8ecp
+Sioux FallsUSaaz6fe
+PrizrenXKa79fhm
+DonglingCNa65nfa
+BacăuROajdfyr
+OxfordGBaxrdsi
+Phra PradaengTH7zyln9
+DagupanPH86kn69
+PeoriaUS9ja588
+OntarioUS9km4t7
+NavsāriIN8k6jik
+MülheimDEawvef4
+KulimMY7cwlnc
+PuriIN8h0kie
+HaldiaIN8nakor
+JacksonUS9fq6xi
+TemirtauKZat1jio
+JacobabadPK94kj64
+KhammamIN89xk2m
+CarolinaPR8d28ss
+UviraCD6okg4y
+PortoviejoEC6v37oj
+RāiganjIN8x5kos
+TakaokaJP9s3ogm
+Ingrāj BāzārIN8vgkov
+AraçatubaBR5b39zx
+FuyangCN9hemtq
+KluangMY73nlv0
+AlbaceteES9ybdqu
+LaiyangCN9sqn7b
+JaunpurIN8xjk9p
+Ciudad del CarmenMX8dt6sx
+Reggio CalabriaIT9vvf3i
+JaffnaLK7ovk29
+AradROaiafj8
+Bahir DarET7u7grv
+BaranovichiBYb1lfw9
+ChalcoMX8fi69a
+ToulonFRa9sech
+JabālyāPS9dlgjs
+AraraquaraBR59ha66
+Bordj Bou ArreridjDZ9q7e98
+AngersFRalvduh
+PátraGR9w8fkd
+AlcorcónESa23dle
+Ech ChettiaDZ9qkdzi
+JamālpurBD8v8ktv
+Ferraz de VasconcelosBR54mab7
+ChirchiqUZa57j9a
+Eloy AlfaroEC6ry7q6
+JingmenCN9c7mjo
+BereznikiRUbj1i9u
+AwkaNG7f9efn
+VolgodonskRUalzh53
+KhouribgaMA9hcdct
+BredaNLaxbe9a
+PiteştiROaelft3
+Ijero-EkitiNG7jqea3
+MiassRUb6xiiz
+BerazateguiAR49f9eb
+KorhogoCI7oadgd
+AbakanRUb38kxz
+FianarantsoaMG5afhit
+GetafeESa1zdln
+PlumbonID6fem9b
+BanhāEG9amgam
+NovocherkasskRUalqgzd
+Elk GroveUS9wp4iv
+SpringfieldUS9te6ou
+Pembroke PinesUS8y87p6
+ArapiracaBR66xb26
+FulingCN98jm6c
+DaşoguzTMa68iil
+FatehpurIN8y1k4h
+OsnabrückDEaz7eid
+Beni MellalMA9fuded
+GāndhīdhāmIN8q4jat
+Ocumare del TuyVE7q48qi
+GaozhouCN8mymfx
+KamakuraJP9o3onn
+UlanhotCNai0nb4
+KhobarSA8z0hrh
+H̱olonIL9exgkm
+ShanweiCN8pamsf
+OakvilleCAaap7qo
+Deer ValleyUS9jk58j
+TuluáCO79c80c
+WarringtonGBb2bdou
+BushehrIR96hht8
+NandyālIN850jy0
+SagaJP9ibnxy
+EsmeraldasEC70o7qr
+MuzaffargarhPK99jjdr
+JiaozhouCN9qsn5c
+UdupiIN7z1jnn
+BanjaranID6efm6v
+SzegedHUaihffz
+FendouCNaflnzm
+LoniIN95vjup
+SerangID6h0m2v
+LagesBR4sqa07
+Port Saint LucieUS91t7ot
+SalemUSaeu4e8
+BaselCHam4eh1
+SītāpurIN92kk44
+ZenicaBAacsf9q
+BurlingtonCAaaj7q8
+SolingenDEaw5efo
+FerganaUZa26jfe
+KigomaTZ6kgg6b
+MuridkePK9ecjma
+CoronaUS9k44tf
+ShivpuriIN8wmjvq
+ḨawallīKW97hhlf
+PilsenCZas7ex6
+InisaNG7jte81
+Nazran’RUaa3hcd
+SousseTN9pjepk
+BejaïaDZ9s4ea4
+Barra MansaBR57eahb
+Nossa Senhora do SocorroBR63vb0v
+BhadrāvatiIN80hjqb
+SloughGBax3duc
+VinhVN8dvm1l
+ParakouBJ7nye3b
+PiraeusGR9vefpp
+ĀdoniIN85fjun
+BournemouthGBauwdqs
+SidonLB9j8gm9
+MaradiNE7ziefq
+TsuJP9mhof8
+EugeneUSacd4e3
+PeterboroughGBb01dvb
+VerāvalIN8k3jbh
+TongzhouCNa0umw2
+Ludwigshafen am RheinDEargejh
+ŞalālahOM89ai29
+BüyükçekmeceTRa3yg3f
+AydınTR9v5g1c
+EnvigadoCO7f6821
+GeneinaSD7zdfmd
+AnbuCN8r5mw4
+McKinneyUS9i86fm
+SambalpurIN8lnkda
+LeverkusenDEavrefe
+SkikdaDZ9sgef7
+La RiojaAR4ob8qb
+GadagIN84vjq3
+BomaCD6hrew9
+MahābādIR9s4hf0
+JiutepecMX8eg68i
+DouradosBR58a9nr
+SulejaNG7niefy
+CriciúmaBR4qca2v
+KunduzAF9s1j7a
+San MiguelSV7zg732
+SapeleNG7edebs
+UnnāoIN8zrk3l
+BudaunIN93wjzt
+CoquimboCL4mt8du
+JīndIN97gjs0
+Đưc TrọngVN7umm91
+Fort CollinsUSa2r5s4
+MadhyamgramIN8p1kpp
+LancasterUS9me4ru
+RubtsovskRUax3k5l
+SayamaJP9plon9
+SullanaPE6ke7nv
+MalakalSS7ohgby
+Phan ThiếtVN7sdm8a
+La GiVN7rmm7d
+MytishchiRUb9bgst
+KawanishiJP9mqoc6
+Delegación Cuajimalpa de MorelosMX8ft687
+HebronPS9dlglh
+XiaoganCN9bxmog
+MejicanosSV804709
+JāmuriaIN8ruklw
+SalamancaMX8j562x
+ChapecóBR4uq9tu
+TaunggyiMM8jrldk
+DhamārYE82ehbd
+Puerto MonttCL3qt89e
+QapqalCNabok59
+İskenderunTR9rngoh
+OyamaJP9quooc
+SalavatRUb2ai7b
+ZiguinchorSN7wxcmt
+CaryUS9pf7t6
+AshikagaJP9qxond
+BawsharOM8riie8
+PuthiaBD8tpkqr
+ZhichengCN9a6mhq
+LawangID6c8ml1
+San Miguel del PadrónCU8q67jb
+TarijaBO5a68w7
+OldenburgDEb1meit
+OsanKR9t7noz
+ModenaITae1eqd
+NijmegenNLay0ec9
+JaigaonIN90lksa
+PasuruanID6crmln
+CuddaloreIN7uok1l
+GrenobleFRafiebv
+Sāmarrā’IQ9l0h9x
+CambridgeGBaz0dwc
+RzeszówPLat0fl4
+Tempe JunctionUS9it592
+PalmdaleUS9m24rw
+El AchirDZ9q6e8v
+HuzhouCN9brn5l
+BarreirasBR609af1
+HaywardUS9un4gw
+OraiIN8y7k0p
+Long XuyênVN7qvm0w
+HoshiārpurIN9dmjqv
+DoncasterGBb2odsv
+San Luis Río ColoradoMX9g6517
+San Cristóbal de las CasasMX88h6qo
+MelitopolUAak5gm9
+SobralBR6nrarx
+SunggalID77ylhy
+Greater SudburyCAaj57n1
+ŢalkhāEG9c9gb6
+San MiguelAR4a29cx
+SalinasUS9rw4i2
+PerbaunganID77xliw
+PallāvaramIN7y1k2n
+UssuriyskRUaboo2j
+NanpiaoCNa46n7f
+TiraspolMDak4g6b
+MoshiTZ6opgrp
+ToledoPH7qunfg
+ShikarpurPK93oj6o
+WestonariaZA4wwg0t
+MatsueJP9oko5l
+Hitachi-NakaJP9r4oqd
+Souk AhrasDZ9qtei3
+OsogboNG7jle8o
+SihanoukvilleKH7rhlvl
+PécsHUahzfan
+RuseBGabtfw3
+Batu PahatMY735ltx
+San Pablo de las SalinasMX8gn68r
+LampangTH8ctlkd
+NagareyamaJP9pmoom
+KatsutaJP9r2oqd
+MalaboGQ78geke
+KumagayaJP9qdon7
+TemaGH7drdvy
+YichunCNamknu0
+ItajaíBR4v9a4u
+SeogwipoKR9idnnk
+HanumāngarhIN986jmh
+SalamancaESa3tdga
+ZemunRSaelfgo
+KisiNG7n8e6p
+IlhéusBR5sxavk
+GuyongPH838n82
+GyeongjuKR9pknux
+Port LouisMU5e0ibq
+KanchipuramIN7xok1e
+LianghuCN99bn7u
+BeipiaoCNa63n7i
+GuangshuiCN9dumoo
+MiddelburgZA4yeg5u
+MahajangaMG5qchgo
+LyubertsyRUb8ogt9
+ButemboCD6yeg5d
+La SerenaCL4my8e3
+LeshanCN984lw8
+GandajikaCD6f9fqj
+FriscoUS9i36f2
+ZhaodongCNahznly
+Bnei BrakIL9f4gkr
+AmbatoEC6uj7tm
+CuautlaMX8e9696
+SpringfieldUSa6y8ad
+DjelfaDZ9mbe52
+PasarkemisID6gvm3x
+KovrovRUbakh2s
+ViranşehirTR9tegyg
+TottoriJP9omo8v
+San CristóbalDO8d68ha
+East ChattanoogaUS9nf7b7
+XinzhouCN9wpml5
+LimassolCY9mcgfs
+GondarET7x0gs3
+PasadenaUS98h6jj
+LivornoITaayeop
+Río CuartoAR4dz8x9
+YorkGBb3wdt0
+SanshuiCN8qbmll
+GunaIN8uhjur
+HafizabadPK9f3jkp
+EnschedeNLaz2ef6
+Angra dos ReisBR563agw
+BahādurgarhIN95pjtq
+BoshanCN9rcmzb
+YangchunCN8nlmii
+BharūchIN8m9jiq
+AlexandriaUS9xs7xz
+SalzburgATamsew8
+Nova FriburgoBR584alv
+MedinīpurIN8oakmk
+PomonaUS9km4sx
+Chincha AltaPE5wr80j
+CairnsAU5n0p4x
+FyzābādIN90ek87
+DinaporeIN8x8kg9
+LinhaiCN966n8i
+DingzhouCN9wzmrg
+RondonópolisBR5o99o8
+As SamawahIQ9d1hdt
+UşakTR9xfg5p
+JizzaxUZa1gj4f
+HamiltonNZ412rew
+PoncePR8c18qy
+Washington HeightsUSa3h86m
+LakewoodUSa0a5s4
+WeihaiCN9u7nb7
+BaqubahIQ9jrhbx
+NeussDEaw8eel
+ChenghuaCN8r6mwd
+SongnimKP9xnnl1
+SilcharIN8uzl1s
+BāndaIN8wsk35
+AksarayTR9wlgij
+Cần GiuộcVN7rhm4b
+DeyangCN9chlxy
+YichunCN93bmps
+LogroñoESa7zdp7
+ŌtaJP9quon5
+LongfengCNaj9nji
+MorenaIN8zmjwo
+Bảo LộcVN7u3m7h
+SibiuROah8fr3
+Ciudad Benito JuárezMX8x965y
+SunnyvaleUS9tt4h0
+GuacaraVE7qf8ng
+AbbotsfordCAaqa4gf
+BintuluMY76tmlz
+Itapecerica da SerraBR544a9v
+EscondidoUS9i04ur
+KohatPK9jajeh
+TonkIN8ypjqj
+Kansas CityUS9yn6l5
+QingyuanCN8rumlz
+ChetumalMX8df72q
+SaqqezIR9qphgj
+BenguelaAO5z2ex9
+KomakiJP9o0ogc
+El TigreVE7mp8xj
+SoreangID6ehm6o
+GuarapuavaBR4zh9x1
+GaomiCN9r2n4n
+Rāj-NāndgaonIN8kmk53
+LoudiCN931mj3
+La LagunaES955cmo
+ŌgakiJP9o7ofi
+HigashimurayamaJP9pbonf
+SerilingampalleIN8aljxi
+HuangyanCN95ln8v
+BattambangKH7yeluo
+ChillánCL44b8bq
+VirārIN8g2ji9
+ParnamirimBR6hkb62
+Bago CityPH7r9nd7
+PurwodadiID6ebmg4
+Piedras NegrasMX95q64s
+KızıltepeTR9tbh0q
+AstoriaUSa3986n
+UrganchUZa5fikf
+BalashikhaRUb91gtg
+PooleGBauvdqi
+GloucesterGBay3dps
+VryheidZA4svg9j
+TordherPK9kfjgt
+DiliTL6a8nkt
+GimcheonKR9qcnrw
+MascaraDZ9ocdwe
+MalkajgiriIN8ahjy5
+ShāntipurIN8qlkpn
+Playa del CarmenMX8jb764
+DijonFRalge9y
+HollywoodUS8y97pd
+MetroID6jtm0j
+BurnleyGBb3gdpt
+ŌmeJP9peoms
+CagliariIT9yzelc
+Borough ParkUSa2v86g
+UppsalaSEbkaf90
+ClarksvilleUS9rh75c
+HuddersfieldGBb31dr2
+KerchUAag0gpc
+MarvdashtIR98zhyo
+DunhuaCNaahns8
+HuelvaES9tjdcq
+ChingolaZM5z7g1g
+ArarSA9c2h20
+YulinCN8ovmdz
+TorranceUS9k04ra
+ValenciaUS9lo4qj
+GyumriAMa3bh9t
+ChizhouCN9b6myc
+MoriguchiJP9mhocl
+BadajozES9y0dcn
+RockfordUSa7f70j
+El LimónVE7qn8o5
+LubuklinggauID6ovltq
+NîmesFRabre84
+BārākpurIN8p9kpg
+PalangkarayaID6rvmog
+SujiatunCNa5qnem
+CaxiasBR6kiajk
+Hạ LongVN8k7m5f
+AstanajapuraID6f4m9r
+JijelDZ9saec0
+East HamptonUS9sw7zz
+TelfordGBb0cdp7
+HonggangCNaiwniw
+HuánucoPE66f808
+JolietUSa5d73c
+PatersonUSa3o85z
+DundeeGBbavdnr
+MédéaDZ9qqe3n
+KolomnaRUb70gvq
+RafsanjānIR9ahi7j
+UrsynówPLayvfih
+MestreITagdeu1
+BridgeportUSa4e88p
+HaarlemNLazie8w
+Khon KaenTH87pltn
+El JadidMA9ied8d
+KragujevacRSacafi4
+AktauKZab9hu5
+NilópolisBR56najf
+ErodeIN7tijvx
+TrondheimNObu7eow
+NapervilleUSa63735
+ManamaBH8yvhsj
+Buôn Ma ThuộtVN7x7m84
+KalemieCD6hhg53
+NakhodkaRUa8xo53
+Târgu-MureşROajafs8
+GuluUG75pgdq
+Aix-en-ProvenceFRaaxeb5
+AmbālaIN9acjtc
+Cam RanhVN7v4mb8
+MatanzasCU8q07le
+Saint-Quentin-en-YvelinesFRaphe1m
+Poços de CaldasBR59haao
+BlackburnGBb3bdp4
+ParmaITaegeop
+Ruda ŚląskaPLatmfce
+AfyonkarahisarTR9xog8u
+GweruZW5fzg6u
+QujingCN8wslwa
+Puerto PlataDO8gz8fn
+BoiseUSab54x8
+HanzhongCN9hwm5a
+OdenseDKb7weov
+KrishnanagarIN8r1kpt
+XinjiCN9vams0
+MarabáBR6j2a3j
+OrkneyZA4v2fy3
+SaharsaIN8xvkkk
+SavannahUS9f47mq
+Kampung Pasir Gudang BaruMY723lwk
+CikampekID6g6m6i
+YamaguchiJP9kyo17
+BatālaIN9edjow
+TaishanCN8ntmla
+TaboraTZ6k2gf7
+PotsdamDEazkewb
+ConcordiaAR4it9eu
+Spanish TownJM8bz7y8
+JhelumPK9hhjkt
+BrestFRaofdjj
+KhujandTJa1wj9e
+BasildonGBax9dxa
+MesquiteUS9h16fo
+SikassoML7tgdg9
+SanyaCN8comc7
+AchengCNagjnoq
+LárisaGRa04fma
+LeónNI7wk76o
+Le MansFRancdwk
+KumbaCM7awem9
+Elektrostal’RUb8zgut
+JinchangCN9wylrv
+MeizhouCN8thmuk
+GorontaloID6zindu
+SyracuseUSa9l80h
+GomaCD6tdg57
+MaykopRUadxgzf
+Tizi OuzouDZ9rze79
+WolaPLaz4fib
+Kafr ash ShaykhEG9cfg9y
+BarysawBYb4ng37
+OtaruJPa9zoro
+DumaiID72nlps
+UrayasuJP9p3ool
+AcariguaVE7oj8js
+SaguenayCAaoi8el
+Marawi CityPH7k8nh8
+LuziâniaBR5ova6t
+Stara ZagoraBGa7vfv8
+BécharDZ9dudpu
+HeidelbergDEar9ek5
+KenemaSL7jwd0x
+CaboBR6b0b6p
+AmiensFRasme2e
+CalamaCL57m8kk
+MacaéBR57uany
+Cape CoastGH7c7dsj
+BhīmavaramIN87yk6g
+PyatigorskRUacdh7m
+MiddlesbroughGBb5mdsl
+RybnikPLat6fbi
+TanjungbalaiID769ll8
+MallawīEG931g9o
+Metairie TerraceUS99a6xk
+TuzlaBAadqfbv
+KhanpurPK95ljca
+NawābganjBD8ubkp7
+PasadenaUS9kv4ru
+JinhuaCN96vn4c
+PaderbornDEaxoekb
+KimberleyZA4q7fss
+Ciego de ÁvilaCU8mo7t8
+JieshouCN9iemsg
+Yuen Long Kau HuiHK8odmor
+TazaMA9l1dkv
+eMbalenhleZA4wbg4r
+MyingyanMM8lml8z
+ArnhemNLayeecf
+ZheleznodorozhnyyRUb8ugtm
+ZamoraMX8hj5zw
+ToursFRalndxy
+PetapaGT82a6wg
+BālurghātIN8w2kqm
+IbiritéBR5eeahm
+YonagoJP9ofo6d
+BoltonGBb2udp9
+Lauro de FreitasBR5y7axj
+PotosíBO5fm8td
+KhuzdarPK939j11
+LimogesFRahbdzh
+RijekaHRafxf04
+ParanaguáBR4z4a57
+GhazniAF9j7j62
+OrangeUS9jv4sn
+ĪlāmIR9jghgy
+GongzhulingCNaauniq
+CórdobaMX8eg6er
+Comodoro RivadaviaAR3em8oi
+Kampung Sungai AraMY7ctlmj
+FullertonUS9k34sf
+KilleenUS9cg6cj
+NorilskRUcankp0
+NigelZA4wlg34
+Los TequesVE7qq8ps
+KaithalIN98sjs8
+DaytonUSa0g7e5
+Al’met’yevskRUb6ihxc
+TirmizUZ9tej2w
+DarmstadtDEasjek1
+TarragonaESa48dzh
+McAllenUS8ys6b5
+LakhīmpurIN93nk4e
+MpumalangaZA4n7g94
+ZaanstadNLazpe9d
+HazāribāghIN8snkh4
+KuwanaJP9ndofn
+VidishaIN8rdjw5
+AyacuchoPE5xg85u
+ParepareID6mvn4b
+ShanhaiguanCNa14n4n
+ChamartínESa2edls
+CoquitlamCAaqw4ey
+PeristériGR9vmfpt
+AmersfoortNLayweaz
+JeongeupKR9ownok
+BellevueUSam94gk
+KorolevRUb9bgt3
+DaduPK909j4a
+GojraPK9cjjhw
+SollentunaSEbj3f9v
+HaldwaniIN976k0x
+GbonganNG7ise83
+Siem ReapKH7z4lwi
+AltayCNamxkot
+ManCI7ildb1
+HābraIN8pgkqa
+KumbakonamIN7sgk0j
+SidoarjoID6dbml4
+Şabāḩ as SālimKW97ahli
+KariyaJP9n6ogi
+CholomaHN85d73p
+StockportGBb2ddq0
+HuadianCNa9cno3
+WeruID6fdm9e
+BrightonGBav7dvm
+KolpinoRUbjzg8z
+San Juan del RíoMX8in668
+PorbandarIN8m4j9d
+Sekondi-TakoradiGH7bpdr4
+FuyuCNafiniq
+Clermont-FerrandFRah6e4l
+ChitradurgaIN81ijs8
+MetairieUS99a6xl
+ChaohuCN9dsmzf
+EjigboNG7jye7z
+ThānesarIN999jtf
+TiruvannāmalaiIN7vzjzn
+AnandIN8onjio
+ParnaíbaBR6pyany
+JacmelHT8cn8ai
+ObuaseGH7f8drd
+ItuBR55ea8m
+DikirnisEG9cdgbr
+MusashinoJP9p7ono
+JieshiCN8pdmtr
+CastanhalBR6ufa6v
+ColimaMX8fh5vv
+BhishoZA4erg08
+NegomboLK7i1k1s
+Saint-DenisRE5c0i61
+IrákleionGR9o5ftu
+MiramarUS8y77p5
+HamiCNa8zl3r
+OdintsovoRUb8ogrk
+FoggiaITa56f37
+KānchrāpāraIN8pskpn
+San Juan SacatepéquezGT82w6w8
+FuntuaNG7u0egb
+DaweiMM814lgr
+IgbohoNG7mke6g
+ApeldoornNLaz1ecl
+ShizuishanCN9yzm4l
+Baia MareROamefph
+KabankalanPH7pqnd5
+PodgoricaMEa7wfdi
+HamptonUS9sv7zx
+São Caetano do SulBR54eaap
+West Valley CityUSa3158w
+MahbūbnagarIN88ijwn
+GejiuCN8qwluj
+DesēET7sxgy3
+LleidaESa5mdxq
+DimāpurIN8xzl4c
+Tasek GlugorMY7d8ln6
+OsornoCL3tb88v
+JiagedaqiCNau2ngs
+QueimadosBR56waj0
+KushtiaBD8sekrk
+KinduCD6pufw0
+BaliuagPH83jn7u
+West BromwichGBazwdqh
+Cẩm Phả MinesVN8kem62
+BugumaNG7b6ef2
+PyayMM8eal8i
+ShiqiaoCN8prmmw
+RabakSD7ymgey
+RobertsonpetIN7y0jxg
+TyreLB9ifglr
+MoundouTD7ltf4o
+CajamarcaPE6e47ty
+HinthadaMM8b1l96
+HanamKR9uanpd
+JayapuraID6qzoqw
+BielanyPLaz9fi6
+ChhindwāraIN8najza
+MandyaIN7wsjtm
+CartagoCO7b7815
+OkapHT8gw8bg
+BaturajaID6mjlxd
+El OuedDZ9ioef2
+ZamaJP9olon7
+MarbellaES9rgdif
+'s-HertogenboschNLaxmeaq
+RodriguezPH830n8o
+AjdabiyaLY9bgfg7
+NevinnomysskRUadzh4i
+San MateoPH82un8g
+ŚródmieściePLaz3fie
+LeónESa8cdgj
+OlatheUS9y06km
+SetoJP9nvogu
+IkirunNG7jze8z
+Ciudad AcuñaMX97g63l
+LéogâneHT8df8a9
+AdiwernaID6eqmb5
+GrimsbyGBb2tdvs
+AbakalikiNG7fkeij
+WarrenUSa817hf
+DaliCN8x2lmd
+BānkuraIN8qjklv
+İnegolTRa1cg5z
+EbetsuJPa9rot7
+Thái NguyênVN8lzm21
+ColumbiaUS9kg7mx
+SingarajaID6bhmrp
+WürzburgDEasbenn
+RandfonteinZA4xag0y
+HājīpurIN8xdkgp
+Pervoural’skRUbc3iii
+Gondā CityIN91dk7n
+MilagroEC6s37qx
+Marg‘ilonUZa2fjf8
+BhujIN8qlj9j
+ThorntonUSa0r5sf
+HastingsGBavadxl
+ValdiviaCL3vf88j
+HindupurIN80fjv9
+Reggio nell'EmiliaITae6epj
+OkrikaNG7b6efo
+BirgañjNP912kfs
+High WycombeGBaxfdtx
+CarrolltonUS9hj6ev
+TalisayPH7qgng1
+HawassaET7hmguw
+IdfūEG8vegfc
+IbarraEC6yz7v0
+MidlandUS9ew60g
+PuqiCN98kmoc
+TondabayashichōJP9luoco
+FujiedaJP9mvok3
+SandachōJP9mwobn
+ShillongIN8x1kz8
+MīāndoābIR9sphg3
+KislovodskRUabzh6o
+HoofddorpNLazae91
+PālghātIN7rxjsx
+NzérékoréGN7jkd7i
+ReẖovotIL9elgkp
+AnkangCN9gsmau
+CharlestonUS9h27pz
+InnsbruckATalaern
+BlitarID6bimjl
+WacoUS9dn6e5
+CerroCU8q77j5
+TlemcenDZ9mwdsd
+KakamigaharaJP9oeog7
+QuetzaltenangoGT8376ts
+DimitrovgradRUb4lhpu
+ZhalantunCNandncy
+PindamonhangabaBR56cadq
+MuricayPH7jrnf0
+Sterling HeightsUSa8a7hd
+St. CatharinesCAa9x7rw
+ŌmutaJP9hrnyd
+GodhraIN8pajkh
+ShahrudIR9r6i4q
+DawukouCN9ygm3k
+BulaonPH83wn76
+Punto FijoVE7uh8h0
+AbikoJP9pnooy
+KishangarhIN8zvjnx
+KadomaJP9miocl
+MajieCN8vjlt4
+MartapuraID6ojmr2
+VilleurbanneFRah5e9k
+Gonbad-e KāvūsIR9thi59
+RānīganjIN8rmkm1
+ToowoombaAU4tgpm3
+HepoCN8r3mtr
+IranshahrIR91kikk
+DentonUS9i96e7
+LashioMM8pqlfj
+PīlibhītIN95jk1o
+MiyakonojōJP9e5o03
+NovomoskovskRUb41guc
+BuzăuROafffyj
+SapucaiaBR4n59xx
+MatsubaraJP9m1ocj
+PinskBYaysfwi
+BeāwarIN8yijmg
+DazhouCN9cqm6m
+Al BābSY9r1gs8
+ShuangchengCNafznms
+IsesakiJP9qwomo
+AboharIN99qjm4
+Dąbrowa GórniczaPLattfdc
+ŠiauliaiLTb9dfos
+MogaIN9bljot
+Al AjaylatLY9h0eue
+NikopolUAam5gjk
+Cedar RapidsUSa6p6tg
+DongyangCN97bn5z
+MaicaoCO7tm8bc
+FlorenciaCO72h81z
+NablusPS9figlx
+New HavenUSa4r89f
+JiaziCN8pkmuf
+Girardot CityCO79y847
+RosevilleUS9xn4j3
+QuilpuéCL4e78dk
+SongjiangCN9c8n8p
+La CeibaHN85s76y
+Jaraguá do SulBR4wfa3p
+GainesvilleUS98d7jc
+SinnarSD7zpgh9
+MasayaNI7v978v
+VisaliaUS9qx4on
+RelizaneDZ9padxk
+ManzanilloMX8f45u6
+Syevyerodonets’kUAapzgux
+SonārgaonBD8rpkvq
+SabhāLY914f03
+MostaganemDZ9ptdw9
+TychyPLatafcp
+Shangri-LaCN93blkz
+DehriIN8v6kdu
+WudaCN9zqm4f
+KisaranID76alkq
+Gyeongsan-siKR9pintm
+BaidoaSO76nh99
+Mandi BahauddinPK9gjjk5
+NavoiyUZa1cixm
+TokatTRa1zgpj
+BimboCF79ufb6
+DeoriaIN8zmkcq
+DaitōchōJP9mfocq
+Coral SpringsUS8yz7p1
+SherbrookeCAag48ca
+OuarglaDZ9ereat
+Acilia-Castel Fusano-Ostia AnticaITa60eu9
+Thousand OaksUS9kx4pw
+AndongKR9rlntk
+TeteMZ5p4ghb
+CopiapóCL4tz8gn
+PalopoID6ppn5w
+NadorMA9npdnv
+BilbaysEG9aigbo
+CharallaveVE7qg8qa
+Shahr-e KordIR9fthta
+RegensburgDEaq6etm
+MinoJP9mrocb
+LeiyangCN8zcmli
+DarwinAU5zenzg
+CadizPH7sfneh
+ZacatecasMX8p95z2
+ElizabethUSa2y85v
+Bat YamIL9eygkj
+SātkhiraBD8p3krf
+Palo NegroVE7q98oe
+StamfordUSa4187q
+Mogi GuaçuBR57va9l
+ArishEG9chghw
+IdlibSY9ptgpr
+SīnahIQ9s9h7k
+ConcordUS9vi4h1
+KamyshinRUat6he6
+OuluFIbylfur
+HassanIN7y5jre
+NovocheboksarskRUb9vhjw
+BesançonFRal9ecq
+SurpriseUS9jf57z
+El EulmaDZ9qfebt
+KhardahIN8p4kpi
+SakakahSA999gzp
+JimmaET7jbgqb
+Al ManāqilSD81lgfn
+TeluknagaID6h2m48
+GyőrHUamgf90
+JirjāEG8z6gcl
+ManzanilloCU8ii7xs
+YavatmālIN8injx1
+HālīsaharIN8ppkpm
+SerpukhovRUb6kgrx
+SirteLY9cpf63
+Ramat GanIL9f4gkp
+AsakaJP9pgons
+PanvelIN8erjj3
+MuarMY73olsx
+DivoCI7e8dh4
+UngaranID6e6meo
+AlhambraUS9j258j
+XuanzhouCN9bzn1w
+TitāgarhIN8p6kph
+San Nicolás de los ArroyosAR4df98r
+KusatsuJP9naodp
+OpolePLaurf9t
+LafayetteUS99y6se
+WorcesterZA4cjfe1
+ElblągPLb4ffdx
+SaïdaDZ9mrdwf
+SirajganjBD8tykt7
+JequiéBR5viasn
+PłockPLazzfer
+WałbrzychPLav1f58
+YevlakhAZa2uhiz
+WauSS7jeg1r
+Xai-XaiMZ50fghg
+HuaihuaCN92kmdk
+AmaigboNG7e3ehs
+TopekaUS9yh6i8
+LafiaNG7llejo
+JiangyouCN9e9lyw
+Tando AllahyarPK8wqj6w
+Surat ThaniTH7neljx
+IsiroCD75pg0q
+Sancti SpíritusCU8mx7rc
+CuddapahIN828jyy
+BettiahIN90gkeq
+AngrenUZa3yjau
+KentUSalm4gh
+PakokkuMM8l9l84
+MuromRUb8dh4s
+RangkasbitungID6gcm35
+HāthrasIN92ojwt
+KlatenID6clmf9
+KhasavyurtRUaa5hhf
+NeftekamskRUb9ti2r
+Simi ValleyUS9l74q2
+XichangCN93ils2
+CadizES9rhdej
+PakpattanPK9aajjv
+DanshuiCN8pcmpz
+BahawalnagarPK9avjjv
+BahawalnagarPK99cjjh
+UedaJP9r4ok4
+SogamosoCO7dv89f
+East Los AngelesUS9ki4rr
+LalitpurIN8uljxu
+EdirneTRa5sfxs
+JombangID6d1mjr
+SongeaTZ64cgn1
+KolārIN7yijx1
+LévisCAak08ea
+ChinandegaNI7x375z
+Al JadīdLY915f00
+LambaréPY4zl9fz
+MachengCN9cmmri
+RafaḩPS9cygj4
+AmpangMY76rlqp
+ItapetiningaBR54ha6j
+Patos de MinasBR5ieaas
+Santa ClaraUS9tr4h8
+PasehID6eam7c
+MurfreesboroUS9pl781
+PangkalpinangID6s3m2r
+HuichengCN8q0mv1
+GashuaNG7xreqo
+Les CayesHT8cj875
+SalernoITa30f13
+WatfordGBaxiduw
+XiazhenCN9momxb
+Torbat-e ḨeydarīyehIR9nzigi
+Tando AdamPK8xlj6q
+‘AjlūnJO9ftgnb
+SorongID6vko0m
+KoronadalPH7g2nit
+DerinceTRa38g6t
+OkinawaJP8z6nr0
+Los ÁngelesCL41x8b1
+HaimenCN8qfmvx
+Saint PetersGBawpdzy
+OrshaBYb5fg8i
+ShahechengCN9smmq3
+KelownaCAask4o3
+Bragança PaulistaBR569aaq
+BohiconBJ7hye1r
+BeppuJP9igo1a
+SoranIQ9rthbq
+BălţiMDamog1l
+WillemstadCW7vn8kj
+MandsaurIN8svjoj
+PadalarangID6f0m6j
+SuiningCN9arm19
+GondiāIN8lmk2r
+HuixquilucanMX8fs681
+SemnanIR9oui0b
+SlovianskUAaprgsi
+San Francisco de MacorísDO8fm8gv
+YushuCNaegnnh
+YuanlinTW8skn6y
+Santa TeclaSV800700
+Ciudad VallesMX8n468z
+GuadalupeMX8p75z8
+Khairpur Mir’sPK92hj70
+Kashihara-shiJP9lvod7
+RiobambaEC6td7tj
+KokshetauKZb20j8s
+Gorzów WielkopolskiPLb0if2b
+TimonBR6jval0
+New MirpurPK9i3jkv
+AgadezNE895ei7
+TargówekPLaz9fih
+LechengCN8vtmmv
+São José dos PinhaisBR4z3a3b
+MarandIR9wrhf5
+RajapalaiyamIN7o9jvf
+OrléansFRan2e1a
+LaiwuCN9qjmyu
+RustenburgZA4ypfzo
+HartfordUSa608a3
+RudnyyKZb15irc
+TeresópolisBR57qakm
+MetzFRaqged5
+JiupuCNa43ndj
+DārjilingIN913kp7
+BaoshanCNajco12
+Salvaleón de HigüeyDO8dq8l5
+PolokwaneZA53mg5v
+ThatonMM890leh
+PotchefstroomZA4vsfza
+CiamisID6dnm8z
+LumajangID6bfmmi
+GuelmaDZ9raegn
+HagonoyPH837n7d
+MohaliIN9b8jt4
+UruguaianaBR4nd9hf
+PālanpurIN8t5jh8
+IndramayuID6gfm8w
+Bordj el KiffanDZ9s3e4v
+GagnoaCI7f1dfh
+Porto SeguroBR5obavi
+LuoyangCN8qcmpf
+WolfsburgDEazmepy
+NiihamaJP9kco6b
+MinzhuCNabgnpp
+Dos HermanasES9tkdfk
+PatiID6f8mgg
+Dam DamIN8ovkpm
+AlagoinhasBR60aaxa
+Az ZubayrIQ9afhki
+HardoīIN923k2l
+San Pedro Garza GarcíaMX8xa653
+HuangzhouCN9almqw
+Sheepshead BayUSa2r86m
+PuruliyaIN8qtkjw
+Ubon RatchathaniTH84clz9
+KisarazuJP9oaoop
+VirginiaZA4ryfyn
+BritsZA4ytg16
+BeylikdüzüTRa3ug3k
+RecklinghausenDEaxdeg0
+PalhoçaBR4t7a4t
+XiulinCN98kmk8
+ZhoucunCN9samza
+JiayuguanCNa0llh1
+MaastrichtNLav9ebt
+AmherstUSa9e7t4
+Mỹ ThoVN7qsm3g
+TekirdağTRa3ug0f
+VictorvilleUS9ly4u7
+AalborgDKbchenk
+BarbacenaBR5b1aif
+ChishtianPK98sjie
+Burton upon TrentGBb0pdrg
+Villa CanalesGT8286wj
+DibrugarhIN92cl7n
+GöttingenDEax5enl
+DurrësALa4sfe1
+San Pedro Garza GarciaMX8xa654
+ZābolIR9c7imt
+PalwalIN946jut
+NobeokaJP9gio1r
+ColchesterGBay5dyi
+NalgondaIN89dk07
+BatumiGEa5oh3n
+MataróESa5ee2s
+AbileneUS9g566z
+BhadreswarIN8pekpe
+BernCHakfegp
+VejalpurIN8p1jkc
+StavangerNObhtebx
+PayakumbuhID6xelnj
+AlbertonZA4x1g24
+FujinomiyaJP9nuol2
+ChikmagalūrIN7z0jqh
+EkibastuzKZaxojp8
+San JuanPH82kn87
+NodaJP9pvooj
+BragaPTa5fd8m
+LianheCNakxnv3
+RaigarhIN8mukbo
+VallejoUS9vu4ge
+North StamfordUSa4a87q
+OlmaliqUZa3gj9c
+MusomaTZ6tughw
+CachoeirinhaBR4mt9y3
+YaizuJP9mvok8
+TobrukLY9f5fqj
+BerkeleyUS9v74gd
+Xilin HotCNac5mub
+Guntakal JunctionIN845juw
+FresnilloMX8qe5y9
+OrizabaMX8ed6ea
+Nakhon Si ThammaratTH7lfllp
+HeilbronnDEaqielm
+IngolstadtDEapherq
+ToyokawaJP9mqoho
+FengchengCNa2dngn
+MufuliraZM5z5g2g
+UlmDEaogenr
+RawangMY778lq6
+KaramanTR9tagga
+CambridgeCAaag7ox
+WłocławekPLb09fcz
+NormanUS9nu6dc
+AllentownUSa2t82b
+Fernando de la MoraPY4zm9g8
+PerugiaITa9reuf
+GangāpurIN8zjjt4
+Nabatîyé et TahtaLB9iqgmk
+Orekhovo-ZuyevoRUb91gw8
+AbbottabadPK9kvjjd
+BangilID6cwmle
+ZhaoyuanCN9tsn6h
+GereidaSD7tcftu
+DeoliIN956juj
+EvansvilleUS9vh74s
+BottropDEax4ef9
+Santa RitaBR6e9b6u
+MaxixeMZ53qgm7
+KairouanTN9p4eo2
+JaranwalaPK9d1jjy
+Santa Coloma de GramenetESa55e25
+LeidenNLaywe8h
+Trois-RivièresCAair8ah
+MonzaITagmelr
+ModakekeNG7iie7u
+SilangPH81in81
+QuevedoEC6v57ra
+NazilliTR9vcg2o
+LiraUG749gfe
+PforzheimDEapsek6
+ToledoBR51d9qq
+DordrechtNLaxxe8z
+JaúBR582a54
+OffenbachDEat6ekd
+SiwānIN8yukec
+ColumbiaUS9y76rj
+SettatMA9hodau
+CaguaVE7qb8om
+OdessaUS9eh5zn
+MandimbaMZ5u5gn1
+ReykjavíkISbw6c76
+San JosePH7wbn8b
+DamohIN8s7k0o
+ShimotodaJP9pioo1
+LhasaCN98dkx2
+Aïn OusseraDZ9ohe43
+KokubunjiJP9p6ong
+PlevenBGaamfse
+RiminiITaceeux
+MiramarMX8o46c2
+Khlong LuangTH812lnl
+ĀdilābādIN8gnjy6
+FargoUSak86f5
+Iguala de la IndependenciaMX8cz67i
+SepatanID6h0m42
+Zielona GóraPLayaf33
+CubatãoBR53nab1
+MaseruLS4okg0c
+SrikakulamIN8cukd2
+BerdyanskUAajxgq8
+MalindiKE6p2gzg
+Uppal KalanIN8adjy8
+EastbourneGBav1dws
+BandunduCD6osf8a
+Pita KotteLK7h5k1y
+Torrejón de ArdozESa2edmd
+BeaumontUS99l6mm
+BamaNG7u0ey1
+IlobuNG7jse8h
+Ciudad DeliciasMX94b5r1
+JetpurIN8mfjc6
+PuningCN8qrmup
+MorbiIN8pejcs
+Guadalajara de BugaCO78u802
+Nakhon PathomTH80ellw
+UzhgorodUAap2fly
+PātanIN8s9jgd
+SokodéTG7mydz5
+TarnówPLasxfib
+LojaEC6mx7s0
+ExeterGBauwdm7
+JalingoNG7mperk
+VästeråsSEbjmf5z
+GemenaCD772fex
+AchinskRUbabkve
+ShunyiCNa1gmw1
+RotherhamGBb2fds8
+IkomaJP9mcocy
+Ciudad de Villa de ÁlvarezMX8fj5vu
+AnacoVE7o78wy
+TebingtinggiID779ljg
+TigwavHT8d789l
+TunjaCO7de887
+BremerhavenDEb2qejv
+Punta ArenasCL2ud8f1
+PanevėžysLTb8tfrn
+Pyin Oo LwinMM8n8lby
+IndependenceUS9yl6lq
+KedungwuniID6enmcl
+IshinomakiJP9wqosi
+LongjingCNa8tnvi
+KhannaIN9bbjrq
+CalabozoVE7ms8op
+RemscheidDEaw6efz
+SetúbalPT9x0d7b
+ČačakRSabxfgj
+Ann ArborUSa7g7fe
+NkongsambaCM7brenm
+KindiaGN7pycw9
+QingzhouCN9ryn14
+BotādIN8nljf3
+RishraIN8p4kpf
+KhenchelaDZ9ogefu
+PinhaisBR4zca3d
+HōfuJP9klo1h
+OrduTRa3ugt9
+Manp’oKPa4bnmt
+LausanneCHaj8eef
+El MonteUS9kn4s5
+AthensUS9kc7ge
+BruggeBEaw9e4y
+Simões FilhoBR5yiaxc
+AzamgarhIN8yfkb2
+PescaraITa7yezg
+Ahmadpur EastPK96yjdy
+VarginhaBR5a5adt
+SpringfieldUSa0k6z0
+TaldykorganKZaf2jxp
+JaénES9uxdlh
+PunoPE5q08hi
+YelahankaIN7yejvk
+CheltenhamGBay6dq8
+DashaCN8q7mn4
+NyíregyházaHUan8fkc
+YakeshiCNaqwn7d
+CherkesskRUacuh4u
+AlgecirasES9qddgv
+GudivādaIN87ok50
+DigosPH7grnk8
+HandaJP9mwogd
+SinopBR6129lu
+Alchevs’kUAaongvu
+Round RockUS9ar6co
+NoginskRUb97gus
+WilmingtonUS9l37vi
+PavlohradUAaotgnn
+Cavite CityPH828n7u
+East HarlemUSa3b86m
+BinzhouCN9ttmzu
+ZoetermeerNLayme8h
+Sri Jayewardenepura KotteLK7h4k1z
+ÖrebroSEbinf29
+GuelphCAaaz7p2
+YeletsRUb06guy
+ParlaESa1sdlj
+BatangID6g0mfj
+Novo-PeredelkinoRUb8lgrq
+BaidyabātiIN8pakpd
+OkigweNG7e7egf
+LengshuijiangCN92xmhj
+TianfuCN9tinb1
+ArvadaUSa0k5s3
+East YorkCAabd7rn
+ToliaraMG555h9b
+BizerteTN9tjenf
+ProvoUSa1r59u
+Pouso AlegreBR589ace
+BastīIN90fk9s
+TuguegaraoPH8ayna4
+PeoriaUSa316z5
+LansingUSa8p7d4
+WenchangCN8gimfn
+BalkhAF9s4j1u
+LincolnGBb1vdui
+MingshuiCN9s0mye
+BotoşaniROamnfy3
+MaryTM9ufinr
+Sóc TrăngVN7oom2d
+DunedinNZ3elr1m
+BalasoreIN8lpklh
+PamanukanID6gkm7h
+EunápolisBR5oiau2
+PleikuVN80um80
+DowneyUS9ka4rv
+KingstonCAacv7zk
+YuyaoCN99hn8j
+BergamoITagyemv
+SawanganID6g8m4l
+DharmavaramIN821jvw
+SiirtTR9vdh4i
+ErzincanTRa0egxp
+KankanGN7qvd65
+CuauhtémocMX94x5n6
+HotanCN9t3k22
+LaghouatDZ9jwe3z
+BotucatuBR56fa5g
+Māler KotlaIN9atjqs
+NavojoaMX9175g0
+OffaNG7kne94
+Tobol’skRUbfoj5l
+WardhaIN8jmjyc
+PingshanCN8pvmqn
+CuitoAO5zmf71
+SongyuanCNafdnir
+MabaCN8ukmnk
+JandiraBR54na9q
+DumaguetePH7nvnei
+MishimaJP9nkolw
+CarlsbadUS9i44u1
+ChorzówPLatrfcp
+LuanshyaZM5xig2y
+PraiaCV83hc2p
+ElmhurstUSa3686s
+Costa MesaUS9jg4sg
+JhunjhunūnIN945jpg
+Miami GardensUS8y27p3
+KitamiJPaboozp
+WestminsterUSa0o5s8
+Heroica GuaymasMX93k5by
+ChesterfieldGBb1xds2
+North PeoriaUSa346z6
+ClearwaterUS93p7i0
+ShchelkovoRUb9cgth
+FairfieldUS9w94h0
+AlanyaTR9rigcw
+GuanabacoaCU8q97je
+VihariPK99gjh0
+GuangmingCNafxnd2
+SataraIN8b5jlj
+RouenFRarcdz2
+HaikouCN8uulsy
+ChanduasiIN951jyu
+NefteyuganskRUbnqjho
+ReutlingenDEaopelk
+BushwickUSa3186o
+ShaowuCN91ymyc
+MojokertoID6d9mkb
+Satu MareROamsfni
+Thanh HóaVN8h0m1t
+KaiyuanCNa85ngk
+KamaliaPK9bdjht
+GuanareVE7n48ia
+GravesendUSa2s86j
+RochesterUSaca6r5
+FarīdpurBD8rlktk
+ApopaSV80d70a
+MothīhāriIN901kfw
+ChāsIN8rokjd
+MazyrBYaylg59
+PudukkottaiIN7qujyy
+ElginUSa6s72s
+CarúpanoVE7rn90b
+RewāriIN94cjsu
+Port BlairIN7ufl1n
+MinatitlánMX8c06lc
+Esuk OronNG7bceix
+FürthDEargeqj
+BeibeiCN98vm3o
+TemeculaUS9j14ul
+West JordanUSa2t592
+Cà MauVN7nim03
+Ribeirão PiresBR545ab3
+DoumaSY9j9gp4
+IringaTZ6cfgn6
+ZwolleNLazvecx
+NovokuybyshevskRUb1ihqr
+QūchānIR9t3iej
+SuriāpetIN89mk16
+KandyLK7i9k3z
+BangaonIN8q1kqr
+InglewoodUS9kc4r9
+Lysychans’kUAapugus
+Conselheiro LafaieteBR5cmaid
+ChhatarpurIN8v8k13
+DaugavpilsLVb98fxp
+ResendeBR57lagj
+ChelmsfordGBaxqdxb
+Masjed SoleymānIR9eqhoy
+CileunyiID6eqm7b
+Ashoknagar KalyangarhIN8pikq8
+MagelangID6d9me6
+MulhouseFRamnegd
+Santa RosaAR44a8xg
+Beau Bassin-Rose HillMU5dtibn
+MboudaCM7dneoh
+AraucáriaBR4yxa2r
+AchalpurIN8l2jvb
+NavadwīpIN8r1kph
+NsukkaNG7h2egk
+NguruNG7xsep2
+DongtaiCN9h9n67
+BārsiIN8cnjq9
+AtibaiaBR55saap
+Várzea PaulistaBR55ja9x
+HikoneJP9nxoeh
+EnchengCN8nnmjy
+TurhalTRa27go8
+Bandar-e AnzalīIR9u3hpe
+RichardsonUS9hj6fb
+HadejiaNG7wlenw
+ZhujiCN98kn60
+PerpignanFRa8me42
+LowellUSa8f8dw
+East IndependenceUS9ym6lw
+CaenFRaqndv0
+YenangyaungMM8ivl7j
+GreshamUSage4fx
+AntiochUS9vk4hn
+ManziniSZ4wegb6
+CambridgeUSa7q8eh
+SultānpurIN8yyk7z
+TaurangaNZ41brhd
+High PointUS9pw7pr
+BillingsUSah65im
+ManchesterUSa9g8dj
+KiryūJP9r4on1
+KresekID6gzm3i
+BenderMDak3g5w
+NelspruitZA4z9ga1
+CiteureupID6fzm4w
+GaranhunsBR69cb2m
+GabèsTN9k4eo2
+QingnianCN9scmtf
+KufaIQ9f1hbg
+VacoasMU5dmibo
+Ressano GarciaMZ4zcgcw
+NoyabrskRUbtjjpk
+ZlitenLY9g7f0h
+MizhouCN9pzn3o
+BatayskRUakygyf
+LinshuiCN9r6mp8
+HailunCNalunon
+AmburIN7xjjyo
+KecskemétHUakbfep
+SeverskRUbb8kft
+LichingaMZ5x1glw
+MurrietaUS9j74uf
+CentennialUS9zy5so
+ShilongCN8q7mo9
+RichmondUS9ve4g5
+KandiBJ7sxe46
+CoronaUSa3786u
+AraruamaBR56hame
+TieliCNakinro
+CatanduvaBR5baa3z
+Taitung CityTW8p8n8i
+DongxingCNag0nzb
+ArzamasRUb7vh9s
+PhalaborwaZA53igai
+HeiheCNatknq5
+PuebloUS9w95tf
+ZhaotongCN91wlw4
+HoshangābādIN8p7jvx
+LaracheMA9nrdew
+Ijebu-IgboNG7hde74
+Sergiyev PosadRUbaegtx
+TumbesPE6o37oj
+LivingstoneZM5kgfvt
+Port-GentilGA6w0eke
+San RafaelAR49u8m7
+HulanCNahqnno
+MatagalpaNI7xx79c
+KomatsuJP9r4of1
+Leninsk-KuznetskyRUb5ukjd
+ZhongxiangCN9clmkq
+Franco da RochaBR558aa7
+IwatsukiJP9pwoo2
+PearlandUS9846jb
+DehuiCNadpnl6
+WaterburyUSa5g893
+Boulogne-BillancourtFRapoe28
+KaliszPLaxsfa9
+Ksar El KebirMA9n8dfm
+PembaMZ5xzh0k
+MonctonCAai18w0
+Sawāi MādhopurIN8yajs2
+UromiNG7gmedl
+DharānNP90hkmg
+MadanapalleIN7znjy2
+KatumbaTZ68dghe
+West CovinaUS9kn4se
+EnterpriseUS9q34zw
+BānsbāriaIN8prkpk
+GirónCO7hn88r
+MoptiML828dke
+BaghlānAF9qdj6v
+CuautitlánMX8gn68i
+TrincomaleeLK7luk5n
+SantiagoPH88dn9n
+DagenhamGBax7dwh
+North CharlestonUS9h97pv
+SoharOM8tni9j
+NeheCNaoonir
+KyzylRUaxnl6d
+Cabo FrioBR56fan9
+Oktyabr’skiyRUb5ci0j
+TādepallegūdemIN88pk6h
+BanyuwangiID6b5mpo
+Birnin KebbiNG7wle7o
+PingliangCN9oqm4d
+Santa CruzPH81on9a
+RockinghamAU4gcmth
+EverettUSana4gk
+An NuhūdSD7xag2z
+AtbaraSD8b6gif
+JiangyinCN9enn62
+Bạc LiêuVN7ntm1p
+College StationUS9b36gf
+Palm BayUS93v7o5
+JalpāiguriIN8zokqh
+Jalai NurCNardmyy
+TajimiJP9o4ogx
+MoersDEawxeef
+Pompano BeachUS8yw7pg
+OurenseESa7mda6
+Ji ParanáBR63r93x
+BasingstokeGBawedsz
+BandırmaTRa23g1q
+SacabaBO5lo8sk
+MaidstoneGBawfdxg
+Umm QaşrIQ99ghl4
+ButterworthMY7d0lms
+ShapingCN8p9mls
+Râmnicu VâlceaROafafrp
+AlcobendasESa2ndlw
+ArarasBR57wa8e
+KoszalinPLb4jf4x
+PoáBR54naba
+SherpurBD8viku2
+ObninskRUb72gpp
+Vitória de Santo AntãoBR6bgb5z
+ShinyangaTZ6nuggu
+BoulderUSa155rl
+KoblenzDEatveh2
+UmuaramaBR53z9rw
+SiegenDEavbeia
+BharatpurNP92wkek
+As SuwayqOM8s9ibk
+NorwalkUS9k64s0
+VicenzaITagjes3
+ReusESa4cdz3
+IidaJP9oooiu
+IleboCD6lzfh7
+ApucaranaBR54l9x2
+Yên VinhVN8dvm1j
+MitrovicëXKa94fhz
+Sutton ColdfieldGBb01dqy
+KhemissetMA9jydf5
+ElistaRUainhay
+TaungooMM8emlbv
+BedfordGBaytdup
+EjidoVE7lr8e4
+Al ḨawāmidīyahEG992gat
+Catia La MarVE7rh8pt
+LianranCN8v8lso
+West Palm BeachUS9087pn
+RayongTH7x8lpa
+ChittaurgarhIN8v5jna
+CherëmushkiRUb8mgsc
+CoimbraPTa1pd8m
+Broken ArrowUS9q56hx
+Daly CityUS9ur4fu
+LinköpingSEbg9f3e
+CikarangID6gmm5n
+LongjiangCNalhne6
+HwadoKR9ulnpn
+BuheCN9a5mjr
+PindigaNG7pqeqf
+NamurBEau7e9j
+GangāwatiIN84vjsl
+YevpatoriyaUAafkggp
+NovotroitskRUaw8ie1
+Bergisch GladbachDEavneft
+LauncestonAU3qwp8p
+Santa Cruz do SulBR4ng9ud
+LegnicaPLaw9f4w
+AshkelonIL9dzgk1
+SydneyCAai698u
+DerbentRUa6vhm5
+XinghuaCN9hin4v
+KhurjaIN94hjwa
+MatiPH7hcnmm
+GuaratinguetáBR56maeh
+ArjawinangunID6fjm95
+SuceavaROambfwx
+Aïn BeïdaDZ9pgegj
+AzareNG7ufeob
+NantouTW8sgn76
+AnqiuCN9r7n33
+Lahad DatuMY7byn0p
+PonnāniIN7rxjqx
+TanzaPH82sn7y
+MariaraVE7qm8nw
+Bhairab BāzārBD8stkwq
+ChengtangcunCN9ngmxj
+BarakiDZ9rve4m
+NancyFRap8ed6
+Sandy SpringsUS9k87dm
+BurbankUS9ky4rd
+QueenstownZA4hefyo
+Hòa BìnhVN8jum0m
+Green BayUSado73i
+JizanSA88xh67
+Texcoco de MoraMX8g769c
+Santa MariaUS9n34lg
+LinharesBR5g5asp
+AraguaínaBR6e1a63
+BarnālaIN9adjpv
+DaxingCNa0emv5
+ParralMX90t5qh
+BānehIR9q0hfh
+OldhamGBb2qdq4
+DouliuTW8rvn6u
+JenaDEavhes7
+Wichita FallsUS9k76af
+GeraDEavcetk
+BadlapurIN8f8jjj
+Al FāwIQ999hmn
+DepokID6cgmer
+MostarBAaaef9h
+LakelandUS93w7kd
+ZhezqazghanKZamqj49
+HonmachiJP9ganys
+TandilAR42c9br
+Lo PradoCL4d48fj
+PulandianCN9zgnat
+HelsingborgSEb9pev9
+Kot AdduPK9anjd5
+BishoftuET7mbgwa
+KaraTG7ojdzb
+ClovisUS9sb4ni
+WuchuanCN8lmmfp
+YenakiyeveUAanzgu5
+LewisvilleUS9ht6el
+AbengourouCI7gpdma
+IwakuniJP9kwo3a
+SoyībugIN9kojnj
+KiselëvskRUb3zkkq
+KroonstadZA4t7fzn
+JishuCNad4no8
+Enfield TownGBaxhdvs
+Ed DamerSD8awgid
+WokingGBawkdug
+RoorkeeIN98zjwd
+DolisieCG6mcev7
+BagahaIN91akdl
+YuxiCN8tolsu
+NkporNG7f3eez
+HosūrIN7xejw7
+TylerUS9fv6ja
+MaleMV79mjk7
+El CajonUS9h34v4
+GardezAF9jcj8b
+ZhanaozenKZaaehyu
+BilqāsEG9cpgb4
+San MateoUS9uc4g7
+ChūruIN94mjo9
+NagdaIN8r6jpi
+BrandonUS93m7jf
+PrabumulihID6ohlxj
+PhitsanulokTH88qlmi
+IseharaJP9ocomz
+QueluzPT9xod6b
+NishioJP9mvogp
+Vĩnh LongVN7qhm2d
+TurgutluTR9wyg0y
+EsmeraldasBR5f4agx
+EscuintlaGT81q6vt
+Velikiye LukiRUbaig8v
+KashipurIN975jzc
+RialtoUS9kr4tz
+GhazīpurIN8x2kc7
+BegusaraiIN8wmkj9
+Ikere-EkitiNG7iueaj
+HildesheimDEayvenn
+RantauprapatID73ullb
+OleksandriyaUAap7gg0
+QurayyatSA9d1grq
+PortmoreJM8bv7yg
+Palma SorianoCU8i580x
+PushkinoRUb9mgt7
+KhushābPK9fqjgz
+LafiagiNG7mleb2
+BelawanID78ili4
+Piatra NeamţROakcfx5
+Roxas CityPH7u7ncz
+ErlangenDEarreql
+TepexpanMX8gh696
+DavenportUSa5c6we
+St HelensGBb2hdof
+EdisonUSa2k85b
+LubangoAO5skexh
+SarhTD7nefb3
+DhaulpurIN905jwc
+WazirabadPK9g4jlw
+CuricóCL48u8e4
+Concepción de La VegaDO8fe8g3
+ShāhzādpurBD8t6ksw
+TulancingoMX8hs6as
+BemowoPLaz5fi3
+HillsboroUSagg4ed
+Drobeta-Turnu SeverinROadzfmx
+MormugaoIN84rjl1
+QianzhouCN94omct
+ArtëmRUaago37
+BiriguiBR5ava06
+UkhtaRUbuli14
+FerozeporeIN9bxjn9
+InazawaJP9nxofy
+LaoagPH8ckn70
+ŞabrātahLY9h3eup
+DisūqEG9chg95
+BethalZA4wig5v
+Pulong Santa CruzPH81nn8c
+SingkawangID70jmaq
+TuxtepecMX8c96gz
+GondalIN8n0jco
+TorreviejaES9vidu4
+TernateID707npu
+MiltonCAaaw7q4
+BontangID6ydmyd
+DeltaCAaqi4el
+PārsābādIRa05hl4
+WorcesterGBayzdpu
+Las CrucesUS9fr5ne
+‘IbrīOM8qji90
+Dera Ismail KhanPK9efjcy
+SalihorskBYb0ng0i
+SzékesfehérvárHUal3fb5
+AssisBR5729zz
+MalamboCO7s684b
+South BendUSa5s78f
+KanskRUba4l9w
+ArgenteuilFRapze29
+MustafakemalpaşaTRa18g2x
+SeoniIN8ndk0z
+DartmouthCAae38ze
+MaladzyechnaBYb4wfyl
+JagādhriIN99tjuq
+OlomoucCZarsf7x
+WittenDEawwegf
+MiriālgūdaIN88vk10
+BarretosBR5cwa53
+Medina EstatesGH7drdvk
+ChakwalPK9hhjid
+Lower HuttNZ3rirdw
+ColatinaBR5fqar5
+GillinghamGBawrdxj
+Teófilo OtoniBR5keaop
+TokuyamaJP9klo26
+TonghaeKR9uanun
+VanadzorAMa3chbl
+TartuEEbg6fy9
+MokopaneZA52tg4l
+SalzgitterDEayweoy
+UdgīrIN8d3ju8
+UrdanetaPH86en6x
+MezhdurechenskRUb35kom
+GuaíbaBR4md9xg
+JoloPH7etn84
+QinzhouCN8n1m9r
+GuarapariBR5clari
+Coronel FabricianoBR5fsall
+ElbasanALa47ffs
+VistaUS9i84uc
+NavapolatskBYb89g3g
+GreeleyUSa2a5t5
+DavieUS8ye7p5
+FunchalPT9grckz
+Oum el BouaghiDZ9poefr
+SolikamskRUbjni9p
+El ProgresoHN84s744
+JamālpurIN8wbkk9
+ItaguaíBR56jaie
+NandurbarIN8ldjm8
+Abū KabīrEG9bdgbz
+GlazovRUbfihya
+AnyamaCI7d9dkr
+KallithéaGR9vffpu
+NaritaJP9peops
+Juan DíazPA7n57rb
+BendigoAU43wp0s
+GrogolID6cwmfu
+IzumisanoJP9lmobw
+ItārsiIN8otjw0
+PadangsidempuanID71uljr
+QalyūbEG99ugap
+Vasco da GamaIN84sjl2
+San AngeloUS9de650
+SakataJP9y4ooi
+KōnanJP9o5og7
+Chikushino-shiJP9j2nyk
+LianjiangCN8m5mec
+LinxiCNa0bn11
+MaganguéCO7no84d
+TiéboSN82ncmx
+Ust’-IlimskRUbf4lt6
+RentonUSalw4gi
+ZonguldakTRa55gcb
+KūhdashtIR9j5hk9
+KalmunaiLK7ilk7b
+PhagwāraIN9cqjqh
+TrierDEas8eeg
+Punta CanaDO8dm8m0
+TeldeES93rcp6
+Kamianets-PodilskyiUAap8fxv
+ZhangyeCN9y5ln1
+KangdingCN99clr8
+P’yŏngsŏngKP9z1nln
+TagiuraLY9hcex3
+M’SilaDZ9p7e8m
+SuboticaRSai2fen
+Rio das OstrasBR57fani
+AiroliIN8f7jis
+RoanokeUS9tj7py
+KenoshaUSa8a742
+Clinton TownshipUSa8b7ho
+ColumbiaUS9z07yk
+GrudziądzPLb2kfc3
+ErieUSa717pj
+AcharnésGR9vsfpx
+Thunder BayCAaoe703
+St. John'sCAam49tl
+WorthingGBav6duy
+BolzanoITaj5eri
+Portsmouth HeightsUS9sa7zv
+Richmond HillUSa3286x
+LahtiFIbnefva
+ZwickauDEauxeup
+KaiserslauternDEarcehl
+AliefUS98j6ig
+ThimphuBT92bkt0
+Spring HillUS9547ir
+SłupskPLb5af7b
+BridgetownBB7yf9ae
+AlbanyUSa8h874
+ComptonUS9k64rm
+BarakaldoESaaadnp
+AndriaITa4jf5a
+TuscaloosaUS9i974r
+League CityUS97z6jv
+FlintUSa9h7fj
+AllenUS9hy6fh
+LidaBYb3ofua
+IserlohnDEawqehe
+LiberecCZav1f1u
+UdineITahzews
+RochdaleGBb2ydq0
+WaterlooCAaar7oc
+SiracusaIT9t0f2h
+DeventerNLaz6ed4
+Târgu JiuROaf5foo
+Mission ViejoUS9jc4t5
+TerniITa88ev4
+VacavilleUS9wk4h5
+VenturaUS9l84on
+Highlands RanchUS9zv5sf
+LugoESa9hdb0
+LawtonUS9m56ap
+SchwerinDEb2zerp
+BeavertonUSagd4ew
+JaworznoPLathfdj
+South GateUS9kb4rn
+SlivenBGa8lfx5
+San FernandoES9rcdes
+SolihullGBazldr2
+PortsmouthUS9sc802
+GironaESa6me3u
+GüterslohDEay7eja
+Saint-DenisFRapye2j
+SparksUS9zt4nd
+České BudějoviceCZaq1f07
+Jastrzębie ZdrójPLassfbl
+RoubaixFRaute4t
+BrocktonUSa6w8eq
+Hradec KrálovéCZathf3z
+Royal Leamington SpaGBaz9drs
+MariborSIajbf3h
+DearbornUSa7k7gy
+Federal WayUSalg4g9
+Lee's SummitUS9y36lu
+Santiago de CompostelaESa94d89
+DelftNLayhe84
+FrederiksbergDKb8oeut
+RomfordGBaxadwj
+New BedfordUSa5o8ez
+Spokane ValleyUSamf4uc
+AlkmaarNLb07e97
+DobrichBGab1g1b
+BathGBawqdpg
+LeskovacRSa9gfkz
+PrešovSKaq4fiz
+TerrebonneCAagy87f
+FordhamUSa3i86q
+LivoniaUSa7p7gh
+RoswellUS9ki7do
+OremUSa1y59r
+HarlowGBaxudwb
+GjakovëXKa7qfgr
+YumaUS9gx51m
+Ústí nad LabemCZauqeyz
+CacémPT9xpd66
+LawrenceUS9y96jg
+The WoodlandsUS99s6ir
+JönköpingSEbeiezc
+West AlbanyUSa8k872
+NorrköpingSEbgrf4y
+YakimaUSajg4l9
+ForlìITacuetg
+QuincyUSa7d8es
+DürenDEav4ee1
+FlatbushUSa2x86k
+NovaraITag9ejy
+HesperiaUS9ln4u6
+CarsonUS9jz4rg
+BarlettaITa4rf58
+Boca RatonUS8z87pk
+PiacenzaITaf5emx
+Santa MonicaUS9ki4qv
+OchotaPLaz2fib
+Praga PółnocPLaz5fif
+CáceresES9zodeb
+HeerlenNLavcecm
+NouméaNC585qqd
+San MarcosUS9i24uj
+LeuvenBEavce92
+FerraraITaekesa
+NuneatonGBazwdrx
+PlantationUS8yl7p5
+TulceaROafig41
+LynnUSa7z8ex
+VenloNLawped5
+EsslingenDEapeelu
+DarlingtonGBb5gdrp
+Miami BeachUS8xn7pf
+Arden-ArcadeUS9x84iu
+WestminsterUS9js4s7
+LongmontUSa1l5s2
+WinterthurCHalzek8
+LorcaES9undra
+SassariITa35ejs
+Santa BarbaraUS9lm4ni
+KonotopUAawcgg8
+SouthportGBb31dnn
+KalamariáGRa2qfnr
+RatingenDEawief1
+ReddingUSa2r4g1
+TourcoingFRauwe4s
+LeeuwardenNLb1sec5
+MarlDEaxiefp
+MaconUS9h87fp
+MonsBEau5e6z
+KostyantynivkaUAaotgsr
+LünenDEaxeegx
+MeridianUSab54wp
+DrammenNObjyeoc
+San LeandroUS9us4go
+MontreuilFRapqe2s
+Klagenfurt am WörtherseeATajiezr
+GreenvilleUS9ox7x3
+ChesterGBb1rdnz
+ChicoUSa0d4hk
+CosladaESa2adm4
+StevenageGBay6dvg
+HuddingeSEbikf9y
+AjaxCAabt7sh
+EdmondUS9p16d8
+LuimneachIEb0ad82
+WembleyGBax7dv6
+Krasnyy LuchUAanqgw6
+KanataCAafu814
+Fort-de-FranceMQ82k96d
+AnconaITab3exi
+NampaUSaay4w8
+AvignonFRac3e9d
+GraysGBax0dwx
+VlorëALa2ffe4
+NíkaiaGR9vhfpp
+BiałołekaPLazcfi9
+Marseille 13FRaaceb1
+KuopioFIbspg0w
+HarrogateGBb3zdrq
+Talavera de la ReinaESa10dil
+HartlepoolGBb5xdsn
+NewtonUSa7m8e7
+Toms RiverUSa0z85w
+Fall RiverUSa5u8ec
+PardubiceCZat0f3u
+CarmelUSa1278s
+Hanau am MainDEat9ekr
+AshevilleUS9ow7ip
+BrovaryUAaucg9l
+La SpeziaITaciena
+NorwalkUSa48883
+WaukeganUSa7o740
+DeltonaUS96a7ma
+HawthorneUS9k84r9
+TârgovişteROaetfuq
+ShkodërALa6vfe7
+Fort SmithUS9ob6ls
+SuffolkUS9s17za
+Sugar LandUS98a6id
+OsijekHRagjfbx
+LivermoreUS9uo4hr
+NashuaUSa8t8dh
+ReadingUSa22813
+Saint JohnCAafr8si
+PickeringCAaby7s7
+BrantfordCAa9t7p1
+El Puerto de Santa MaríaES9rndep
+ConcordUS9od7o6
+VelbertDEawmefk
+UmanUAapfg7y
+LudwigsburgDEapuelj
+IndioUS9jo4x6
+Rio RanchoUS9nv5nq
+Enchanted HillsUS9o65nx
+SandyUSa2r598
+WhittierUS9ke4s5
+CanarsieUSa2w86q
+Jelenia GóraPLavef3p
+GlyfádaGR9v6fq0
+ShumenBGaa7fys
+KirklandUSamg4gj
+LundSEb8rewn
+MenifeeUS9jp4ul
+Newport BeachUS9je4sf
+TracyUS9uu4ip
+Citrus HeightsUS9xj4j4
+BendUSace4j0
+CantonUSa7j7g4
+Lehigh AcresUS8zz7la
+GreenburghUSa3z86w
+Asnières-sur-SeineFRapwe2c
+NanterreFRapte25
+BitolaMKa3zfj9
+Cornellà de LlobregatESa4ve1s
+BloomingtonUSaek6ou
+GermantownUS9yt7xd
+Las Rozas de MadridESa2hdl9
+CliftonUSa3i860
+NitraSKao7fa8
+BerdychivUAasmg3g
+OrihuelaES9vsdte
+CannockGBb0ddqd
+DuluthUSajy6s5
+ChampaignUSa1g72w
+VolosGR9zcfnq
+Novi PazarRSa9ufgz
+ŽilinaSKaqqfc2
+PoitiersFRajedwy
+Torre del GrecoITa3bezx
+FlensburgDEb66em8
+Hemel HempsteadGBaxrdur
+ChinoUS9kh4t3
+AlhambraUS9kq4rv
+OgdenUSa4i58z
+ShostkaUAay2ggz
+VersaillesFRapke1x
+Redwood CityUS9u54gg
+CourbevoieFRapue2a
+BellinghamUSapg4fr
+LiepājaLVbayfid
+O'FallonUS9xt6w2
+JyväskyläFIbqwfvg
+NanaimoCAaql4bq
+HooverUS9it76v
+CréteilFRapje2v
+ÍlionGR9vnfpu
+CottbusDEaxsezt
+DanburyUSa4z87z
+St AlbansGBaxrdv3
+East NorwalkUSa47884
+EdinburgUS8z26bc
+SunriseUS8yl7ph
+KadiyivkaUAaoxgvc
+WilhelmshavenDEb2peij
+Nowy SączPLarufhi
+RedditchGBazbdql
+AvilésESaazdfk
+El EjidoES9s6do7
+TrentonUSa1q84e
+Santa FeUS9p55pq
+BloomingtonUS9yt77n
+CiceroUSa69749
+HemetUS9jr4v3
+South ShieldsGBb6sds1
+DerryGBb6sdbp
+HilversumNLaz2eae
+Ahwatukee FoothillsUS9im58y
+TübingenDEaosel5
+Johns CreekUS9kj7e4
+MissionUS8yu6av
+TroyUSa8d7h1
+Buena ParkUS9k34s8
+UmeåSEbvbfga
+GuadalajaraESa2vdn8
+ChervonohradUAatzfrc
+Weston-super-MareGBawndnq
+Palm CoastUS9867mf
+MindenDEaz9ekr
+KraljevoRSabhfhh
+FayettevilleUS9q66mg
+Sioux CityUSa826g8
+HavířovCZasafb8
+PauFRaabdv0
+Roquetas de MarES9s4dor
+PalenciaESa6pdjg
+HalifaxGBb38dqv
+Lake ForestUS9jh4t3
+PernikBGa8cfnz
+MercedUS9tm4lc
+Sant Boi de LlobregatESa4ue1o
+Pozuelo de AlarcónESa2bdlf
+Banská BystricaSKapefd7
+ColombesFRapwe29
+ToledoESa0qdku
+LongviewUS9ga6ku
+PolatskBYb85g3z
+BryanUS9b76gb
+BeckenhamGBawtdvx
+WestlandUSa7k7gc
+Niagara FallsCAa9q7sd
+ComoITah9el8
+TamworthGBb07dra
+Villingen-SchwenningenDEaniejl
+LuccaITabsep6
+WarwickUSa5u8dm
+MukacheveUAaokfn4
+LakewoodUS9k14rv
+PontevedraESa7vd80
+Farmington HillsUSa817ge
+San Tan ValleyUS9i75a7
+BistriţaROakxfs2
+Mount PleasantUS9h37q6
+KonstanzDEameeli
+KoninPLaz2fap
+ReşiţaROafufkt
+WormsDEarvej8
+CranstonUSa628dk
+Vitry-sur-SeineFRapje2o
+LargoUS93j7i1
+RavennaITaddetw
+HengeloNLaz7eev
+GetxoESaagdnn
+LecceITa23fah
+South SuffolkUS9s07z9
+AvondaleUS9iw57x
+Aulnay-sous-BoisFRapye2x
+TustinUS9jr4sp
+BakhmutUAaozgtk
+Mountain ViewUS9tv4gw
+NapaUS9we4gb
+TrentoITahzeqw
+SomervilleUSa7r8ei
+Giugliano in CampaniaITa3pezg
+LawrenceUSa8n8ec
+Piotrków TrybunalskiPLawtfeq
+MelbourneUS9407o3
+YambolBGa80fxm
+GandiaES9y9dvi
+DorstenDEaxiefd
+ScunthorpeGBb2udu7
+Stockton-on-TeesGBb5ldsc
+ParmaUSa507l0
+New RochelleUSa3n872
+LynchburgUS9tx7s6
+MedfordUSa7l4eo
+ZrenjaninRSag2fgm
+Deerfield BeachUS8z47pi
+HaskovoBGa6hfv0
+AmstelveenNLazae9i
+SzombathelyHUal7f66
+Busto ArsizioITagpekl
+PleasantonUS9um4hh
+DrohobychUAar3fpb
+Lido di OstiaITa5xeu4
+CesenaITacmeu0
+LüdenscheidDEawaeh7
+Sant Cugat del VallèsESa57e1t
+Brooklyn ParkUSaf96oo
+GoodyearUS9iw57w
+SlatinaROadffrp
+WakefieldGBb34dru
+CatanzaroIT9y0f64
+KennewickUSaid4p2
+Marburg an der LahnDEav5ekd
+Marseille 08FRaa7eay
+ZlínCZaqrf93
+DeurneBEawae8f
+CeutaES9ppdh8
+AlamedaUS9ux4ge
+AronaES942clo
+BrindisiITa2vf9u
+TorrentES9zkdup
+CarlisleGBb6idnu
+Town 'n' CountryUS93t7im
+BellflowerUS9k44rw
+NeumünsterDEb47enq
+Chino HillsUS9kf4sw
+BloomingtonUSa2g70t
+IlioúpoliGR9vdfq1
+AlafayaUS95c7mf
+Castrop-RauxelDEax8egb
+MarsalaIT9v0euk
+SpringdaleUS9qj6mj
+Marseille 15FRaaheav
+RacineUSa8p746
+RoosendaalNLax5e8f
+GatesheadGBb6odrk
+HammondUSa5i74y
+TrevisoITagveu0
+MilpitasUS9tz4hd
+InowrocławPLb0ofaq
+AalstBEavie78
+LubinPLawsf50
+MechelenBEavre8g
+LisburnGBb5gdf8
+SuvaFJ5jmrno
+DessauDEay0eu1
+FocșaniROagyfzi
+Chiclana de la FronteraES9r6dey
+PesaroITabzevw
+SiedlcePLayxflx
+GaryUSa5j75d
+ScrantonUSa5181u
+KeratsíniGR9vgfpm
+Baldwin ParkUS9kp4sc
+PisaITabfeow
+AuburnUSalf4gh
+YaltaUAadmgix
+ChilliwackCAaql4h9
+GladbeckDEax9eff
+Marseille 09FRaa5eb1
+VareseITahaekj
+La RochelleFRai8dst
+FishersUSa10793
+Saint JosephUSa0h6kj
+PoriFIbosfki
+PurmerendNLazve9s
+Champigny-sur-MarneFRapme2x
+LuxembourgLUarted1
+La LouvièreBEau9e7n
+PančevoRSaenfhc
+Rueil-MalmaisonFRapse23
+ArnsbergDEawqeig
+ManresaESa5xe12
+PharrUS8yr6ba
+Sesto San GiovanniITagheln
+FyldeGBb3jdnw
+RheineDEaz9ego
+UplandUS9kq4t7
+OssNLaxsebc
+AntibesFRab3efr
+FolsomUS9xg4je
+ArezzoITaaqet0
+BaytownUS98m6k6
+LatinaITa57evu
+KumanovoMKa71fkb
+RepentignyCAah287z
+PaisleyGBb93djp
+MbabaneSZ4wwgah
+ViersenDEawdedr
+San RamonUS9uy4h6
+CamdenUSa0x83c
+BracknellGBawtdtx
+Lake CharlesUS99x6p4
+KalamazooUSa7h7a9
+ParádsasvárHUan3ffi
+Fort McMurrayCAbbl5am
+PazardzhikBGa78frl
+Arlington HeightsUSa6x73m
+San Sebastián de los ReyesESa2odlx
+PlymouthUSaf16oe
+DelmenhorstDEb1dejz
+PeterboroughCAad27ug
+Newcastle under LymeGBb18dpt
+WaterfordUSa8l7gb
+BihaćBAaeif43
+CreweGBb1idp8
+PiłaPLb1nf6i
+EvanstonUSa6s74f
+ChathamGBawqdxh
+NizhynUAavtgcl
+SzolnokHUal2fg4
+MantecaUS9v04ja
+SchiedamNLay8e87
+Saint-Maur-des-FossésFRapje2x
+KendallUS8xc7ow
+MysłowicePLathfd9
+WyomingUSa9779x
+KruševacRSab2fj9
+LovelandUSa285s5
+CheektowagaUSa967t9
+HoveGBav7dvj
+Kings BridgeUSa3k86p
+BayreuthDEasres6
+SpijkenisseNLay1e81
+PerrisUS9ju4ud
+HaningeSEbidfae
+BethlehemUSa2v82n
+GävleSEbmjf7m
+AlbanyUS9dq7e8
+TroisdorfDEav5efv
+AylesburyGBaxydtr
+East KilbrideGBb8wdke
+HelmondNLax0ebq
+SchaumburgUSa6r73c
+GastoniaUS9ny7mh
+BrownsvilleUSa2y86o
+Union CityUS9ug4h2
+CalaisFRavje16
+GießenDEaujek4
+BolingbrookUSa5u73d
+NewmarketCAacd7r9
+FerrolESaasd95
+Iowa CityUSa5q6tr
+KhalándrionGR9vmfq4
+Vélez-MálagaES9s6dkm
+LaytonUSa4258z
+Missouri CityUS98a6im
+AppletonUSacy72e
+ShelbyUSa8j7hd
+BéziersFRaaee4x
+Ciudad RealES9ybdl3
+Fort MyersUS8zy7ko
+Ostrowiec ŚwiętokrzyskiPLavhfjf
+Boynton BeachUS8zp7pl
+BocholtDEay0eee
+JonesboroUS9pk6w2
+KortrijkBEav7e52
+GelaIT9szezk
+PistoiaITac1eqc
+PrilepMKa4vfjw
+VlaardingenNLay7e82
+MijasES9rodj4
+DetmoldDEayaekn
+Red DeerCAaz753w
+Rapid CityUSacg5x9
+Warner RobinsUS9gm7fp
+MelillaES9o1dnu
+Rochester HillsUSa8i7h1
+DecaturUSa0o70x
+SouthfieldUSa7z7gu
+RugbyGBazhdsi
+Siemianowice ŚląskiePLattfcv
+Novomoskovs’kUAap4glx
+ZhlobinBYb0xg7e
+Néa SmýrniGR9vffpv
+RubíESa59e1n
+TetovoMKa6pfi9
+Ostrów WielkopolskiPLaxif9h
+Saint GeorgeUS9t254i
+CasertaITa43ezt
+New BritainUSa5q89u
+FredrikstadNObiieqd
+SalfordGBb2ldpn
+AlmeloNLazgeei
+FranklinUS9pt76p
+MaroúsiGR9vpfq4
+TurlockUS9u54kb
+TempleUS9ce6dm
+Suva RekaXKa7ofhv
+EsbjergDKb83ejh
+Apple ValleyUS9lu4uh
+SarniaCAa9e7j4
+LarnacaCY9n0ghe
+PurleyGBawmdvp
+LynwoodUS9k94rn
+WaukeshaUSa9h72x
+GoudaNLayie93
+WilmingtonUSa0f825
+CantonUSa3c7ly
+GuildfordGBawcduf
+GulfportUS9ad70j
+FuorigrottaITa3fezg
+IzmailUAafzg44
+ShrewsburyGBb0fdod
+ZaandamNLazoe9f
+Shakhtars’kUAanigus
+BoråsSEbecevy
+Saint-Jean-sur-RichelieuCAafv88i
+PawtucketUSa6c8dq
+LauderhillUS8ym7p7
+Rock HillUS9n07mx
+FuengirolaES9ridj6
+Silver SpringUS9yb7y1
+BarnsleyGBb2rdrw
+NorderstedtDEb35enq
+West GulfportUS9ag70j
+BlagoevgradBGa6qfo6
+Agios DimitriosGR9vdfpx
+DunkerqueFRavre2m
+LüneburgDEb1xeox
+ZadarHRackf2b
+Flower MoundUS9hp6ea
+SvyetlahorskBYb07g6m
+StargardPLb26f1t
+BismarckUSak1642
+CentrevilleUS9xw7wx
+LafayetteUSa2a76o
+Cinisello BalsamoITagkell
+PassaicUSa3i863
+RiverviewUS93f7jb
+RedlandsUS9km4ui
+BenidormES9x2dvn
+ZográfosGR9vifq1
+MissoulaUSak753d
+Rancho CordovaUS9x74j2
+CelleDEb06eo0
+LowestoftGBazse0v
+AubervilliersFRapwe2m
+Vila Nova de GaiaPTa48d83
+GosportGBav4dsv
+SödertäljeSEbigf8z
+AlytusLTb54fqs
+Pervomays’kUAangg9p
+LelystadNLazveb8
+GaillimhIEb1zd6v
+LethbridgeCAas256m
+DinslakenDEax8eeq
+Sankt GallenCHalqem1
+New BraunfelsUS98i6bg
+PabianicePLaxifdr
+TatabányaHUam6fb3
+Lamezia TermeIT9y8f5b
+Cherry HillUSa0x83l
+FlagstaffUS9ns59v
+GnieznoPLazxf8u
+Alphen aan den RijnNLayte8y
+Alcalá de GuadairaES9tqdfs
+MuncieUSa1n7at
+BambergDEasmeqa
+CannesFRaazefh
+KladnoCZatbez6
+SouthallGBax3duz
+FordonPLb1nfah
+Maple RidgeCAaqq4fg
+WestonUS8yi7oo
+AigáleoGR9vifps
+MérignacFRaekdu7
+TrnavaSKaoef8v
+BrossardCAag987x
+FrederickUS9zh7wz
+PascoUSaig4p6
+PittsburgUS9vn4hg
+PalatineUSa6z73h
+VasluiROajjg11
+SuwałkiPLb4bfnp
+HasseltBEavheau
+StaffordGBb0pdq4
+North Richland HillsUS9h76dx
+Union CityUSa3a86e
+KissimmeeUS94m7lu
+HunedoaraROah3fnm
+GiurgiuROabxfw4
+OstendBEawae45
+Sint-NiklaasBEaw5e7i
+Royal Tunbridge WellsGBaw1dwq
+Walnut CreekUS9vb4gy
+HoornNLb08ea2
+PonferradaESa87ddo
+KamloopsCAaur4ls
+Mount VernonUSa3n86w
+ConroeUS9a76iu
+DothanUS9cq7at
+FeodosiyaUAaf3gma
+AschaffenburgDEasuelf
+GłogówPLaxif4o
+WaterlooUSa816ri
+Rivas-VaciamadridESa21dm9
+Maple GroveUSaf76oe
+FraminghamUSa7g8dm
+PokrovskUAao4gra
+Redondo BeachUS9k14r5
+MajadahondaESa2fdl9
+Bossier CityUS9gc6nn
+NeubrandenburgDEb2seww
+ChełmPLaw2fp7
+ChystyakoveUAanggv8
+Sverdlovs’kUAanlgy5
+BourgesFRakse2o
+Yorba LindaUS9k54sr
+MostCZauaexw
+StróvolosCY9nnggl
+CampiñaES9w6dnq
+WoodburyUSaes6ps
+AltamuraITa3ff5z
+RomanROakcfyt
+BârladROaifg0v
+DevaROahgfnm
+Eau ClaireUSaeh6tu
+Ellesmere PortGBb20dny
+Velsen-ZuidNLazqe8x
+WaldorfUS9xa7ya
+KaposvárHUaitf9g
+TournaiBEaule5f
+Forest HillsUSa3486v
+KalushUAaq5frp
+EdeNLayjebq
+DavisUS9x24hu
+Glen BurnieUS9ys7z6
+CamarilloUS9l24pc
+VictoriaUS9616ek
+SmilaUAaqqgcl
+Guidonia MontecelioITa6nevc
+GaithersburgUS9yq7xk
+EskilstunaSEbixf5v
+JacksonvilleUS9mj7wx
+South San FranciscoUS9ul4fz
+LippstadtDEaxjej6
+Tomaszów MazowieckiPLax5ffl
+Néa IoníaGR9vofq0
+KennerUS99b6xc
+AalenDEapoeo1
+Jackson HeightsUSa3886r
+Saint-NazaireFRalcdpv
+PrzemyślPLasafn9
+NarvaEEbiyg2b
+RockvilleUS9yk7xp
+JacksonUS9ox71b
+Yuba CityUS9yq4i6
+SolnaSEbiwfa0
+PortlandUSaba8gu
+Palo AltoUS9u04gq
+NeuwiedDEau3egr
+Casas AdobesUS9fs5bo
+MarysvilleUSanh4gm
+UnnaDEax6ehd
+South JordanUSa2o593
+Quartu Sant'ElenaIT9yzelp
+OshkoshUSaca722
+North Little RockUS9ml6rp
+HomesteadUS8wr7og
+Stalowa WolaPLauifl9
+BaysideUSa39872
+White RockCAaq64ew
+FolkestoneGBavwdz9
+PlauenDEauaetq
+KovelUAawafsn
+Sault Ste. MarieCAaj87dr
+BayonneUSa2z865
+ZamoraESa5bdg2
+HounslowGBawzdv0
+EaganUSaeg6p7
+Bergen op ZoomNLax2e7x
+Delray BeachUS8zi7pl
+AlgueirãoPT9xsd62
+LouresPT9xvd6j
+Veliko TŭrnovoBGa9ofv7
+GabrovoBGa93fud
+HalmstadSEbbfevq
+Alba IuliaROahzfpi
+SaguntoESa08dv9
+ZamośćPLauwfol
+Johnson CityUS9qv7j9
+Dale CityUS9xc7x9
+Cedar ParkUS9ar6ca
+Vilanova i la GeltrúESa4ie0t
+ParkchesterUSa3g86u
+AtascocitaUS99c6jm
+Saint CloudUSagk6mg
+Ellicott CityUS9z37yo
+Laguna NiguelUS9j44t1
+Sanlúcar de BarramedaES9s6ded
+Saint CharlesUS9xq6wo
+HarlingenUS8yr6cm
+PaviaITafjelg
+Castellammare di StabiaITa32f09
+WrexhamGBb1ddnp
+Kędzierzyn-KoźlePLatvfan
+EsteponaES9r7dhp
+IoánninaGRa06fhx
+Prince GeorgeCAb3s4f1
+San ClementeUS9iv4tb
+West LynchburgUS9tw7s2
+TorremolinosES9rqdji
+Framingham CenterUSa7i8dk
+ColmarFRankegg
+RechytsaBYazgg8f
+TorquayGBau6dm7
+VäxjöSEbc0f15
+HertenDEaxcefu
+SchenectadyUSa8x86m
+Capelle aan den IJsselNLay9e8q
+BékéscsabaHUajofim
+BroomfieldUSa0w5s3
+AmesUSa6r6ny
+ShawneeUS9yg6kw
+Korosten’UAavkg3k
+ConwayUS9nh6r8
+East OrangeUSa3985w
+VratsaBGaa1fpg
+HerfordDEayrek3
+MaidenheadGBax4du0
+SkokieUSa6r74b
+KingswoodGBawxdp1
+MassaITacceo6
+GrevenbroichDEavxeea
+ČairMKa6qfjk
+Daytona BeachUS9757my
+WeimarDEavmerh
+West Bloomfield TownshipUSa897ge
+TamaracUS8yt7p3
+YoungstownUSa467nz
+TauntonGBavpdne
+LodiUS9vx4j5
+La Línea de la ConcepciónES9qhdh5
+GreenvilleUS9mt7j5
+Bandar Seri BegawanBN7blmra
+WaterloovilleGBavcdt5
+TallaghtIEb21deb
+MansfieldUS9gg6e6
+KerpenDEavbeem
+Santa CruzUS9sp4h1
+Pico RiveraUS9ke4ry
+MaderaUS9so4mi
+AlessandriaITaerejx
+JanesvilleUSa8k70q
+West Des MoinesUSa5i6np
+Molina de SeguraES9vpdsn
+PaternaES9zqdus
+Palaió FáliroGR9vdfpu
+Khartsyz’kUAanggtz
+MacclesfieldGBb1ydq3
+MontebelloUS9kh4rx
+Bognor RegisGBav2du4
+ValenceFRaete9n
+NewtownabbeyGBb5udfl
+CosenzaIT9z6f55
+QuimperFRancdkm
+KristiansandNObfjei8
+FuldaDEaufemw
+ŁomżaPLb1qfla
+GeorgetownUS9b36co
+AlpharettaUS9ko7dv
+KarvináCZashfbi
+KetteringGBazkdtz
+GenkBEavleba
+LorainUSa557jq
+Santa LucíaES93jcou
+Bowling GreenUS9sr77w
+FlatlandsUSa2u86n
+DundalkUS9z17zg
+DormagenDEavyeez
+UžiceRSabuff5
+BuckleyGBb1pdng
+LesznoPLay0f61
+BergheimDEavkeeg
+Eden PrairieUSael6od
+ViladecansESa4re1l
+North BergenUSa3c86f
+KorydallósGR9vifpp
+Great YarmouthGBb05e0t
+El Prat de LlobregatESa4te1t
+Florence-GrahamUS9kd4rk
+WalthamUSa7q8e4
+GarbsenDEazlemn
+CheyenneUSa4a5su
+West HartfordUSa6089y
+ZalăuROal4fo1
+ŻoryPLat1fby
+RogersUS9qx6mk
+Medicine HatCAat05ck
+SandnesNObhheby
+Carol CityUS8y27p3
+LuganoCHahtekw
+RubizhneUAaq5gum
+EncinitasUS9hs4u7
+BełchatówPLawpfds
+RuncornGBb26dof
+PrylukyUAaujgdz
+AshfordGBaw3dyf
+AfragolaITa3oezr
+HaverhillUSa8u8ek
+ValdemoroESa1ndls
+JupiterUS90t7pj
+WawerPLaz0fiu
+Council BluffsUSa4m6hq
+WellingtonUS9027p4
+TonypandyGBaxedme
+West Coon RapidsUSafg6op
+DrancyFRapxe2t
+North MiamiUS8xx7p9
+Noisy-le-GrandFRappe34
+ÉrdHUalnfcj
+HamiltonUS9zg7d4
+Villeneuve-d'AscqFRaume4t
+Grao de MurviedroESa04dvc
+North PortUS9147jk
+La Seyne-sur-MerFRa9qecc
+DruzhkivkaUAap3gsb
+TulareUS9ql4oh
+LozovaUAaptgow
+Coon RapidsUSafc6ov
+AssenNLb18ee8
+SlutskBYb1bg0k
+Levallois-PerretFRapte2d
+MillcreekUSa31598
+La HabraUS9k94sd
+BlaineUSafg6p1
+CastelldefelsESa4oe1h
+AuburnUS9gl7ak
+VeszprémHUaktf9r
+SmederevoRSae2fi5
+Lake ElsinoreUS9jj4u3
+Marseille 14FRaaeeay
+ZalaegerszegHUak4f6s
+JelgavaLVbbdfpv
+KolomyiaUAaotftk
+CarmichaelUS9xa4iz
+ScarboroughGBb4sduw
+WeselDEaxjeee
+TríkalaGR9zvfkh
+ChambéryFRaglecg
+AntratsytUAanogwl
+TaylorUSa7c7gp
+AlcoyES9xjdup
+CayenneGF7bp9un
+PogradecALa3mfhd
+KarlstadSEbiyexi
+NieuwegeinNLayjea4
+BurnsvilleUSaed6ow
+Monterey ParkUS9km4rw
+WidnesGBb28dof
+Issy-les-MoulineauxFRapme2c
+StryiUAaqufqa
+Kempten (Allgäu)DEamleon
+Castro ValleyUS9up4gv
+RagusaIT9slf0w
+AldershotGBawddtw
+LinaresES9vudlw
+Schwäbisch GmündDEapken8
+IrvingtonUSa3585t
+SindelfingenDEapael2
+VýronasGR9vgfpz
+Neuilly-sur-SeineFRapse2b
+VeenendaalNLayjebg
+AstiITaeqeit
+RocklinUS9xr4j8
+UticaUSa9q831
+MaldenUSa7v8el
+National CityUS9gs4uq
+BuryGBb2wdpm
+ValjevoRSad0ffa
+Horad ZhodzinaBYb4ag2p
+BarkingGBax5dw8
+MielecPLatpfji
+IrunESaaedr1
+ZeistNLaypeaj
+Tarnowskie GóryPLau5fce
+AskerNObk7ep0
+GrossetoITa8seqv
+SpringfieldUSacd4ea
+BethesdaUS9ya7xu
+Norfolk CountyCAa8z7oq
+Terre HauteUS9zn757
+VinelandUS9zp83l
+TroyesFRao6e7d
+Slavonski BrodHRafgfa2
+SeraingBEauieba
+San MarcosUS9906by
+Sfântu GheorgheROahffvm
+BrentwoodUSa3a88j
+GranollersESa5le2d
+LakevilleUSae16p0
+West AllisUSa9i73j
+RedmondUSamf4gs
+CupertinoUS9to4h1
+TaylorsvilleUSa2z592
+CastlefordGBb39ds8
+LandshutDEaotets
+BristolUSa5r89d
+MooreUS9o66d7
+GardenaUS9k54rd
+PetalumaUS9w74fc
+HerefordGBaymdoh
+BangorGBb5tdg9
+Grand JunctionUS9yi5ih
+ŚwidnicaPLav8f5t
+CasperUSa935op
+MotrilES9s3dm8
+OpavaCZasqf9q
+RowlettUS9he6fs
+RosenheimDEamyeto
+StroudGBaxrdpw
+MargateGBawqdzv
+TczewPLb49fc6
+La MesaUS9h14uy
+Pine HillsUS95c7lr
+Kuwait CityKW97lhla
+PatosALa30fei
+BensonhurstUSa2s86h
+Coney IslandUSa2q86h
+SantutxuESaa5dnw
+MeridenUSa5e89r
+LoughboroughGBb0ldso
+PontiacUSa8g7gn
+Welwyn Garden CityGBaxwdvf
+FarnboroughGBawhdtw
+Port OrangeUS96y7n0
+HamdenUSa5089i
+AntonyFRapfe2e
+LakewoodUSal14fo
+Brandenburg an der HavelDEazmeuv
+FountainebleauUS8xl7ot
+Piekary ŚląskiePLatyfcl
+RüsselsheimDEasveje
+Saint Clair ShoresUSa827hr
+Agía ParaskevíGR9vmfq7
+SpringfieldUSa0w7f7
+Great FallsUSaly5au
+Den HelderNLb14e98
+Chapel HillUS9pr7se
+CremonaITafdenu
+MolfettaITa4gf64
+FerizajXKa7pfis
+DrummondvilleCAahg8ao
+RhonddaGBaxidmf
+MölndalSEbe6etd
+Huntington ParkUS9ke4rl
+Frýdek-MístekCZas0faz
+La Roche-sur-YonFRajnds1
+LangenfeldDEavzefb
+GalátsiGR9vmfpz
+LancasterUSa18801
+Coconut CreekUS8yx7pa
+LappeenrantaFIbnmg2b
+OffenburgDEaonei2
+CraigavonGBb59de9
+Idaho FallsUSaar58t
+San RafaelUS9vh4fn
+ArrecifeES96gcud
+ChalkídaGR9wufpk
+NoblesvilleUSa19793
+PulaHRaeneyh
+MariettaUS9kb7d5
+FairfieldUSa4a88i
+OwensboroUS9ux761
+EastvaleUS9kc4tg
+Royal OakUSa817h2
+PetroúpolisGR9vofps
+StralsundDEb4vewc
+BrentwoodUS9vd4hy
+VillachATajheyi
+StolbergDEav1edb
+BenalmádenaES9rodjb
+DubuqueUSa826w6
+WallaseyGBb2edni
+Cerdanyola del VallèsESa59e1y
+Marseille 12FRaaaeb4
+BrooklineUSa7l8eg
+NoviUSa807g4
+LittlehamptonGBav5dui
+TrapaniIT9vmeuu
+Des PlainesUSa6r73w
+HamelnDEayqem0
+CarraraITacgeo2
+HorsensDKb96end
+Orland ParkUSa5n73z
+GlogovacXKa8ffi1
+BartlettUS9ns6yd
+WoodlandUS9xg4hr
+New WestminsterCAaqp4el
+LehiUSa2759b
+RacibórzPLat5fam
+White PlainsUSa3z874
+CasoriaITa3nezp
+MendenDEawwehm
+ArcadiaUS9ku4s4
+RestonUS9y97x6
+FriedrichshafenDEameemc
+BridgendGBax3dm2
+SérresGRa44fpf
+SavonaITad3ejk
+TrenčínSKaptfa4
+KorçëALa2ufhq
+BędzinPLattfd5
+OcalaUS9737ju
+Kisela VodaMKa6jfjq
+NikšićMEa8tfcm
+TäbySEbj4fa7
+South VinelandUS9zl83l
+LorientFRamndmn
+SanfordUS9607m9
+FelgueirasPTa4xd99
+GöppingenDEapaemt
+ZgierzPLay2fdx
+BowieUS9y67yv
+Port CoquitlamCAaqv4ez
+KokomoUSa2h78r
+SarcellesFRaq4e2m
+VigevanoITafvekl
+PessacFRaehdu9
+WayneUSa3p85o
+HardenbergNLb02eee
+Ivry-sur-SeineFRapme2m
+VelesMKa5wfki
+PianuraITa3iezd
+Novovolyns’kUAauxfr4
+ÉvreuxFRaq6dz7
+BootleGBb2jdnm
+SanteeUS9h84v3
+GörlitzDEaw4f1n
+DublinUS9uq4ha
+St. AlbertCAb2z54c
+WeymouthGBauldp6
+SundsvallSEbrbf83
+LegnanoITagoeks
+VénissieuxFRagye9l
+CergyFRaq8e1s
+Biała PodlaskaPLayjfo8
+ClichyFRapue2f
+Palm HarborUS9407i4
+PopradSKaqafge
+MedfordUSa7u8eh
+FarehamGBav9dsq
+MorleyGBb3adrk
+CheshuntGBaxmdvx
+Midwest CityUS9oh6dg
+MargateUS8yw7p7
+SopronHUamhf63
+South WhittierUS9kb4s4
+Tinley ParkUSa5h746
+PflugervilleUS9ak6cu
+LuzernCHakpej3
+KidderminsterGBazjdpr
+New BrunswickUSa2h857
+VaasaFIbtafk2
+Grand ForksUSan56eh
+EmmenNLb0mef7
+Fountain ValleyUS9jn4sd
+Diamond BarUS9kj4sr
+HattingenDEawsefz
+ÁvilaESa2ydiy
+CorbyGBazudu3
+Marseille 11FRaa9eb4
+TauntonUSa6e8ej
+Oak LawnUSa5v748
+UnionUSa3285q
+AnkenyUSa5x6nz
+ChicopeeUSa738ab
+CaltanissettaIT9u5ez2
+DartfordGBawxdwl
+CastlereaghGBb5ldfo
+SegoviaESa3rdkk
+EgerHUan2fgl
+DewsburyGBb35drh
+LivingstonGBb9adm8
+HildenDEaw5ef9
+PotenzaITa2wf3x
+MéridaES9y4dee
+BerwynUSa69745
+ManhattanUS9yu6fr
+HoniaraSB67tq8b
+FierALa34fec
+StourbridgeGBazqdq2
+VranjeRSa87fku
+Kendale LakesUS8xf7on
+SmyrnaUS9k47d9
+Dearborn HeightsUSa7m7gp
+RódosGR9r8g2e
+Sankt AugustinDEav2eg0
+PortervilleUS9q74pe
+PiscatawayUSa2i85c
+DoralUS8xq7os
+HendersonvilleUS9qu77e
+RoeselareBEavje4o
+Novohrad-VolynskyiUAaujg0q
+CuencaESa1bdq3
+Rocky MountUS9pu7vx
+EnergodarUAalygka
+RandersDKbauenw
+CorvallisUSads4dm
+EschweilerDEav6edf
+EłkPLb3jfm4
+PorticiITa3eezu
+ValdostaUS9bn7go
+SaleGBb2fdpk
+HanfordUS9qx4nn
+ÉvoraPT9x5da2
+ŚwiętochłowicePLatqfck
+Castle RockUS9zd5sq
+SnizhneUAanfgvp
+GreenwoodUSa0178t
+HempsteadUSa3387i
+NovatoUS9vv4fj
+KetteringUSa097e7
+BellevueUSa4a6hn
+RîbniţaMDampg4l
+AuroraCAac87r9
+ShorelineUSamo4g6
+DecaturUS9m576e
+ParamountUS9k54rs
+Saint-QuentinFRashe55
+PruszkówPLayxfht
+KoldingDKb85emb
+Port ArthurUS9916n2
+AndersonUSa1f7a0
+TorrelavegaESaafdkr
+AhlenDEaxsehx
+TamiamiUS8xk7oo
+HalesowenGBazpdqb
+CanterburyGBawgdz0
+TowsonUS9zg7z8
+KazanlakBGa8efuk
+North ChicopeeUSa768ac
+EldaES9wwdtt
+SarasotaUS91y7ir
+ŠabacRSaebfep
+Sherwood ParkCAb2o558
+Collado-VillalbaESa2wdkw
+Boryspil’UAatvga0
+Saint-JérômeCAah686g
+Cypress HillsUSa3086r
+West HavenUSa4n89d
+OhridMKa48fhs
+RosemeadUS9ko4s1
+Bad SalzuflenDEaypeka
+MateraITa2zf64
+EuskirchenDEauqeev
+San SeveroITa5tf2q
+JacksonUSa0i842
+HighlandUS9kt4uf
+MamoudzouYT5yihdn
+MeerbuschDEawdeel
+Mount ProspectUSa6v73q
+WolfenbüttelDEaywepa
+HuytonGBb2ddo4
+Rio de MouroPT9xpd63
+HürthDEavbef3
+BarryGBawsdmw
+NiortFRaioduq
+OdivelasPT9xrd6i
+ColtonUS9kn4u5
+MartinSKaqbfck
+KotkaFIblzfyv
+TurdaROajdfq2
+BelfortFRamcef1
+Carson CityUS9ys4nb
+PocatelloUSa9357n
+BradentonUS92e7in
+VidinBGac7fnk
+WeymouthUSa7a8ey
+Port CharlotteUS90y7jz
+NormalUSa2j70t
+AjaccioFRa6geka
+SpringUS99k6iy
+AllapattahUS8xp7p6
+GravesendGBawwdx1
+RichlandUSail4oo
+Baden-BadenDEapgeiw
+EastleighGBavlds9
+EulessUS9h86ec
+AveiroPTa2wd7z
+Blue SpringsUS9ye6m4
+East Pensacola HeightsUS9aj75u
+Chornomors’kUAaimg95
+KalamataGR9swflf
+JūrmalaLVbc9fq1
+CerignolaITa4nf46
+AranjuezESa17dm0
+Hacienda HeightsUS9kf4sb
+KaválaGRa3qfrt
+VannesFRamedoc
+SchweinfurtDEat1eoe
+Ozone ParkUSa3086w
+NeustadtDEar3eim
+TraniITa4of5l
+SartrouvilleFRapze23
+GranbyCAag489z
+Maisons-AlfortFRaple2s
+ChaniáGR9onfqr
+BriarwoodUSa3386y
+Cathedral CityUS9ju4wh
+MeauxFRaq0e40
+LakewoodUSa1e85u
+IzyumUAaqpgrh
+ElyriaUSa4x7jx
+PulheimDEavoeex
+OstrołękaPLb1hfjy
+StarachowicePLavsfij
+WheatonUSa6b739
+Commerce CityUSa0l5sj
+ActonGBax3dv8
+BloisFRam7dzp
+BisceglieITa4kf5u
+HobokenUSa3686d
+WatsonvilleUS9sj4hs
+Roven’kyUAankgxe
+AcerraITa3qezx
+ErcolanoITa3dezv
+Lake Havasu CityUS9ls52g
+WashingtonGBb6idrs
+BraintreeGBay4dxj
+Brive-la-GaillardeFRafge09
+ArlesFRabce8v
+RevereUSa7t8er
+BeauvaisFRarbe1s
+JoensuuFIbrwg6o
+West New YorkUSa3b86f
+YucaipaUS9kj4uw
+ChâteaurouxFRak1e0p
+São ToméST6yyeep
+KateríniGRa1vfmj
+GilroyUS9st4ib
+HamiltonGBb8xdkt
+PensacolaUS9ai75q
+PoincianaUS9467lq
+CholetFRakqdtk
+ZawierciePLau9fdy
+GummersbachDEavreh0
+San Vicent del RaspeigES9woduj
+OosterhoutNLaxhe9i
+FréjusFRaaneeq
+MediaşROai9frn
+Carpi CentroITaeeeq8
+KingsportUS9rj7io
+PrievidzaSKaphfbr
+LevittownUSa1k845
+ImolaITad8esj
+AlexandroupoliGRa3hfvw
+BagheriaIT9vsexj
+WaiblingenDEapnelw
+Palm Beach GardensUS90i7pe
+PantinFRapte2p
+ManfredoniaITa5nf48
+AversaITa3tezh
+VerviersBEaujeca
+NordhornDEaznefn
+Saint-BrieucFRaosdob
+MilfordUSa4i892
+DelanoUS9pd4or
+GreifswaldDEb49ex7
+West SacramentoUS9x64if
+SloboziaROadsg00
+HuntersvilleUS9od7ng
+Perth AmboyUSa2j85p
+CuxhavenDEb3nek6
+WetzlarDEaugejm
+LubnyUAasygfo
+SouthavenUS9n76xz
+BrentwoodGBaxedwv
+AmoraPT9xbd6o
+Saint PetersUS9xs6w9
+HarrisonburgUS9wt7sx
+CorroiosPT9xcd6l
+PeabodyUSa858ez
+PlacentiaUS9k34sl
+LenexaUS9y76kv
+DeSotoUS9gj6ey
+Mollet del VallèsESa5ee25
+BurlingtonUS9qa7rc
+TromsøNOcbhfco
+MontaubanFRacadzs
+South HillUSaky4gd
+Charleville-MézièresFRas9e94
+SesveteHRahbf4s
+AlbiFRac1e1z
+EsherGBawpduz
+ElkhartUSa5s796
+FrederictonCAahn8qt
+BergkamenDEaxeeh8
+La CrosseUSabo6uk
+Oak ParkUSa6d746
+PonticelliITa3hezt
+FlorissantUS9xr6x4
+SammamishUSamc4gw
+WakefieldUSa3m86v
+AlbanyUSae04e1
+AsenovgradBGa6qft3
+San Bartolomé de TirajanaES93kcor
+SarpsborgNObioeqv
+CrosbyGBb2kdnl
+Hoffman EstatesUSa6s73c
+ReigateGBawcdvf
+TarbesFRaa3dw8
+Fontenay-sous-BoisFRappe2w
+MouscronBEauye4x
+HuescaESa72duv
+DěčínCZav2ezh
+GlendoraUS9ku4sl
+LamíaGR9y2fmb
+DunstableGBay5duk
+BryankaUAaorgvf
+Queens VillageUSa35876
+GjilanXKa7yfjn
+BrookhavenUS9k27dq
+ÉvryFRap3e2s
+LevittownUSa3587t
+Palm DesertUS9jo4wq
+Bad Homburg vor der HöheDEatjejy
+WillichDEaweee7
+PuertollanoES9xhdkl
+JoplinUS9t06lh
+Karlovy VaryCZatjevr
+EnidUS9r46c4
+CalviàES9zxe2z
+Horishni PlavniUAaq5ghg
+Bonita SpringsUS8z67ku
+IrondequoitUSaa17wi
+Frankfurt (Oder)DEazff0f
+CaldwellUSaba4vv
+MinnetonkaUSaer6oa
+BitontoITa47f6d
+MorecambeGBb47do2
+Pinellas ParkUS93c7ia
+CumbernauldGBb9fdkx
+Battle CreekUSa7k7be
+Zhovti VodyUAaoagh2
+RedhillGBawcdvj
+EmdenDEb29eg1
+ArgandaESa1ydmg
+HorshamGBavudv3
+Casa GrandeUS9hc59k
+Mott HavenUSa3d86o
+The VillagesUS96d7kc
+Grand IslandUSa3p6au
+SlonimBYb1hfuc
+GrapevineUS9hh6ec
+ClamartFRapke2b
+Neu-UlmDEaofent
+StratfordUSa4e88v
+KentwoodUSa937a4
+LingenDEazwegc
+Marseille 10FRaa8eb2
+VeniceITag8eu9
+BarreiroPT9xed6t
+City of Milford (balance)USa4i892
+Châlons-en-ChampagneFRapze85
+TigardUSag74ez
+East HartfordUSa628ab
+TepliceCZauoeye
+Apple ValleyUSae96p2
+PlainfieldUSa2v85b
+LeesburgUS9yo7wk
+ErftstadtDEav5eev
+Vila-realESa0ydvq
+VejleDKb8remi
+ParsippanyUSa3i859
+FastivUAat4g74
+Coral GablesUS8xg7p1
+NeubrückDEaw1eeg
+StainesGBawvdul
+The HammocksUS8xb7ok
+KardzhaliBGa5pfuh
+GostivarMKa64fi3
+ŻoliborzPLaz7fib
+BuckeyeUS9ip57a
+VittoriaIT9snf0d
+FlagamiUS8xk7ow
+NagykanizsaHUaj1f77
+BatleyGBb36drh
+Catalina FoothillsUS9fq5bw
+LegionowoPLazkfi5
+NarbonneFRa9ye4c
+KobrynBYaz1fro
+Saint-MaloFRap5dqf
+Nova KakhovkaUAajvggn
+UtreraES9tbdfy
+LakewoodUSa587ks
+SkienNObihemp
+WellingboroughGBazadu3
+IbbenbürenDEaz8ehf
+PassauDEaoxexb
+Clacton-on-SeaGBaxvdz8
+DeçanXKa86fgd
+LavalFRanjdtw
+HyèresFRa9sed1
+North La CrosseUSabt6uj
+BurienUSalv4g5
+TarnobrzegPLauhfk8
+Marhanets’UAamcgk7
+LangenhagenDEazpen2
+GallarateITaguekf
+SchwerteDEawweh1
+North BayCAaio7r9
+DunfermlineGBb9rdme
+LoganUSa5y59d
+SpeyerDEar0ejf
+WellandCAa9e7rv
+Saint-HyacintheCAagr89c
+OlympiaUSako4em
+South PeabodyUSa838ex
+ChomutovCZau6exa
+Bilhorod-DnistrovskyiUAaibg8b
+Aliso ViejoUS9j94sz
+BletchleyGBayfdtz
+GalvestonUS97e6ko
+KeighleyGBb3ndqp
+PowayUS9hk4uw
+EdinaUSaep6op
+Minnetonka MillsUSaeu6og
+JihlavaCZar8f3b
+DunaújvárosHUakgfcm
+Heidenheim an der BrenzDEap8eo7
+MonsantoPT9zmd7t
+HayesGBax4duu
+StonecrestUS9jn7eb
+Rio TintoPTa4ed88
+PeineDEazceog
+Marano di NapoliITa3mezf
+DoetinchemNLaydedh
+PaigntonGBau4dm3
+PordenoneITahoev6
+NeunkirchenDEar2efy
+OkhtyrkaUAatrgky
+ÖstersundSEbtif0o
+ZaječarRSabyflu
+KerkradeNLavbecu
+PuławyPLawufl1
+MyrnohradUAao7gri
+IrákleioGR9vpfq1
+CarcassonneFRaa1e2j
+LlanelliGBaxkdkg
+Wodzisław ŚląskiPLaswfbb
+Bad OeynhausenDEaz1ekg
+AcirealeIT9uhf25
+AngoulêmeFRagtdwf
+KirkcaldyGBb9wdn8
+Skarżysko-KamiennaPLavzfhz
+HvidovreDKb8meun
+SorokyneUAao5gye
+AlexandriaROac6fud
+DornbirnATalpen2
+ScafatiITa38f0e
+HofDEatret3
+AnnecyFRahjed1
+RadomskoPLavvfe0
+MoncalieriITaf0ehc
+BromsgroveGBazedqa
+ViareggioITabveoh
+KleveDEaxved2
+TrstenikRSab6fic
+SkierniewicePLaybfg0
+Port of SpainTT7rn954
+KampenNLb00ecf
+PećXKa8ifgd
+SittingbourneGBawmdy1
+BeneventoITa49f12
+RavensburgDEamqemp
+South BenfleetGBax7dxk
+FrechenDEavfeex
+CrotoneIT9ykf7l
+ElmshornDEb3bemt
+IbizaES9y3dzz
+WeertNLawdebv
+BanburyGBaymdsa
+Biel/BienneCHakyeg5
+TrollhättanSEbfweu5
+RomnyUAauzggz
+BornheimDEav0eff
+SomborRSah5fd3
+VelletriITa5tevi
+WoerdenNLaype9k
+SittardNLavoecb
+KutnoPLaz3fds
+West BridgfordGBb11dsv
+MitchamGBawsdvj
+KyustendilBGa7gfn1
+ShtipMKa5zflo
+BondyFRapue2x
+MordenGBawsdvg
+XánthiGRa49ft5
+SaipanMP849p4v
+Starogard GdańskiPLb3wfbh
+CwmbranGBaxhdnm
+Cava Dè TirreniITa32f0v
+PortugaleteESaacdnm
+AvellinoITa3nf13
+Le Blanc-MesnilFRapye2u
+VillejuifFRapje2k
+SoestDEaxaeij
+Svitlovods’kUAaq9ggc
+RastattDEapqeit
+WaterfordIEaz6dc9
+Long EatonGBb0ydsh
+ErkrathDEawaef7
+DurhamGBb66drm
+KrosnoPLas1fkh
+FolignoITa9beva
+GreveDKb8eeu6
+MarijampolėLTb5kfov
+NichelinoITaf0eh9
+GrasseFRabaef9
+HeerhugowaardNLb0be9h
+CivitavecchiaITa6xess
+DülmenDEaxzeg8
+HódmezővásárhelyHUaiyfgh
+MontanaBGaalfoj
+FrankenthalDEarlej7
+NorthwichGBb1ydp0
+HerzogenrathDEavbecx
+ProstějovCZarff7j
+DębicaPLat1fjh
+SevranFRapye31
+KifisiáGR9vrfq5
+PřerovCZaref8h
+VolkovyskBYb1ofrx
+RijswijkNLayke81
+UrsusPLaz0fi0
+NysaPLau7f85
+CastresFRab5e28
+HämeenlinnaFIbngfry
+Chalon-sur-SaôneFRajye9h
+Marseille 04FRaaaeb0
+PorvooFIblrfvb
+AyrGBb82dj5
+PerthGBbaodmh
+LancasterGBb45do8
+ViterboITa7uetn
+BattipagliaITa2tf1m
+RhoITaghel4
+ArrasFRatpe3q
+San RemoITabqehm
+Boulogne-sur-MerFRauxe0h
+LörrachDEam9eha
+TiptonGBazxdq9
+SanturtziESaaddnl
+VitinaXKa7kfjc
+ChellesFRapse37
+Cagnes-sur-MerFRabaefv
+AgrínioGR9xafjh
+Saint-HerblainFRal6drf
+InvernessGBbdodka
+BeratALa33fff
+Esplugues de LlobregatESa4ye1t
+KarlovacHRagdf37
+WejherowoPLb5pfao
+São Domingos de RanaPT9xid62
+AlbstadtDEanyel3
+GothaDEavjepq
+Figueira da FozPTa1jd7e
+LeccoITaheem4
+MikkeliFIbpdfzr
+DouaiFRatxe4k
+CollegnoITaf8eh1
+MelleDEaz0ej6
+CoratoITa4bf5l
+MiddelburgNLax2e61
+CiechanówPLb0wfha
+ShepetivkaUAatffz6
+CuneoITadbegz
+EmmeloordNLb0febz
+KilmarnockGBb8hdji
+AlsdorfDEavced4
+BöblingenDEap8el1
+BansteadGBawkdvf
+Paderno DugnanoITaglelg
+GronauDEaz1efi
+Épinay-sur-SeineFRapze2g
+NeathGBaxidlg
+Rheda-WiedenbrückDEay1ej2
+King's LynnGBb0jdx4
+WinchesterGBavvdsc
+Kohtla-JärveEEbj0fzr
+RivoliITaf7egv
+PaternòIT9udf1e
+GavàESa4re1k
+Montesilvano MarinaITa83ezb
+Mazara del ValloIT9umeuz
+Neustadt am RübenbergeDEazuema
+KamenDEaxbeha
+VincennesFRappe2s
+San Benedetto del TrontoITa9ceyk
+Barrow in FurnessGBb4bdn1
+Casalnuovo di NapoliITa3nezu
+Cologno MonzeseITaghels
+YeovilGBavidop
+MartiguesFRaalea2
+LeonbergDEapkel2
+ZwijndrechtNLaxye8v
+SingenDEamoekk
+Sesto FiorentinoITabrer4
+ChaïdáriGR9vlfpr
+StadeDEb2vemc
+KomotiníGRa48ful
+WaalwijkNLaxkea3
+VercelliITafweje
+MiddletonGBb2rdpw
+PozzuoliITa3gez6
+HavantGBavadt9
+SamaESaaadg8
+MisterbiancoIT9u8f1p
+CarshaltonGBawpdvj
+StrumicaMKa54fmw
+San Giorgio a CremanoITa3fezu
+Marseille 03FRaaaeay
+Centar ŽupaMKa58fh4
+HennefDEav2eg8
+BündeDEaz0ejv
+AnzioITa55ev2
+Bourg-en-BresseFRaideaj
+SoccavoITa3hezf
+HuizenNLazaeak
+VlissingenNLawwe5x
+WismarDEb3pert
+HinckleyGBazyds6
+RidderkerkNLay3e8s
+BeverenBEaw9e7u
+AntequeraES9sudjc
+LeiriaPTa0ed7j
+Nocera InferioreITa37f0p
+SoestNLayxeap
+PaşcaniROal9fy8
+RoermondNLaw7ecn
+BobignyFRapve2t
+MontluçonFRaiqe38
+SykiésGRa2xfnr
+ScandicciITabjer3
+Jablonec nad NisouCZauwf25
+AubagneFRaa9ebh
+DrámaGRa4bfr3
+ValenciennesFRatwe5t
+Wiener NeustadtATamsf53
+RumiaPLb5lfb3
+HerningDKb9yeky
+NettunoITa56ev6
+SalisburyGBavvdr0
+AmbergDEarcesy
+PontefractGBb35dsd
+SuresnesFRapre27
+AlziraES9yrdut
+Ponte de LimaPTa61d86
+MeudonFRaple28
+ErkelenzDEavwedk
+HomburgDEar1ege
+Marseille 05FRaaaeb0
+StraubingDEapseux
+DrachtenNLb1jecy
+Zduńska WolaPLaxcfcm
+Halle NeustadtDEax0et4
+FrosinoneITa5oex2
+ZvolenSKaoxfd7
+VéroiaGRa2kflo
+DeniaES9xwdwb
+ChietiITa7nezc
+SieradzPLaxcfc1
+AlcamoIT9view0
+BayonneFRaatdrx
+KołobrzegPLb4if3a
+IstresFRaave9v
+ThionvilleFRar4ed4
+RoskildeDKb8ketk
+Mantes-la-JolieFRaq3e0s
+CompiègneFRarae3v
+PärnuEEbg7fs2
+PetroşaniROag6fox
+BrühlDEav7ef6
+Settimo TorineseITafeehl
+ÅlesundNObrjed3
+MieresESaa5dfz
+NeversFRakje4s
+CoatbridgeGBb96dku
+Považská BystricaSKaqgfb6
+FellbachDEaplels
+LehrteDEazhenq
+Sutton in AshfieldGBb1ldsi
+NordhausenDEax2eq0
+LahrDEaoaehv
+EisenachDEavmeoo
+ChartresFRaole05
+GranthamGBb0zdu8
+LlefiàESa54e26
+Merthyr TydfilGBaxrdmm
+Great SankeyGBb2bdoo
+MislataES9zoduu
+Colmenar ViejoESa2ydlj
+GreenockGBb9fdis
+Mladá BoleslavCZau1f1e
+HoyerswerdaDEawwezk
+Ashton-under-LyneGBb2ldq6
+FreibergDEavfex2
+LeighGBb2mdp0
+PirmasensDEaqoeh5
+LuleåSEc06flj
+GoslarDEay6eoz
+FilderstadtDEap6elm
+LeatherheadGBawidv3
+Letchworth Garden CityGBayedvd
+Torre AnnunziataITa37f05
+HyvingeFIbmfft3
+SuhlDEaulepp
+PintoESa1sdlq
+Boadilla del MonteESa29dl8
+OtwockPLayrfj2
+Newark on TrentGBb1fdtq
+Marseille 06FRaa9eay
+Le CannetFRab2efi
+FigueresESa7fe48
+WeinheimDEarnek3
+MedgidiaROacxg2k
+RodgauDEaszekp
+DimitrovgradBGa6tfv4
+WorksopGBb22dsw
+LugojROagxfku
+Bad KreuznachDEasgehv
+AdejeES944clj
+HeerenveenNLb14ecg
+DendermondeBEavre7e
+Monheim am RheinDEavxef5
+BiellaITagkeie
+GifhornDEazsepb
+OlbiaITa3oeme
+Sant Feliu de LlobregatESa4ye1p
+MoroniKM61ih86
+SienaITaacerh
+SecondiglianoITa3mezn
+WattrelosFRauue4y
+Bury St EdmundsGBaz5dxz
+BruchsalDEaqgejw
+Caluire-et-CuireFRah7e9h
+SeregnoITagtell
+KirkbyGBb2kdnz
+WallsendGBb6rdrr
+RottenburgDEaooeku
+GapFRadsecw
+RedruthGBatjdhi
+BasauriESaa4dnz
+SandefjordNObi9eoe
+VentspilsLVbdffjw
+TalenceFRaehdud
+FreisingDEaogesn
+WeidenDEas0ets
+FamagustaCY9nkgia
+KaufbeurenDEan0epi
+WellingGBawydwb
+LidingöSEbixfad
+OberurselDEatheju
+NettetalDEawkedg
+AlèsFRacke7c
+ChristchurchGBauydr2
+GennevilliersFRapxe2e
+BuchaUAaueg7x
+AndoverGBaw9drv
+VoznesenskUAam4gb1
+LucenaES9txdjj
+LovechBGa9tfso
+Gravina in PugliaITa3ef5m
+ThunCHajveh6
+KaarstDEawbeee
+WunstorfDEazmem8
+Nové ZámkySKanbfag
+VarashUAawnfvt
+EberswaldeDEb0reye
+BautzenDEaw6f03
+BorlängeSEbm1f2w
+StretfordGBb2hdpk
+LemgoDEayjekq
+KikindaRSahbfgv
+CoburgDEatmeqg
+ChioggiaITafmeu4
+Tres CantosESa2sdlp
+VaraždinHRaimf5e
+Bietigheim-BissingenDEapyelc
+ToretskUAaoggt5
+Ascoli PicenoITa91exp
+PožarevacRSadyfiv
+DzhankoyUAagzgjj
+ÁlimosGR9vbfpw
+FaenzaITad1et0
+DoverGBaw1dzn
+HatfieldGBaxsdve
+SilkeborgDKba1emj
+Saint-PriestFRagye9q
+Rosny-sous-BoisFRapre2y
+Landau in der PfalzDEaqoeik
+CâmpinaROafdfvh
+AltrinchamGBb2bdph
+AuxerreFRamse5x
+HeinsbergDEavuecy
+MedemblikNLb0lea7
+Pervomays’kUAap3gv3
+LushnjëALa3qfer
+Salon-de-ProvenceFRab8ea5
+BugojnoBAacef8h
+MyrhorodUAastghd
+FaroPT9sud9z
+CoityGBax4dm4
+NewburnGBb6rdr6
+BostonGBb16dvx
+Lytham St AnnesGBb3adno
+MazeikiaiLTbagfm1
+Miercurea-CiucROairfvo
+BridgwaterGBaw1dno
+SeevetalDEb2cenp
+StenjevecHRah9f44
+Civitanova MarcheITaaaey4
+UrmstonGBb2hdph
+ŻyrardówPLaylfgt
+La OrotavaES94vcm4
+KönigswinterDEausefz
+TecuciROahdg07
+PlasenciaESa17df3
+WokinghamGBawtdto
+OświęcimPLaszfdd
+Saint-Germain-en-LayeFRapue1t
+MemmingenDEanaeob
+SesimbraPT9wsd6q
+VölklingenDEaqtef2
+ModicaIT9sef10
+CapannoriITabsepd
+ApriliaITa5jev5
+AlcantarillaES9vhdsm
+BastiaFRa8mem9
+GitegaBI6ohg74
+San Fernando de HenaresESa2adm7
+SwadlincoteGBb0ldro
+TrowbridgeGBawkdpv
+BeringenBEavteaj
+ŚwinoujściePLb3rezl
+Marseille 01FRaaaeay
+PrescotGBb2fdo8
+BorkenDEay0ef2
+TumbaSEbigf9j
+OranienburgDEb0kews
+IrpinUAaucg81
+LodiITafveme
+SèteFRaake69
+TielNLay5eb3
+Mairena del AljarafeES9tqdf6
+BolesławiecPLawef39
+PirotRSa9vfmr
+PodilskUAamng61
+NæstvedDKb7feso
+AngletFRaatdrs
+Sighetu MarmaţieiROan5fqd
+PuteauxFRapse28
+GuimarãesPTa54d8y
+PinnebergDEb33en7
+ManacorES9zxe4x
+Corbeil-EssonnesFRap1e2x
+HarderwijkNLazeebm
+CascinaITabcepb
+Bexhill-on-SeaGBav9dxb
+ApiaWS5vl0mv
+ÉcijaES9uadhw
+DreieichDEasyek6
+MichalovceSKapffkw
+Nowa SólPLaxwf3o
+DesioITagqelk
+PirnaDEavkeyq
+HaugesundNObj1ean
+AurichDEb2jegs
+TarawaKI71pr8i
+MarcianiseITa3zezq
+NürtingenDEap3ely
+Kirchheim unter TeckDEap5em9
+Puerto RealES9rhdet
+SopotPLb58fbk
+JarosławPLasyfn0
+ŚwidnikPLawafn2
+BlanesESa5re3r
+LaatzenDEazcen8
+Kirovs’kUAap4gvc
+IstokXKa8ufgx
+CharlottenlundDKb8veux
+BallerupDKb8teuc
+BloxwichGBb06dqg
+Granadilla de AbonaES944cly
+ChrzanówPLatafdw
+Garges-lès-GonesseFRaq1e2o
+VicESa6he29
+RoanneFRahwe7b
+HückelhovenDEavuedb
+PolíchniGRa2zfnr
+KristianstadSEb9nezb
+North ShieldsGBb6udrz
+KnurówPLatifbt
+DachauDEao2err
+RozzanoITag2elg
+HalberstadtDEay6eqq
+CampobassoITa5gf0r
+SilistraBGackfzq
+VasylkivUAatfg87
+Savigny-sur-OrgeFRap8e2j
+SchorndorfDEaplemh
+SanokPLaroflp
+MaarssenNLayuea0
+TurnhoutBEawke9q
+SalgótarjánHUanmff0
+MangaliaROabog3e
+Neumarkt in der OberpfalzDEaqweru
+MettmannDEawdefe
+SoriaESa60dp5
+LöhneDEayzek5
+Livry-GarganFRapwe32
+ÉpinalFRanuedx
+Kamp-LintfortDEax2ee7
+DilbeekBEav9e7u
+BensheimDEas0ejy
+Yuzhnoukrains'kUAamugam
+ErmesindePTa4id89
+ChojnicePLb36f8s
+BorRSacffle
+Lloret de MarESa5ue3x
+Saint-OuenFRapve2h
+RovigoITaf7esr
+CeglédHUal1ff0
+Miranda de EbroESa8ldnt
+MantovaITafgeq0
+RezéFRal2drp
+Spišská Nová VesSKapyfh4
+SiegburgDEav4eg1
+AndújarES9vodkr
+GlenrothesGBba4dn7
+Sremska MitrovicaRSaeyfeh
+RietiITa7sevq
+Montigny-le-BretonneuxFRaphe1n
+VenrayNLax5ecm
+FreitalDEavoexx
+FanoITabsew6
+BrčkoBAaenfc9
+Noisy-le-SecFRapte2u
+MelunFRaove3d
+SkelmersdaleGBb2rdob
+EttlingenDEapyejd
+Santo António dos OlivaisPTa1qd8n
+Pomigliano d'ArcoITa3nezy
+IgualadaESa5ie0i
+TønsbergNObineox
+BagneuxFRapke2f
+Česká LípaCZautf0e
+MikołówPLatdfci
+KavadarciMKa53fl5
+TřebíčCZaqpf44
+ŻaryPLaxgf22
+MassyFRapde2c
+ErrenteriaESaabdqq
+VoerdeDEaxceel
+HoogeveenNLb0gee0
+FleetGBawgdtp
+HaguenauFRapmehn
+MontrougeFRapme2f
+WarendorfDEaybei7
+Sankt IngbertDEaqwefs
+AbingdonGBaxjdsg
+ImperiaITabxeic
+BarendrechtNLay2e8l
+Rincón de la VictoriaES9s0dk4
+TonbridgeGBaw8dwr
+MalborkPLb44fcv
+Marcq-en-BarœulFRaure4k
+RamsgateGBawmdzy
+VitrollesFRaaqeal
+IlkestonGBb15dsd
+DraguignanFRaayedy
+AltenburgDEavneuk
+SchwabachDEar1eqm
+Râmnicu SăratROag2fz5
+SzczecinekPLb37f6e
+PortimãoPT9t6d8a
+ÓzdHUanyfge
+BurjassotES9zrduv
+Vilafranca del PenedèsESa4ve0q
+TřinecCZas0fbv
+KalmarSEbbef5g
+RēzekneLVbazfzy
+NijkerkNLaz2eb9
+SaarlouisDEaqzeer
+SteyrATangf02
+MaintalDEatbekj
+RazgradBGaaxfxo
+SochaczewPLaz3fg8
+LensFRau3e3v
+BrzegPLavaf8j
+Volodymyr-VolynskyiUAav9frk
+CoalvilleGBb0gds7
+Bassano del GrappaITah5esl
+BuxtehudeDEb2jemx
+Canvey IslandGBax4dxm
+AhausDEayoefh
+SurbitonGBawrdv6
+JärvenpääFIblzftp
+GagnyFRapse31
+MühlhausenDEaw9ep1
+SaronnoITagrel4
+TomellosoES9ysdnm
+Whitley BayGBb6wdrz
+DejROakzfqb
+Saint-ChamondFRagce8j
+MarinoITa61ev6
+Schwedt (Oder)DEb1eezo
+GreenfordGBax5dv0
+VoorburgNLayne84
+ArnoldGBb18dsv
+Heist-op-den-BergBEavwe95
+Sint-TruidenBEav6eaf
+JasłoPLas7fjn
+Houghton-Le-SpringGBb6cdry
+Bishops StortfordGBay3dwg
+BronFRah2e9n
+BeckumDEaxseic
+AvezzanoITa6rexb
+Haltern am SeeDEaxqefy
+TargovishteBGaa5fxt
+Hofheim am TaunusDEat5ejh
+OlkuszPLatofed
+MonopoliITa3rf82
+OntinyentES9xudub
+StendalDEb05esy
+BajaHUaiafcn
+NarónESaaud99
+BijeljinaBAaecfdd
+DubnoUAau2fvh
+Martina FrancaITa32f86
+QuartoITa3keza
+LeylandGBb36doj
+KwidzynPLb38fcl
+YasynuvataUAanpgt6
+BeverwijkNLazse8y
+RushdenGBaz9duc
+Vilagarcía de ArousaESa8cd7o
+LeviceSKanyfbp
+LokerenBEavye73
+Los RealejosES94ucly
+CeljeSIaiff2e
+Braine-l'AlleudBEause85
+HemerDEawrehl
+Vaulx-en-VelinFRah7e9p
+Leighton BuzzardGBay8du6
+FalkenseeDEb00ewd
+Joué-lès-ToursFRaljdxv
+Buchholz in der NordheideDEb25enf
+StrugaMKa4efhg
+YeadonGBb3mdrb
+LissoneITagpelo
+BlythGBb75drt
+AlfortvilleFRaple2q
+La CourneuveFRapxe2o
+EcclesGBb2kdpj
+CantùITah2eld
+MonterotondoITa6tev2
+ChâtelleraultFRak2dxj
+RedcarGBb5qdt2
+KönizCHakcegl
+KalinkavichyBYaytg5h
+RiesaDEawjewx
+AirdrieGBb97dky
+VillepinteFRaq0e31
+ŠibenikHRabhf45
+RipolletESa5ae20
+WürselenDEav6ed1
+NurmijärviFIblyfsx
+BrasschaatBEawhe8h
+Mińsk MazowieckiPLayyfjx
+PeterleeGBb64dsa
+FalunSEbmcf3f
+Cesano MadernoITagrelf
+BenficaPT9xnd6g
+JesiITaawews
+FarnhamGBaw9dts
+OleśnicaPLaw9f8b
+VilvoordeBEavhe8b
+FredericiaDKb8den3
+Melito di NapoliITa3oezj
+GoesNLax2e6t
+SassuoloITadqepy
+SwordsIEb2ideq
+Chester-le-StreetGBb6edrn
+Smarhon’BYb5cfxc
+SciaccaIT9u7ewc
+KranjSIaigezw
+SkövdeSEbg7eyh
+GermeringDEanperm
+RondaES9s2dhn
+La Chaux-de-FondsCHakueez
+Los Palacios y VillafrancaES9t8dfk
+KakhovkaUAak1gh1
+WermelskirchenDEaw2eg2
+Great MalvernGBayrdpj
+BoryslavUAaqxfp3
+Leinfelden-EchterdingenDEap9elh
+HørsholmDKb98euq
+Herne BayGBawpdz5
+BarraITa3gezs
+CoesfeldDEayaefx
+WilmslowGBb25dpt
+WołominPLazefj0
+RaumaFIbntfjr
+Schwäbisch HallDEaqfen2
+LicataIT9t2eyq
+Upplands VäsbySEbjcf9r
+Odorheiu SecuiescROaimfua
+Pereiaslav-KhmelnytskyiUAat3gbd
+ChuhuyivUAasggpx
+HerstalBEauqebm
+CambraiFRatee4z
+KozániGRa1yfkj
+NiederkasselDEav6efk
+KarlskronaSEba0f3b
+Newton AbbotGBauddlz
+StirlingGBb9wdl2
+CascaisPT9xid5u
+PoissyFRapxe1p
+MangotsfieldGBax1dp2
+MaiaPTa4kd82
+ModugnoITa44f6m
+Porta WestfalicaDEaz3eks
+Conflans-Sainte-HonorineFRaq4e1u
+PrijedorBAaeyf6f
+BillericayGBaxfdx6
+DattelnDEaxiegf
+KempenDEawoedu
+VršacRSafcfj6
+KomárnoSKamofac
+PiasecznoPLayofie
+WłochyPLayyfi7
+TáborCZar9f0q
+ArucasES944cow
+MaasmechelenBEavlebt
+Mont-de-MarsanFRabxdum
+ZutphenNLayued8
+HeemskerkNLazve8z
+ButelMKa6rfjl
+Viana do CasteloPTa5td7h
+PlaisirFRapme1f
+Chipping SodburyGBax6dpd
+HitchinGBaybdv8
+TeramoITa8iey2
+LageDEayfekf
+LlucmajorES9zpe41
+VogheraITaezel1
+Marseille 07FRaa8eaw
+DobropillyaUAaomgr1
+Realejo AltoES94uclx
+PaphosCY9mmge2
+LohjaFIbldfqv
+ZhmerynkaUAaq8g23
+NuoroITa20elx
+WalkdenGBb2odpc
+TyldesleyGBb2ndp5
+La RinconadaES9u5dfe
+Port-VilaVU5kqqvj
+WaregemBEavde5j
+MarignaneFRaameah
+KraśnikPLavgflr
+AvdiyivkaUAanqgsu
+El VendrellESa4ie09
+ChippenhamGBawydq4
+Don BenitoES9y8dfq
+BacknangDEapzem8
+SisakHRagbf5i
+BillinghamGBb5ndsf
+DieppeFRasodz0
+PontypoolGBaxmdnk
+Puerto del RosarioES956cti
+WesselingDEav7efd
+ÚbedaES9vldmn
+MontélimarFRadre97
+Tremblay-en-FranceFRapze35
+Choisy-le-RoiFRaphe2q
+JagodinaRSac6fj2
+KokkolaFIbvcfo9
+CieszynPLas7fbr
+EmsdettenDEayxegx
+Saint-Martin-d'HèresFRafiec0
+SkellefteåSEbxvfi7
+MâconFRaine9f
+WageningenNLaydebr
+LangenDEasvek3
+TeruelESa23dsx
+HlukhivUAaxkgi8
+KajaaniFIbwfg11
+CaltagironeIT9tgf0c
+HumennéSKapyfkw
+AccringtonGBb3bdpg
+FalkirkGBb9kdlh
+Neu IsenburgDEat1ek5
+ZnojmoCZapqf4l
+CastricumNLazze8z
+PříbramCZas1eyx
+LancianoITa7bezz
+ChâteletBEau0e8l
+BollateITagjelc
+VillenaES9xcdtl
+MazarrónES9ugdsd
+ZweibrückenDEaqtegh
+SinsheimDEaqteko
+CiezaES9w8ds2
+SambirUAarkfog
+Briton FerryGBaxfdle
+HoddesdonGBaxsdvz
+CiampinoITa64ev0
+LęborkPLb5if9b
+BridlingtonGBb48dvh
+TortosaESa3ddxg
+Alhaurín de la TorreES9rudjc
+VácHUamqfd6
+IeperBEav9e41
+CariniIT9vxewm
+GrevenDEaypeh3
+Velika GoricaHRagzf4o
+HelsingørDKb9oev1
+YeclaES9x9dsx
+Romans-sur-IsèreFRaf5ea3
+ShtimeXKa7vfig
+PodujevaXKa97fiv
+DragashXKa6rfhd
+OeirasPT9xhd65
+UelzenDEb15epc
+JonavaLTb70frg
+HoogvlietNLay2e84
+ArzanoITa3nezn
+TokmakUAalagn7
+San Pedro de AlcántaraES9rddi5
+Saint-RaphaëlFRaameet
+Bernau bei BerlinDEb0cexr
+TuttlingenDEanaeki
+ViborgDKbatem4
+BentleyGBb2pdst
+Pontault-CombaultFRapke39
+NinoveBEav7e77
+RovaniemiFIc2qfvg
+UddevallaSEbg3et6
+MerseburgDEawnetb
+Six-Fours-les-PlagesFRa9pec6
+RapperswilCHal7eki
+PérigueuxFRafjdxz
+DupnitsaBGa7ffo8
+BejaPT9vmda6
+GorinchemNLay0e9t
+TuusulaFIblsftj
+AurillacFRaete2s
+TudelaESa6udrk
+Czechowice-DziedzicePLasnfcs
+RahachowBYb1hg7h
+GeelBEaw5e9v
+GoriziaITahmexu
+BoyarkaUAatsg86
+EsposendePTa5ed7m
+CaivanoITa3sezr
+UdenNLaxiebm
+SteinfurtDEayvege
+Barcellona Pozzo di GottoIT9vzf29
+AsipovichyBYb22g3k
+BanjulGM7zdcly
+BurrianaESa0tdvs
+Fiumicino-Isola SacraITa61eu0
+MaddaloniITa40ezy
+SighișoaraROaiefsv
+ÁguilasES9txdrm
+SundbybergSEbiwf9x
+CahulMDahig2c
+MossNObj3epm
+HalleBEauxe7r
+Neuilly-sur-MarneFRappe33
+WernigerodeDEay0epy
+AdranoIT9umf17
+HobokenBEaw6e83
+ExmouthGBaumdmk
+UngheniMDal5g18
+BalingenDEao4ekl
+YateGBax6dpa
+EmpoliITabgeqf
+PorsgrunnNObiaemu
+BragançaPTa65dd8
+LiévinFRau2e3q
+AgenFRacsdxq
+FellingGBb6ndrn
+PolicePLb2rf0h
+CzeladźPLatsfd0
+SchönebeckDEayiesl
+Colwyn BayGBb21dln
+FranconvilleFRaq2e27
+OrlováCZashfb7
+Dolyns'kaUAanngf0
+AlgheroITa2oej4
+KochaniMKa6gfm9
+VarbergSEbcneu1
+RadcliffeGBb2sdpk
+Mugnano di NapoliITa3nezh
+LadispoliITa6jetk
+PioltelloITageelx
+MeppenDEb0deg9
+SzekszárdHUairfbz
+TottonGBavgdrv
+DzierżoniówPLauxf69
+Ágioi AnárgyroiGR9vnfpw
+RoveretoITahheqo
+PapenburgDEb1gegk
+ArgyroúpoliGR9vbfpz
+BodøNOc4wf01
+GeldernDEax4edk
+KehlDEaoxehq
+AlmadaPT9xgd6k
+JülichDEavgedo
+HorkiBYb4tga3
+StarokostiantynivUAas8fzk
+ChorleyGBb31doq
+IJsselsteinNLayiea0
+LeerDEb1vegq
+KøgeDKb82etu
+SchaffhausenCHamiejz
+BicesterGBay6dst
+Haywards HeathGBavodvq
+Limburg an der LahnDEatyeid
+VillajoyosaES9wzdvd
+Casalecchio di RenoITadkerb
+OlivaisPT9xpd6p
+Knokke-HeistBEawne53
+Nowy TargPLargffn
+CaracalROackfrn
+Sant Adrià de BesòsESa53e26
+IrvineGBb8idj2
+SchioITagzerk
+Wigston MagnaGBb02dsz
+GochDEaxked4
+L'AquilaITa7nex8
+Sainte-Geneviève-des-BoisFRap5e2g
+MaubeugeFRatoe71
+CorsicoITag7elb
+SchotenBEawde8i
+OstfildernDEapdelp
+AlmendralejoES9xgde7
+Áno LiósiaGR9vsfpu
+GrimbergenBEavhe85
+Sant'AntimoITa3qezj
+WednesfieldGBb04dq7
+FürstenwaldeDEazgez2
+FürstenfeldbruckDEanuer9
+Venaria RealeITafdeh7
+OstródaPLb36ffg
+OlotESa76e2x
+ErdingDEao7et3
+BagnoletFRapre2q
+Castelo BrancoPTa0mdb7
+Montcada i ReixacESa58e22
+MeranoITajner0
+OleirosESaadd8w
+DroghedaIEb38ded
+DundalkIEb40de6
+FeldkirchATal7emo
+Francavilla FontanaITa2lf8v
+KorschenbroichDEaw7ee3
+EpeNLazfecm
+MarratxíESa02e3l
+WindsorGBax0duc
+AlcabidechePT9xld5v
+VinkovciHRaftfc8
+DumfriesGBb6zdlz
+MyszkówPLauifdo
+LierBEaw1e8p
+DietzenbachDEasxeke
+ZgorzelecPLaw3f1p
+GlossopGBb2gdql
+ChebCZat4eud
+UtenaLTb86fv4
+SaumurFRaladvs
+BiarritzFRaasdro
+VyshneveUAatzg8d
+CramlingtonGBb71drl
+TrebinjeBAa8nfay
+La CiotatFRa9xebk
+PudseyGBb3gdre
+NăvodariROad4g3g
+GrugliascoITaf7eh2
+ÉchirollesFRaffebv
+SlavutaUAatqfyn
+Ebbw ValeGBaxudn3
+NewburyGBawsdsc
+NetishynUAatufy0
+BrugherioITagjelu
+BardejovSKaqxfj3
+ItzehoeDEb3semg
+MaspalomasES934cop
+Villefranche-sur-SaôneFRahre94
+PápaHUalhf8j
+WickfordGBaxddxg
+MonacoMCabhegm
+GyöngyösHUamqffd
+Aranda de DueroESa5rdlr
+KirkkonummiFIbl0frw
+CanicattìIT9tseyh
+SeelzeDEazkemo
+Mira TaglioITag7etp
+LichfieldGBb0cdqx
+BrighouseGBb36dr2
+Campi BisenzioITabqeqx
+FeteştiROadag1b
+PaganiITa36f0l
+FribourgCHak0efv
+San Donà di PiaveITagreux
+SneekNLb1bebq
+Gorna OryahovitsaBGa9tfve
+GeleenNLavlec7
+KardítsaGR9zcfkw
+EspinhoPTa3xd80
+MaassluisNLay8e7t
+Mörfelden-WalldorfDEasveju
+Azuqueca de HenaresESa2pdmx
+RiccioneITac8ev6
+Châtenay-MalabryFRaphe2b
+HöxterDEaxuem2
+WijchenNLaxxebx
+GevelsbergDEawkege
+WinsenDEb28eod
+Néa IoníaGR9zefnp
+ÅkersbergaSEbj8fau
+MolBEaw7ea8
+RadebeulDEavzexy
+NienburgDEb09elm
+ViernheimDEarmeju
+EnnepetalDEawiegg
+StainsFRapze2m
+BrayIEb1sdf2
+GeorgsmarienhütteDEaz0eic
+DarwenGBb36dp6
+IławaPLb2wfed
+RheinfeldenDEam4ehn
+AgrigentoIT9tnexq
+Königs WusterhausenDEazaexv
+StuhrDEb1bekb
+Mohyliv-PodilskyiUAaolg18
+ÖrnsköldsvikSEbttfc0
+WisbechGBb0bdwg
+Somma VesuvianaITa3jf04
+RethymnoGR9o9fs0
+KupjanskUAas3gsi
+ChurCHak5emh
+CambrilsESa43dyy
+KazincbarcikaHUao1fhb
+ChâtillonFRapke2d
+GödöllőHUam8fds
+Biberach an der RißDEanlen7
+AostaITah2egc
+VienneFRaghe9j
+SchiltigheimFRap1ehj
+GyulaHUajlfj4
+CrailsheimDEaqhenz
+SvishtovBGab6fuf
+LandskronaSEb97evn
+RumaRSaf1ff2
+NyköpingSEbh7f79
+MeschedeDEawnej0
+LuceraITa5bf2m
+Puerto de la CruzES94xcm1
+Câmara de LobosPT9gpcku
+RheinbergDEax7eec
+Curtea de ArgeşROafdfsj
+BorehamwoodGBaxhdv8
+ChieriITaf1ehq
+SeinäjokiFIbsffnf
+WerlDEax7ehz
+Les MureauxFRaq3e1b
+ŻywiecPLas1fdb
+PrestwichGBb2pdpo
+MotherwellGBb8zdkx
+BernburgDEaxvesm
+WavreBEauwe8s
+GuardaPTa2mdbt
+FavaraIT9toexy
+HolstebroDKbakejy
+SmolyanBGa5hfsn
+LimbiateITagoeld
+EisenhüttenstadtDEayvf0p
+BincheBEau1e7k
+Sant Joan DespíESa4xe1q
+CleethorpesGBb2sdvx
+Le Perreux-sur-MarneFRappe2y
+Lower EarleyGBawvdtg
+WedelDEb2uemy
+LommelBEawbear
+GuyancourtFRaphe1r
+FalmouthGBatbdhx
+PalaiseauFRapce29
+KėdainiaiLTb7lfql
+HajdúböszörményHUamffjs
+VallentunaSEbjdfa8
+HydeGBb2hdq8
+IJmuidenNLazqe8t
+Saint-DizierFRap4e9r
+MenenBEav4e4o
+NeuruppinDEb11evk
+Synel’nykoveUAao8gmo
+SlagelseDKb7werj
+CreilFRaque2w
+AnsbachDEaqyepf
+GalapagarESa2qdkw
+AlvaladePT9xnd6m
+Vandœuvre-lès-NancyFRap5ed6
+KreuztalDEavlei7
+MilazzoIT9w6f2c
+Santa PolaES9w3duf
+TienenBEav5e9q
+Santa Maria Capua VetereITa44ezl
+KiskunfélegyházaHUajrff4
+KópavogurISbw3c75
+Thonon-les-BainsFRaitee0
+Castro-UrdialesESaaidn2
+ChichesterGBav8dtu
+LampertheimDEarsejj
+AngriITa36f0h
+PapendrechtNLaxze91
+BarnstapleGBavwdkq
+EvergemBEavze6b
+Idar-ObersteinDEas3egb
+JaveaES9xqdwh
+SpaldingGBb0ndvl
+BéthuneFRaude3c
+ObukhivUAat7g92
+Torre-PachecoES9uudtd
+CremaITag0emw
+San JavierES9v1dto
+OldenzaalNLazbef9
+AjkaHUakuf8s
+Osterholz-ScharmbeckDEb1vekg
+CamargoESaaldl8
+TrutnovCZaugf47
+BramscheDEazlei5
+OrosházaHUajdfhf
+ColomiersFRab5dzp
+KeravaFIblsftr
+LohmarDEav8eg1
+HerrenbergDEap0ekn
+BussumNLaz7eac
+GrottaglieITa2mf8g
+Santa Eulària des RiuES9yae09
+Casale MonferratoITafdejh
+NeuchâtelCHakjef9
+Nogent-sur-MarneFRapoe2w
+Athis-MonsFRapbe2n
+GüstrowDEb3gett
+Arcos de la FronteraES9s3dfv
+LeioaESaaddnp
+Liptovský MikulášSKaqcfei
+RutherglenGBb93dkb
+CloppenburgDEb0teid
+BalakliyaUAaregqe
+ValdepeñasES9xodmm
+Barberà del VallèsESa5ce1w
+GanderkeseeDEb1bejp
+AberdareGBaxndmf
+KouvolaFIbn3fy6
+Viry-ChâtillonFRap7e2n
+TravnikBAacvf93
+KičevoMKa5bfi8
+HouillesFRapwe23
+MerzigDEarceeg
+SoissonsFRar6e58
+DeggendorfDEapoew0
+ValkenswaardNLawneb6
+VerbaniaITahkejr
+CaerphillyGBax9dn2
+DreuxFRapedzt
+San Giuliano MilaneseITag3elt
+TermoliITa6of1n
+KornwestheimDEapqelj
+HeusdenBEavseao
+RuislipGBax9duu
+CarballoESaa1d7v
+TerracinaITa4pews
+TaastrupDKb8leu6
+HellínES9wzdra
+WevelgemBEav4e4t
+MotalaSEbgmf1s
+ArendalNObgeekd
+Charenton-le-PontFRapme2p
+San Andrés del RabanedoESa8ddge
+OławaPLavjf81
+NortheimDEaxnens
+SenigalliaITabgewp
+Villeneuve-Saint-GeorgesFRapde2t
+MassafraITa2rf7k
+PineroloITaepegd
+HillerødDKb9deu6
+MacerataITaaaexd
+CholargósGR9vkfq4
+ÉlancourtFRapie1g
+BielawaPLautf66
+Saint NeotsGBaz2dv9
+WerneDEaxieh7
+GeraardsbergenBEav1e6s
+RužomberokSKaqbfdn
+AlençonFRaojdw9
+DorohoiROan7fxc
+ConeglianoITahheu6
+NovogrudokBYb2vfvq
+VrilissiaGR9vnfq7
+Bad VilbelDEateeka
+Bad HersfeldDEavbemz
+AugustaIT9tgf2a
+FăgărașROahdftd
+Yany KapuUAahoghv
+MeppelNLb0eed7
+XirivellaES9zndut
+Alcázar de San JuanES9zfdn3
+AbbiategrassoITag4eks
+VushtrriXKa8yfi9
+Burgess HillGBavkdvn
+Sotteville-lès-RouenFRar9dz1
+BeverleyGBb3lduu
+DealGBawadzw
+OrangeFRacme9d
+WishawGBb8xdl4
+ManisesES9zpduq
+Kostopil’UAavcfxh
+LupeniROag0fok
+ŁukówPLay9fm6
+Sint-Pieters-LeeuwBEav2e7s
+ForchheimDEas4eqq
+PontypriddGBaxcdmq
+Oer-ErkenschwickDEaxgeg6
+ŚremPLaypf7a
+AlaquàsES9zmduq
+VastoITa6zf0v
+MosonmagyaróvárHUamzf7z
+Villenave-d'OrnonFRaeeduf
+VoluntariROadlfwp
+PetrichBGa50foh
+TönisvorstDEawkee1
+Bad NauheimDEatweka
+PontoiseFRaq9e1u
+WinsfordGBb1rdp0
+Villiers-sur-MarneFRapne33
+AsprópyrgosGR9vqfpj
+DunakesziHUamcfd6
+HarpendenGBaxydv0
+SchwelmDEawheg9
+WaltropDEaxeegk
+BurgdorfDEazpent
+Debal’tseveUAaoaguo
+RayleighGBaxbdxo
+WhitstableGBawodyv
+KórinthosGR9vefnr
+ArrentelaPT9xbd6q
+CamberleyGBawmdty
+AhrensburgDEb34eof
+PiombinoITa99ep9
+TelsiaiLTb9iflt
+RadolfzellDEammekx
+ChatouFRapte20
+VernierCHaieecw
+HouthalenBEavreax
+HelchterenBEavueay
+GoussainvilleFRaq5e2v
+Canosa di PugliaITa4if4n
+PtolemaḯdaGRa2jfk8
+Puente-GenilES9tvdir
+AchimDEb19el3
+MontijoPT9xjd73
+RedondelaESa7gd83
+VilyeykaBYb5dfyr
+Pervomays’kyyUAar7gol
+AtamaríaES9ugdtr
+RødovreDKb8oeul
+AlbertslundDKb8meuc
+BarnetGBaxhdvg
+PiešťanySKaozf9j
+Puerto del CarmenES96ccu1
+YpenburgNLayke85
+WittenbergDEay3ev5
+OranjestadAW7ws8hh
+SaltESa6le3r
+BedworthGBazsdrx
+GiżyckoPLb44fkg
+GérakasGR9vmfqa
+SăceleROagqfvf
+AldaiaES9znduq
+MascaluciaIT9udf1t
+MariglianoITa3of06
+LommeFRauoe4b
+MetamórfosiGR9vrfq0
+DelbrückDEaxtejs
+VierzonFRal6e1r
+SpringeDEaz1emj
+FrattamaggioreITa3qezo
+TongerenBEav2eb6
+DeinzeBEavme5t
+ŁowiczPLayrfff
+San PaoloITa48f6n
+WeißenfelsDEaw8et9
+HeswallGBb25dne
+WaterlooBEauve88
+PísekCZaqzezb
+Charneca de CaparicaPT9xad6h
+ArteixoESaaad8d
+AugustówPLb3kfnu
+Saint-Médard-en-JallesFRaeqdu0
+VechtaDEb0hej1
+HucknallGBb1bdso
+ThiaisFRapge2o
+NaumburgDEaw3est
+CarpentrasFRaceea1
+L'Haÿ-les-RosesFRapie2i
+KolínCZaszf28
+NardòITa1mfa3
+CalpES9xcdw4
+EghamGBawvduh
+MentonFRabmegu
+ByarozaBYazxfte
+WinterswijkNLaydeeo
+BilzenBEavbebc
+WegbergDEaw2edg
+ImatraFIbnxg3v
+SundernDEawlei8
+AndernachDEau3egk
+AlushtaUAae4gjl
+VukovarHRafzfcs
+FălticeniROaltfx2
+Weil am RheinDEam7eh6
+TurekPLayifbe
+Louvain-la-NeuveBEaure8t
+Saint-Laurent-du-VarFRabbefz
+SaintesFRah3du9
+BoxtelNLaxbeat
+SevenoaksGBawfdwj
+TaunussteinDEatbein
+GaggenauDEapkej5
+GeesthachtDEb2geou
+KidsgroveGBb1hdps
+HamarNObmveqr
+SestaoESaabdnn
+CourcellesBEau6e85
+BregenzATalyen3
+ZeitzDEavtetq
+Bačka PalankaRSafpfdw
+HaanDEaw7efh
+RochefortFRahmdtb
+MalakoffFRapme2e
+MławaPLb1jfgm
+XàtivaES9ybduk
+SantarémPT9yzd7w
+George TownKY8fl7lz
+NewtownardsGBb5ndg7
+KiskunhalasHUaizfe4
+KavajëALa4ffec
+DidcotGBaxddsk
+IngenioES93kcp5
+NelsonGBb3jdpw
+TrelleborgSEb7uewk
+DraveilFRap8e2p
+IncaESa0ce43
+OeldeDEaxzein
+EmmerichDEay0edd
+Saint-LeuFRajte8i
+BrunssumNLavjecl
+San RoqueES9qldh2
+BurntwoodGBb0cdqn
+OlhãoPT9svda8
+Saint-Sébastien-sur-LoireFRal5dru
+KrotoszynPLaxmf8g
+GaldakaoESaa3do4
+Pereval’s’kUAaokgvw
+LeusdenNLayteb3
+TotanaES9uxdru
+CarrickfergusGBb60dfv
+BühlDEapaeim
+FriedbergDEaoceqi
+BochniaPLastfgr
+RotaES9rrdec
+FelixstoweGBaycdzr
+CiutadellaESa14e6o
+Le ChesnayFRapme1w
+KendalGBb4xdod
+Wetter (Ruhr)DEawregj
+ConsettGBb6ddqx
+HuşiROajng1y
+KroměřížCZaqyf8b
+MaóESa0te7v
+MonteruscielloITa3jez4
+TournefeuilleFRab3dzo
+WitneyGBaxudrv
+GragnanoITa31f0c
+Cernusco sul NaviglioITaghelx
+BestNLax3eaz
+Clichy-sous-BoisFRapve33
+MioveniROaewfta
+Póvoa de VarzimPTa4yd7o
+Ashton in MakerfieldGBb2kdon
+Krimpen aan den IJsselNLay8e8s
+SwarzędzPLazlf7h
+SenftenbergDEax5eyw
+AsseBEavfe7o
+ChaumontFRanneaa
+Saint-Étienne-du-RouvrayFRar6dz2
+Cheadle HulmeGBb2adpx
+BallymenaGBb6edek
+Senhora da HoraPTa4fd7z
+MeyzieuFRah5e9w
+AgüimesES93jcp3
+Marinha GrandePTa0fd77
+Pallanza-Intra-SunaITahmejt
+SuecaES9ywdv5
+Póvoa de Santa IriaPT9xyd6u
+YerresFRapce2x
+VulcanROag2fon
+Vaihingen an der EnzDEapyekw
+MontbéliardFRalzeew
+ChortkivUAaq6fvo
+Saint-CloudFRappe24
+SarnoITa3df0m
+Novoyavorivs'kUAaspfph
+Tsyurupyns’kUAajigew
+EsztergomHUamrfc2
+Turnu MăgureleROabjft3
+ŠumperkCZastf75
+Czerwionka-LeszczynyPLatbfbw
+Stanford-le-HopeGBax4dx7
+KöthenDEaxret9
+PartinicoIT9vpewg
+WrześniaPLazdf8t
+SensFRanwe54
+LaonFRaroe63
+NokiaFIborfpa
+BidefordGBavqdkb
+RietbergDEaxxejf
+RochesterGBawrdxf
+AvolaIT9sjf22
+DelfzijlNLb25ef8
+PartilleSEbeeetn
+BarneveldNLayuebi
+TârnăveniROaipfri
+LambersartFRaupe4f
+GorlicePLaryfis
+CrevillenteES9w9dtr
+VsetínCZar2fa0
+ShipleyGBb3jdr3
+WarsteinDEawwej7
+FormiaITa4mext
+SequeiraPTa2ndbx
+MeissenDEaw4exf
+Morón de la FronteraES9t4dgv
+DubrovnikHRa8gfab
+OlivaES9y4dvo
+Neuburg an der DonauDEapder3
+TrappesFRaphe1m
+VoúlaGR9v4fq2
+KamaterónGR9vqfpv
+Sant Pere de RibesESa4me0x
+GierłożPLb48fjq
+San Donato MilaneseITag5elr
+VisaginasLTb8gfxg
+CarmonaES9u3dgb
+AiudROainfpw
+RodezFRad7e35
+GeilenkirchenDEavled0
+RendsburgDEb4vemu
+MytileneGR9ynfxs
+SakiUAafdghc
+ZnomenkaUAapbgeq
+BergeracFRaeldxc
+AlgemesíES9yvdus
+SegrateITagdelu
+AnnemasseFRaibedc
+BjelovarHRahif6t
+VinaròsESa2fdxc
+La GardeFRa9secp
+Schwandorf in BayernDEar1etn
+DurangoESa9xdop
+Esch-sur-AlzetteLUariecm
+CulleredoESaa9d8p
+PlettenbergDEaw9ehv
+LymanUAaq3gt0
+ZaventemBEavce8f
+BaunatalDEawdem5
+KętrzynPLb48fje
+LučenecSKao9fen
+VeendamNLb1jef4
+BrettenDEaq8ek7
+KhmilnykUAarog1o
+ErmontFRaq3e2a
+MassamáPT9xnd68
+LipkovoMKa74fjz
+LennestadtDEaw0eif
+Coria del RíoES9tldf7
+Rillieux-la-PapeFRahae9m
+DrontenNLazxebw
+CastelvetranoIT9uoevj
+MatosinhosPTa4ed7v
+KevelaerDEaxaedd
+SittenCHaifegg
+SaalfeldDEauperl
+VillemombleFRapse2y
+Brierley HillGBazsdq4
+Saint HelierJEaqndq6
+KhustUAanufoq
+Geislingen an der SteigeDEap2enb
+KłodzkoPLau3f6a
+OudenaardeBEav9e61
+EinbeckDEaxyenf
+TerneuzenNLawme6n
+Pierrefitte-sur-SeineFRaq1e2k
+GeldropNLawuebg
+Le Kremlin-BicêtreFRaple2k
+RintelnDEayzel8
+JászberényHUalyffc
+BaesweilerDEavfed7
+Stratford-upon-AvonGBayzdr9
+Bad Neuenahr-AhrweilerDEaueefr
+GiannitsáGRa3bfm9
+Sunbury-on-ThamesGBawsduu
+WinnendenDEapsem4
+Champs-sur-MarneFRappe38
+NewryGBb4idee
+ZolotonoshaUAarzgd0
+NordenhamDEb2lejk
+Sant Vicenç dels HortsESa4ze1l
+HeiligenhausDEawlefd
+AlmuñécarES9s1dlr
+LebedynUAaujgjs
+GondomarPTa4ad8b
+Águas SantasPTa4hd86
+KrychawBYb37gc4
+ProkupljeRSaa3fjz
+AshingtonGBb7adro
+SitgesESa4ke11
+TaurageLTb7hflx
+AarschotBEavne9g
+Aix-les-BainsFRagxecf
+Vila do CondePTa4vd7p
+Nowy Dwór MazowieckiPLaznfhk
+CambuslangGBb91dkg
+VynohradivUAanqfnz
+ZakopanePLaqyfff
+BezonsFRapwe25
+KulmbachDEat6ert
+SvendborgDKb6yeph
+Bad ZwischenahnDEb1qei8
+SelmDEaxmegr
+Kirkby in AshfieldGBb1idsk
+MechernichDEaujeeh
+PiscinolaITa3lezj
+CaransebeşROag6flq
+RibeiraESa8rd8k
+WillenhallGBb03dqa
+LeichlingenDEavzefi
+KönigsbrunnDEao4eq9
+KarlskogaSEbitf0c
+FriedbergDEatuekc
+Valašské MeziříčíCZarff9x
+BurngreaveGBb2bdry
+DentonGBb2idq4
+HamminkelnDEaxpeeb
+SorocaMDansg2k
+EibarESa9ydp5
+Roșiorii de VedeROackfte
+NeckarsulmDEaqneln
+ManduriaITa28f90
+Premià de MarESa59e2l
+CleckheatonGBb38dr9
+EmmendingenDEanoeht
+AshfordGBawvduq
+Caldas da RainhaPT9zgd6m
+Cisterna di LatinaITa5jevn
+SavonlinnaFIbpvg48
+BakhchysaraiUAaecgi2
+BrodnicaPLb1yfdw
+BearsdenGBb9cdjz
+AnsBEauqebc
+VallaurisFRab2efl
+TavernyFRaq7e26
+JarrowGBb6qdrw
+Illkirch-GraffenstadenFRaotehg
+La Teste-de-BuchFRadzdst
+SebeşROahofph
+DobojBAae9fa9
+OverathDEavheg8
+LeimenDEar3ek5
+Santa Uxía de RibeiraESa87d71
+Melton MowbrayGBb0ldtj
+NoveldaES9wmdtv
+WorkingtonGBb5sdm6
+RathenowDEb05eua
+SarnyUAawmfxw
+PetershagenDEaziekx
+NeapoliGRa2xfnq
+ÉpernayFRaq8e70
+JēkabpilsLVbayfvu
+MalynUAav1g58
+EpsomGBawldv9
+Limbach-OberfrohnaDEavaevg
+IlmenauDEauseqc
+WangenDEamhenb
+HaverhillGBayodx8
+CatarrojaES9zgduw
+MärstaSEbjmf9l
+SønderborgDKb6jen7
+BrilonDEawrejt
+Villiers-le-BelFRaq5e2o
+LitvínovCZaukexu
+VichyFRai5e5j
+Landsberg am LechDEanheq8
+CorfuGRa02ffc
+Smederevska PalankaRSad9fi8
+MaghullGBb2odnu
+RapalloITad7eln
+BiłgorajPLauefn4
+AmésESa96d7y
+BorşaROamefsi
+ValmieraLVbdufun
+VerdenDEb10eln
+KomlóHUaibfaq
+LerumSEbeheu3
+Sankt WendelDEarfefx
+NiscemiIT9t7ezz
+EmmenCHakseiz
+San Giuseppe VesuvianoITa3gf0a
+SannoisFRaq1e29
+RösrathDEaveefy
+BoscorealeITa39f08
+UithoornNLaz4e9f
+CulemborgNLaybeaj
+Kelkheim (Taunus)DEataejh
+TriggianoITa43f71
+HafnarfjörðurISbvzc72
+SamokovBGa7mfpf
+OgreLVbbufsd
+GonesseFRaq3e2t
+CamaioreITac2eom
+NagykőrösHUaknfey
+MonfalconeITah8exl
+KyreniaCY9o6ggk
+Vigneux-sur-SeineFRapae2p
+CavaillonFRabrea0
+Grodzisk MazowieckiPLayqfhb
+Albano LazialeITa5xev6
+AthBEaune6i
+MartorellESa57e1d
+RambouilletFRap4e13
+MontebellunaITah6eth
+Cherbourg-OctevilleFRarwdri
+BenicarlóESa2adx7
+StrausbergDEb02eyl
+SalouESa44dz6
+ArmentièresFRaute40
+VillarrobledoES9z3dos
+ClydebankGBb9adjr
+FondiITa4wexb
+WyszkówPLb03fjm
+Dubnica nad VáhomSKaq0fah
+Truskavets’UAaqwfpb
+LomBGabqfok
+LunelFRabce7i
+DalfsenNLazvede
+ChiavariITad4elw
+TrípoliGR9u7fm6
+Agía VarváraGR9vjfpq
+Nový JičínCZarrfa1
+GibraltarGI9qedh5
+CachanFRapke2i
+Dún LaoghaireIEb21dey
+Gravina di CataniaIT9ucf1u
+East GrinsteadGBaw0dvz
+Le Grand-QuevillyFRar8dyx
+NíjarES9spdpv
+El CampelloES9wrduw
+MesagneITa2of9h
+Bielsk PodlaskiPLb0lfof
+Mühlheim am MainDEat8ekj
+São MartinhoPT9gocky
+Villaviciosa de OdónESa24dl6
+GlauchauDEav6euu
+AbbevilleFRat7e14
+SandanskiBGa5hfoo
+Câmpia TurziiROajbfqc
+RiihimäkiFIbmqfsu
+FlintGBb1wdnb
+LebrijaES9skdf4
+CanideloPTa48d7z
+LubońPLazff6x
+Uherské HradištěCZaqbf8i
+CaravacaES9vvdqu
+KapellenBEawje8c
+Lauf an der PegnitzDEarjerc
+Sant Andreu de la BarcaESa55e1h
+SprockhövelDEawneg4
+La Garenne-ColombesFRapue29
+ZaltbommelNLaxxeak
+IzegemBEavfe4x
+EspelkampDEaziejy
+MühlackerDEapzekk
+KaisarianíGR9vgfq1
+Montigny-lès-MetzFRaqeed3
+San Miniato BassoITabdeq4
+ViseuPTa2yda1
+ParabiagoITagkekv
+WerkendamNLaxxe9l
+PapeetePF5la2cj
+OlteniţaROacgfxz
+HodonínCZappf7l
+AlingsåsSEbexeut
+FormigineITadteq5
+LübbeckeDEazbejx
+ComisoIT9snf0l
+WiehlDEavjegz
+BadenATandf53
+VihtiFIblufrk
+RheinbachDEaunefb
+WesthoughtonGBb2rdp0
+ŻagańPLaxef2j
+InđijaRSaf5ffs
+DouglasIMb4fdjk
+FromeGBawbdpk
+Pineda de MarESa5ne3h
+SintraPT9xsd5y
+EboliITa2uf1u
+ArlonBEas0ec6
+San Giovanni RotondoITa5vf3p
+CongletonGBb1odpv
+Weinstadt-EndersbachDEaplem0
+Romano BancoITag6elb
+SchmallenbergDEaw3ej1
+HennigsdorfDEb08ewo
+Camden TownGBax6dvm
+EhingenDEao4en1
+RydeGBauxdss
+MondragoneITa47eyl
+VanvesFRapme2d
+ZevenaarNLay9ecv
+TemseBEaw1e7p
+Bishop AucklandGBb5udrc
+SzczytnoPLb2sfib
+VernonFRaqde02
+Garmisch-PartenkirchenDEalxequ
+CamasES9twdf9
+NortholtGBax7duz
+OisterwijkNLaxaeaf
+HarelbekeBEav9e57
+KluczborkPLavlfam
+Paço de ArcosPT9xid67
+Garbagnate MilaneseITaglel8
+WałczPLb20f5r
+MarínESa7rd7u
+LeiderdorpNLaywe8l
+Newton AycliffeGBb5qdrn
+Horb am NeckarDEaokek5
+Novi LigureITaecekf
+Falconara MarittimaITab7ex8
+São Mamede de InfestaPTa4fd83
+Savigny-le-TempleFRaoxe36
+HerentalsBEaw6e9f
+BrechtBEawne8w
+VrbasRSaglfek
+UkmergeLTb7hfsr
+LepeES9thdc0
+DoleFRakteb9
+RhylGBb24dmb
+Villeneuve-sur-LotFRadddxy
+HertfordGBaxwdvs
+ŚwieciePLb2dfb9
+Villanueva de la SerenaES9yadfw
+TerlizziITa49f5z
+BřeclavCZapgf6w
+ZittauDEavef15
+Les UlisFRap8e21
+Marseille 02FRaaaeax
+BečejRSagqffn
+Český TěšínCZas7fbr
+Cangas do MorrazoESa7ed7m
+BerehoveUAanxfmw
+Néa FiladélfeiaGR9vnfpy
+GeldermalsenNLay4eap
+ZirndorfDEarceqf
+AlmansaES9xzdsy
+StaveleyGBb1zds9
+BressoITagielj
+OyonnaxFRaiiebq
+OndaESa10dva
+OlpeDEavreht
+JumillaES9wwdsc
+ColeraineGBb75ddh
+FarnworthGBb2rdpc
+ArnstadtDEav8eqf
+KanivUAas7gbe
+JarocinPLaydf8m
+BartoszycePLb4pfht
+Molodohvardiys’kUAaobgy5
+KozyatynUAas3g43
+WieslochDEaqyek6
+HerdeckeDEawsego
+Quinta Do CondePT9x5d6w
+OullinsFRagze9d
+Le CreusotFRak1e8a
+BacoliITa3cez3
+KoprivnicaHRai8f6r
+UnterschleißheimDEao4es6
+HeemstedeNLazfe8u
+BeuningenNLay2ec1
+KrnovCZat5f96
+Castelfranco VenetoITagvet5
+Übach-PalenbergDEavged0
+CrowthorneGBawpdtt
+MeckenheimDEaumefj
+HelmstedtDEaz3eql
+HawardenGBb1qdnl
+RottweilDEantejz
+BramhallGBb28dpz
+CoulsdonGBawkdvm
+Quart de PobletES9zodus
+RudolstadtDEauweri
+Bartley GreenGBazodqg
+DuivenNLaybecp
+DongenNLaxfe9q
+VelenjeSIaisf1z
+St AustellGBatudir
+PopasnaUAap3gum
+Heppenheim an der BergstrasseDEarwejz
+MoskhátonGR9vffps
+ZelinoMKa6mfii
+MajuroMH7hpr42
+PéramaGR9vhfph
+Hénin-BeaumontFRau1e48
+SalamínaGR9vgfpa
+RhosllanerchrugogGBb19dni
+FleetwoodGBb3tdnn
+WithamGBaxwdxs
+WassenaarNLayve88
+VeghelNLaxeebf
+Bad HonnefDEauoeg3
+WaddinxveenNLayle8x
+OrvaultFRalbdri
+PszczynaPLasufcn
+GriesheimDEasiejt
+EllwangenDEaq0eo5
+ReinbekDEb2oeoh
+AsseminiIT9z5el0
+WolfenDEaxieu3
+Rimavská SobotaSKaoeffm
+PetrilaROag9fp2
+VarelDEb2ceim
+Coudekerque-BrancheFRavqe2n
+NackaSEbirfag
+NetphenDEavgeii
+ButzbachDEau3ek3
+HerblayFRaq3e21
+Flémalle-HauteBEaukeb4
+MakóHUaiefgw
+BlackheathGBawydw1
+LohneDEb0beiw
+MosbachDEar3elf
+KorostyshivUAatsg4q
+NordenDEb2weg1
+VallsESa4pdzh
+BudaörsHUalufco
+SandomierzPLausfkf
+PfungstadtDEasdejw
+RothDEaqteqt
+Ris-OrangisFRap5e2p
+VillariccaITa3oezf
+Hannoversch MündenDEawuemt
+BellunoITai6ety
+Santa Perpètua de MogodaESa5de22
+VughtNLaxheap
+HattersheimDEat3ejl
+Sucy-en-BrieFRaphe31
+LainateITaglel3
+KriensCHaknej1
+LuninyetsBYaz5fyg
+YuzhneUAajigae
+PitseaGBax8dxf
+HoensbroekNLavgech
+Marina di CarraraITaccenw
+KnjazevacRSab1flu
+SlavutychUAax4g9c
+Ingelheim am RheinDEasteie
+DelitzschDEax5eua
+KoperSIagjey5
+RadovisMKa5ofme
+AlmassoraESa0zdvu
+Burg bei MagdeburgDEaz7esx
+GrignyFRap5e2n
+BedburgDEavnee9
+TreviglioITaggemn
+ZărneștiROagkfuc
+AlbaITae6eib
+Santeramo in ColleITa3bf6k
+OrheiMDalmg42
+ElefsínaGR9vofpe
+SokolovCZateev4
+SaloFIblqfo9
+WhitehavenGBb5jdm2
+AscherslebenDEaxseru
+NewportGBauudsf
+SkegnessGBb1mdwy
+SzigetszentmiklósHUalifcw
+SoigniesBEauie7b
+WertheimDEas8emf
+SelbyGBb3edt1
+ThetfordGBazmdy3
+LaçALa5ofer
+FresnesFRapge2g
+ApoldaDEavres0
+Vittorio VenetoITahqeu6
+CalahorraESa7jdqj
+AttendornDEaw1ehy
+RomainvilleFRapte2r
+LanakenBEavdebp
+Nowa RudaPLauif5u
+Orta di AtellaITa3sezn
+CugirROahcfox
+SandvikenSEbmef6l
+HaisynUAaplg5n
+Mola di BariITa42f7h
+Fontenay-aux-RosesFRapje2d
+WaldkraiburgDEanxeug
+Décines-CharpieuFRah5e9s
+ČadcaSKarcfc7
+Aci CatenaIT9uhf22
+Bingen am RheinDEastehy
+MartosES9usdkz
+Newton MearnsGBb8xdjz
+OristanoITa0uejv
+Vale of LevenGBb9hdja
+HjørringDKbdmenq
+Saint-Dié-des-VosgesFRao4efb
+DzyarzhynskBYb34fze
+FontaineFRafjebt
+BaarnNLaz1eap
+SevlievoBGa9jftr
+SalzkottenDEaxjejw
+NavanIEb31ddg
+HolbækDKb8sesj
+MortselBEaw5e8d
+LindauDEam3emw
+KingstownVC7yk95x
+ŠaľaSKanrf9o
+AuchFRab9dxn
+LitoměřiceCZaudez9
+KorbachDEawgekn
+AchernDEap3eig
+Bruay-la-BuissièreFRau8e33
+LisieuxFRaqjdwn
+DillenburgDEauyej1
+ObertshausenDEat3ekl
+WalsrodeDEb0uemn
+SarregueminesFRaqfefn
+Torres VedrasPT9yld6a
+ArmyanskUAai3ghl
+FriedrichsdorfDEatlek0
+ZottegemBEavbe6l
+WągrowiecPLb0pf7s
+EnnisIEb0sd71
+WerdauDEauyeue
+Oliveira do DouroPTa48d86
+GáldarES947coj
+TorcyFRappe3d
+GradignanFRaeddub
+WieluńPLawafbl
+AdraES9s3dnm
+PartizánskeSKap3fb2
+Noordwijk-BinnenNLaz3e8c
+DiemenNLazee9s
+GiussanoITagyell
+Havlíčkův BrodCZartf3a
+LanesterFRamodmq
+Eisleben LutherstadtDEax5es3
+Nova ZagoraBGa80fwa
+WednesburyGBazzdqe
+FelthamGBawxduv
+Bad OldesloeDEb3heot
+CandelariaES94rcmj
+WarburgDEax1elf
+Brétigny-sur-OrgeFRap1e2f
+MuretFRaaqdzp
+AranđelovacRSad3fh4
+Bois-ColombesFRapwe2b
+KangasalaFIboqfqw
+ThatchamGBawsdsi
+SykeDEb0zeki
+SelydoveUAanrgrm
+BiałogardPLb41f4f
+CalafellESa4ge0d
+BlagnacFRab7dzv
+ErandioESaaadnr
+Hérouville-Saint-ClairFRaqpdv5
+WeiterstadtDEasmejv
+LibourneFRaerdvc
+Le BouscatFRaemduc
+Saint John’sAG89k948
+HarsewinkelDEayceiv
+RonseBEauze60
+WallenhorstDEazfeia
+IvatsevichyBYb0ffue
+CodleaROagyfup
+Gioia del ColleITa3cf70
+MiramasFRab3e9w
+HindleyGBb2pdou
+LudwigsfeldeDEazaewt
+BeauneFRakme9g
+OstuniITa35f8u
+NivellesBEauke81
+DitzingenDEapnel7
+GreizDEauqetw
+GiarreIT9usf26
+HaaksbergenNLayweeq
+LubliniecPLaurfbw
+CulleraES9ytdvb
+Krolevets’UAax7ggq
+SchleswigDEb5gemk
+IbiES9xbduf
+FrederikshavnDKbdkepa
+PlymstockGBatwdkn
+LentiniIT9tlf1o
+KungälvSEbereta
+NolaITa3pf0d
+RadevormwaldDEaw8egg
+FalkenbergSEbc3eup
+EaubonneFRaq4e2c
+BrunoyFRap9e2x
+KościanPLaypf69
+LüdinghausenDEaxtego
+OrmskirkGBb2tdo0
+BraITae6eht
+Molins de ReiESa52e1m
+AndenneBEau9ea6
+JakobsbergSEbj2f9k
+WarwickGBaz8drm
+VelingradBGa6rfqn
+RugeleyGBb0kdqm
+Icod de los VinosES94tcll
+GolborneGBb2kdos
+VerlDEay4ejo
+MarkkleebergDEawgeud
+Gornji MilanovacRSacbfgu
+MoineştiROaj4fxl
+OlchingDEanwerh
+GosforthGBb6sdri
+ChiosGR9wlfwm
+Ruvo di PugliaITa48f5s
+HuntingdonGBazddvh
+VilleparisisFRapye39
+HlohovecSKaojf9g
+FânzeresPTa4dd8b
+SonnebergDEatwer1
+PompeiITa37f0a
+Dokuchayevs’kUAamngso
+MianoITa3lezl
+Casa SantaIT9vneuv
+DaventryGBaz6dss
+FreudenstadtDEaonejd
+TataHUamdfaw
+JaworPLavtf4z
+SliedrechtNLaxye9a
+MontillaES9ufdj4
+San Giovanni a TeduccioITa3gezr
+DroitwichGBaz7dq1
+MontfermeilFRapue36
+Rossano StazioneITa00f67
+RădăuțiROamxfw0
+WeingartenDEamtems
+AlteaES9x8dvv
+SoraITa5wext
+New MiltonGBav0drd
+QualianoITa3oezb
+GherlaROaknfqg
+CalwDEapbeka
+San Pedro del PinatarES9v4dtt
+VolnovakhaUAam8gs6
+ComăneştiROaiyfxg
+SèvresFRapme26
+WipperfürthDEaw0egk
+FougèresFRaobdso
+LumezzaneITagteoi
+Spinea-OrgnanoITagdets
+AmmanfordGBaxvdkx
+Yverdon-les-BainsCHajyeeg
+EstorilPT9xjd5w
+PortisheadGBax0dob
+CarnaxidePT9xld6b
+ZdolbunivUAaucfww
+DroylsdenGBb2kdq1
+MaaseikBEavyec2
+MerefaUAasego5
+PutignanoITa3hf7k
+PoggiorealeITa3jezp
+SkawinaPLasuff3
+Groß-GerauDEasoejk
+ArbroathGBbb4dot
+Dunajská StredaSKanbf8x
+Saint-Pol-sur-MerFRavre2i
+ChrudimCZasrf3w
+MusselburghGBb9ednj
+Pruszcz GdańskiPLb4qfbs
+SzentendreHUamffd0
+RaisioFIbm1fll
+OupeyeBEauvebp
+SteenbergenNLaxae80
+EveshamGBaypdql
+La MadeleineFRaupe4k
+Oud-BeijerlandNLaxye89
+TacoronteES954cmf
+SeriateITagxen0
+LazarevacRSadbfga
+WhitefieldGBb2rdpm
+StrakoniceCZaqueym
+Gif-sur-YvetteFRap8e1x
+KreminnaUAaq9gu6
+PaiportaES9zjduu
+Bourgoin-JallieuFRagnean
+Priego de CórdobaES9u0dkc
+Pinhal NovoPT9xbd79
+BèglesFRaehduh
+HajdúszoboszlóHUaltfjg
+PylaíaGRa2sfnv
+KołoPLaz0fbs
+CopertinoITa1vfa5
+OverijseBEav1e8l
+ZąbkiPLaz9fin
+LofthouseGBb39dru
+MégaraGR9vjfou
+Nocera SuperioreITa36f0r
+GjirokastërALa1cffy
+PenarthGBawwdn7
+ZugCHal1ejo
+BishopbriggsGBb9bdka
+KopřivniceCZarsfae
+BelperGBb1adrw
+RonnenbergDEazcemu
+VisbySEbe4fau
+OttavianoITa3hf08
+EckernfördeDEb5benc
+PlungeLTb9bfko
+BakhmachUAaw6gf7
+Monte EstorilPT9xjd5v
+CaniçoPT9gpcl8
+Cesano BosconeITag8el9
+GeretsriedDEamyerw
+BalbrigganIEb2xdeu
+KościerzynaPLb4cf9y
+BazaES9u5dob
+ZwevegemBEav5e5a
+SangerhausenDEawzere
+PrudnikPLatsf8t
+Novo MestoSIah8f25
+BagnoliITa3dezd
+CahorsFRadhe00
+FormbyGBb2sdnh
+Burnham-on-SeaGBawcdno
+Alhaurín el GrandeES9rsdiz
+HerzogenaurachDEarpeq9
+MillauFRacie4k
+HazebrouckFRauwe32
+Olesa de MontserratESa5ee19
+PiastówPLayyfhw
+SelargiusIT9z2elg
+BroadstairsGBawoe00
+KatrineholmSEbhwf51
+UsterCHaljek8
+IvreaITagbehw
+DubăsariMDalbg51
+PontinhaPT9xpd6g
+Vranov nad TopľouSKaptfk8
+WierdenNLazgeeb
+ÄngelholmSEba8evq
+BrodyUAat5ftv
+SchijndelNLaxeeb3
+CambreESaa9d8t
+FabrianoITaaeevu
+BeerselBEav1e7y
+ŚwiebodzicePLavaf5c
+San SebastianoITagteoi
+NuenenNLawzebf
+Grande-SyntheFRavqe2e
+BlieskastelDEaqseg6
+MuggiòITagneln
+Pfaffenhofen an der IlmDEaoterz
+BiancavillaIT9ukf1b
+OadbyGBb05dt0
+MarkiPLazcfim
+PonteareasESa75d8e
+PuttenNLaz6ebl
+La Valette-du-VarFRa9uecm
+HeanorGBb19ds9
+VänersborgSEbg6eu8
+LarvikNObi1enw
+LouléPT9t6d9q
+KlatovyCZar8ewy
+TearceMKa6wfih
+MoulinsFRajce59
+Annaberg-BuchholzDEauiew5
+BjörlandaSEbehesv
+StarnbergDEanceri
+Mont-Saint-AignanFRaredz1
+StadthagenDEazcelk
+BohumínCZasmfb0
+PiteåSEbzgfjo
+SehndeDEazbenp
+ChapeltownGBb2jdrx
+TruroGBatndhz
+SiófokHUakafa6
+ChivassoITafjehx
+ÉtampesFRaoke20
+CarmagnolaITaelehg
+Mons-en-BarœulFRaune4o
+Castellar del VallèsESa5me1s
+AgdeFRaabe5o
+SremčicaRSae4fgn
+ScheveningenNLayqe7w
+Loon op ZandNLaxfea4
+OpladenDEavvefg
+EnnaIT9udezn
+AalsmeerNLaz6e98
+LidköpingSEbgjewk
+ElginGBbe5dms
+Saint-Ouen-l'AumôneFRaq8e1w
+LitherlandGBb2jdno
+FröndenbergDEax0ehl
+StaßfurtDEay1es7
+Termini ImereseIT9viey2
+Bad HarzburgDEay4epc
+TrebišovSKap3fkc
+TraleeIEaz7d52
+WetterenBEavpe6s
+VertouFRal1drx
+KilkísGRa3vfnj
+DhafníGR9vffpx
+BarbateES9qjdfk
+NagoldDEaovek8
+ComratMDailg3m
+Market HarboroughGBazsdtg
+VollaITa3jezu
+DuderstadtDEax3eoi
+MontreuxCHaizef7
+HammeBEavye7i
+QuattromigliaIT9zaf54
+VictoriaSC6l6i62
+DalmineITagtemp
+EdineţMDantfzu
+KarhulaFIbm4fyt
+ZambrówPLb17fls
+PosillipoITa3dezg
+VícarES9sbdoo
+RoytonGBb2tdq4
+Arcos de ValdevezPTa69d8m
+ForstDEaxqf0o
+MontgeronFRapbe2t
+LubartówPLawyfmt
+Walton-on-ThamesGBawrduv
+LustenauATalremu
+WellingtonGBb0edp0
+QuedlinburgDEaxveqz
+Jindřichův HradecCZaqif1o
+IdsteinDEatieiz
+WillebroekBEavue84
+GrajewoPLb31fme
+Woodford GreenGBaxddw2
+Alcalá la RealES9u2dl4
+YahotynUAatogc8
+TomaresES9ttdf7
+Maisons-LaffitteFRapze1z
+TörökszentmiklósHUal2fgq
+ÖhringenDEaqoemf
+StalybridgeGBb2kdqa
+TortonaITaeqekm
+MelíssiaGR9vpfq7
+SevesoITagtele
+VimercateITagqem1
+LindlarDEavqegi
+Le Puy-en-VelayFRaf4e6t
+HatvanHUamffeo
+LlíriaESa03duc
+Ceadîr-LungaMDahyg43
+LengerichDEayzehu
+Le Petit-QuevillyFRar9dyy
+GodalmingGBaw7dub
+Patos FshatALa2wfel
+HadyachUAatxgif
+MedaITaguelf
+Desenzano del GardaITagbepa
+ConversanoITa3tf7j
+IglesiasIT9z7ejq
+Palma di MontechiaroIT9tbey9
+Ostrów MazowieckaPLb0ofku
+GoirleNLax4ea3
+Mariano ComenseITagyeli
+KemiFIc0mfs8
+Potters BarGBaxldvi
+LormontFRaeoduk
+ZarautzESaa8dpz
+ZolochivUAasdft5
+OlivetFRamye1a
+Isernhagen Farster BauerschaftDEazrenc
+SchwetzingenDEar6eju
+FasanoITa3gf88
+OpocznoPLawqfgc
+IisalmiFIbukfzj
+Saint-NicolasBEaunebd
+SeafordGBav1dwa
+WesterloBEavxe9o
+MagentaITagaeko
+JüchenDEavyee2
+AchèresFRaq0e1r
+ValdagnoITagsere
+EnköpingSEbjof7g
+AlfretonGBb1ids6
+LyubotynUAasrgnt
+HarenDEb0neg4
+ReesDEaxseds
+Primer EnsancheESa8xdrf
+Segundo EnsancheESa8xdrg
+Reichenbach/VogtlandDEaumeu6
+Ozoir-la-FerrièreFRaphe3f
+DiestBEavnea1
+MutxamelES9wqdur
+Le Plessis-RobinsonFRapje2b
+GoleniówPLb2sf17
+CamborneGBathdha
+Saint-GhislainBEau5e6m
+Città di CastelloITaareu0
+Moscavide e PortelaPT9xqd6q
+Mejorada del CampoESa27dmc
+Bad MergentheimDEarhen5
+VoorschotenNLayte8d
+CrimmitschauDEav6euf
+LosserNLaz6efg
+KenilworthGBazfdrm
+VredenDEaykeez
+AlborayaES9zqdv1
+Waldshut-TiengenDEamaeiu
+Nuku‘alofaTO5ba0dc
+PýrgosGR9uofjk
+VignolaITadkeql
+CenonFRaemduj
+WerderDEazievx
+SeahamGBb6cds9
+KarcagHUalgfi5
+VarkausFIbr4g1f
+PalafrugellESa6ge4s
+LeutkirchDEamvenu
+Thornaby-on-TeesGBb5hdse
+WülfrathDEawgefk
+San LazzaroITadjerp
+PolonneUAat8g0f
+PomeziaITa5reuq
+Combs-la-VilleFRap6e35
+LisseNLaz6e8o
+MotruROaegfnt
+Los BarriosES9qidgr
+Nova MilaneseITagnelk
+DaxFRabfdt3
+CoswigDEaw1exq
+NeustrelitzDEb28ewb
+El MasnouESa58e2g
+SandyfordIEb1zdep
+BorsseleNLawue6d
+SendenDEao8enw
+VyškovCZaqwf78
+BürenDEax7ejs
+FrontignanFRaape6f
+LubańPLaw0f2h
+CarditoITa3rezq
+KretingaLTb99fj0
+Porto Sant'ElpidioITaa5ey8
+SninaSKaq3flj
+RaaheFIbxofs0
+PłońskPLb06fgm
+SudburyGBaykdy1
+ÁrgosGR9ujfn5
+ManageBEauae7s
+HajnówkaPLb0ifpi
+YlöjärviFIbp0fpk
+RotenburgDEb1jem5
+CiempozuelosESa1kdly
+RawtenstallGBb36dpo
+VoironFRag0ebj
+MetzingenDEaouels
+BarañáinESa8xdrc
+LoosFRaule4e
+WeißwasserDEax2f0o
+MaldegemBEaw9e5l
+FloridiaIT9t0f23
+NørresundbyDKbcienk
+VyshhorodUAauig8p
+FleurusBEau8e8n
+San CataldoIT9u4eyv
+São João da MadeiraPTa3md8f
+Arrasate / MondragónESa9mdp3
+Le Mée-sur-SeineFRaote3b
+Pilar de la HoradadaES9v7dtt
+OrahovacXKa7sfhd
+MerelbekeBEavne6f
+San Giovanni la PuntaIT9uef1x
+Villeneuve-la-GarenneFRapye2f
+ThívaiGR9wgfos
+RetfordGBb24dte
+TivoliITa6kevk
+CecinaITaabep8
+RenfrewGBb97djt
+FécampFRas8dx1
+HlybokayeBYb76g0x
+Starobil’s’kUAaqwgw3
+CarrizalES93jcp7
+PortadownGBb56de4
+VolendamNLazuea3
+BerkhamstedGBaxsduf
+La OlivaES95hctb
+Mogliano VenetoITagkeu0
+NoicattaroITa3zf77
+Łaziska GórnePLatbfcc
+MeinerzhagenDEavzeh9
+Torre del MarES9s2dkn
+FrauenfeldCHam4ekq
+Sant Feliu de GuíxolsESa62e4f
+Cormeilles-en-ParisisFRaq1e24
+HaldenNObi8ern
+ZedelgemBEaw2e4q
+ElsdorfDEaviee9
+MrągowoPLb3mfj7
+MonrealeIT9vsewx
+AndrychówPLashfdq
+FidenzaITaeneny
+SoltauDEb17enc
+San Juan de AlicanteES9wodus
+StanleyGBb6fdra
+GyálHUalmfde
+CalatayudESa4vdrg
+HellevoetsluisNLaxze7h
+MarsbergDEawyekl
+Sankt PöltenATanwf3f
+SeesenDEay5eoa
+WesterstedeDEb1yei1
+MoncadaES9zvduw
+ÁrtaGR9ysfib
+RembertówPLaz6fis
+Hohen NeuendorfDEb0ceww
+Sainte-Foy-lès-LyonFRah1e9c
+RydułtowyPLat2fb6
+GelnhausenDEatgelj
+Castel VolturnoITa3zeyq
+A EstradaESa8ld8f
+MondovìITadcehq
+LavradioPT9xfd6v
+CoínES9rudis
+TubizeBEaute7o
+EsparregueraESa5ee17
+Sant Antoni de PortmanyES9yadzm
+ElburgNLazpec8
+SwanleyGBawsdwh
+EdegemBEaw4e8d
+AlfterDEauxefi
+OrbassanoITaf1egy
+NerjaES9s3dl9
+SondershausenDEawpeq7
+VerdunFRaqkeay
+AlmonteES9tiddw
+Newton-le-WillowsGBb2hdos
+TorrelodonesESa2qdl3
+Laguna de DueroESa5idiw
+SiluteLTb7rfjo
+Groß-UmstadtDEasjekt
+ŚwiebodzinPLaz5f35
+Środa WielkopolskaPLaz3f80
+RottingdeanGBav5dvu
+Kamienna GóraPLav2f4j
+Vélizy-VillacoublayFRapie23
+SenicaSKap8f89
+CazinBAaexf4a
+CarcaixentES9yodur
+AmershamGBaxjdua
+Saint-LôFRaqgdsz
+StadtallendorfDEav6el1
+MonorHUaljfe1
+ŁęcznaPLawifnk
+HaminaFIbm9fzk
+PoggibonsiITaareqz
+CăuşeniMDajkg5p
+MogánES93gcob
+KaarinaFIbltfm5
+BougadoPTa4ud89
+BirkirkaraMT9pqf06
+GemblouxBEauge92
+CarboniaIT9ysejo
+Heniches’kUAaiagko
+Porto TorresITa3fejd
+LegnagoITafjere
+KarbenDEatjekd
+Hadley WoodGBaxjdvj
+Bad PyrmontDEayfelp
+OssettGBb34drm
+RixensartBEauve8l
+LuckenwaldeDEaypewl
+GubenDEaybf0v
+DonaueschingenDEan8ejm
+KilkennyIEb09dbv
+Palma del RíoES9uqdhc
+XantenDEaxiedx
+NavalcarneroESa1xdkv
+LebachDEar9ef7
+LunévilleFRaozee1
+MeiningenDEauheoy
+BüdingenDEatpelb
+LojaES9t9dkh
+PolkowicePLax2f4n
+Deuil-la-BarreFRaq2e2h
+Medina del CampoESa4rdid
+La Celle-Saint-CloudFRappe1z
+KeszthelyHUajxf7w
+Nové Mesto nad VáhomSKapgf9j
+DillingenDEar4eep
+Annecy-le-VieuxFRahked2
+SceauxFRapie2d
+ÜberlingenDEampelh
+WilnsdorfDEav6eii
+HuskvarnaSEbejezq
+LivadeiáGR9wsfnk
+OostkampBEaw3e4z
+ArtémidaGR9vhfqo
+HoogezandNLb1oees
+LannionFRapddme
+WarenDEb2oev8
+MaldonGBaxpdxv
+Sokal’UAau7frg
+KrasnohradUAar6gmg
+DenainFRatte5f
+AllauchFRaaeeb8
+WeilheimDEamweqz
+ConcarneauFRan0dl4
+EysinesFRaeodu7
+LadyzhynUAap8g58
+KitzingenDEas6eo7
+PolohyUAalwgop
+ArmillaES9t6dlx
+RawiczPLaxdf6u
+RiedstadtDEasfejm
+CroixFRause4r
+AuerbachDEaubeug
+ForbachFRaqnef5
+SchortensDEb2pei3
+Bad Soden am TaunusDEataejm
+WittmundDEb2uehm
+CabraES9u3djo
+PéfkiGR9vqfq3
+ManosqueFRabrec3
+AthloneIEb2ed9y
+BrummenNLayped4
+PezinokSKao5f7z
+DöbelnDEaw0ewf
+LichtenfelsDEatbeqq
+BreznoSKapkfek
+ValongoPTa4fd8e
+Bad KissingenDEatgeo0
+Isla CristinaES9tcdbo
+CártamaES9rzdj5
+AmvrosiyivkaUAamrguw
+BuxtonGBb1ydqp
+VárpalotaHUal4fae
+KrujëALa5bfez
+SonthofenDEam0eok
+Kutná HoraCZasrf2f
+RequenaES9zpdsy
+LugoITadeet3
+GryfinoPLb1xf09
+IllescasESa1gdlb
+NáchodCZau2f4w
+Saint-MandéFRapoe2q
+LalínESa8id9h
+ArzignanoITaggerh
+TraunreutDEan8euz
+AmpostaESa33dxm
+TornioFIc0xfr3
+HorleyGBaw5dvk
+CowesGBav0dse
+Cassano MagnagoITagvekj
+BékésHUajxfip
+EschwegeDEaw6enx
+EppingenDEaqiekr
+VästervikSEbegf68
+CaparicaPT9xed6g
+FollonicaITa99epw
+TroyanBGa95fso
+MontmorencyFRaq3e2i
+PožegaHRafyf95
+OegstgeestNLayye8f
+San Nicola la StradaITa41ezt
+ThieneITagzerw
+GardanneFRaapeb7
+HerbornDEausej2
+DziałdowoPLb1wfg1
+DronfieldGBb22drw
+Les LilasFRapse2q
+RipleyGBb1bds4
+ZemstBEavme8e
+Francavilla al MareITa7uezo
+SulmonaITa6teyp
+Fleury-les-AubraisFRan5e1c
+CassinoITa59eyf
+HalleDEaymej8
+BathgateGBb9adlw
+Dammarie-les-LysFRaose3d
+Las Torres de CotillasES9vndsk
+SalzwedelDEb0teqz
+OmaghGBb5odbq
+JirkovCZauaexd
+PüttlingenDEaqxef5
+MarchGBazzdw9
+AichachDEaomeqx
+StowmarketGBayzdys
+Hendrik-Ido-AmbachtNLay0e8w
+KoksijdeBEaw0e3c
+BelasPT9xqd6a
+l'Alfàs del PiES9x6dvq
+VaterstettenDEannesp
+ClevedonGBawwdo2
+MaestegGBaxddlu
+KremenetsUAat6fvg
+GuiseleyGBb3odr9
+HolzmindenDEaxzem9
+VersmoldDEaykein
+LaranjeiraPT9xed6l
+AytosBGa8mfzp
+Conil de la FronteraES9qsdf3
+BordonGBavzdtm
+GermersheimDEaqqej8
+ChaudfontaineBEauiebn
+CaterhamGBawgdvs
+GuidoniaITa6nevc
+GeertruidenbergNLaxme9i
+Roissy-en-BrieFRapje3d
+BaenaES9uidk0
+BotevgradBGa96fq2
+PrenzlauDEb24eyi
+Linda-a-VelhaPT9xjd6c
+DietikonCHaloejc
+BruchköbelDEateeks
+Saint-Genis-LavalFRagye9b
+Saint-LouisFRam7eh0
+CognacFRagydv3
+Vila-secaESa47dz7
+AltenaDEawhehb
+AlfafarES9ziduy
+SömmerdaDEaw4eqw
+UnterhachingDEanjesa
+HeinolaFIbo1fwc
+Žďár nad SázavouCZarof4a
+Tor LuparaITa6oev2
+GainsboroughGBb2adtv
+HusumDEb5del5
+HaderslevDKb7hemd
+Saint-Michel-sur-OrgeFRap3e2f
+PájaraES94rcst
+Kriva PalankaMKa78fm1
+MaracenaES9tddlx
+SkiveDKbb5el3
+Montecchio Maggiore-Alte CeccatoITageerp
+GooleGBb36dtk
+Šuto OrizareMKa6sfjj
+NijlenBEaw4e8z
+EngelskirchenDEavnegl
+Sulzbach-RosenbergDEariesn
+San Juan de AznalfaracheES9tsdf8
+HaßlochDEar4eiy
+CareiROamgfmf
+GustavsbergSEbitfb3
+HiddenhausenDEayxejy
+LongjumeauFRapae2f
+GostyńPLay4f79
+Los Llanos de AridaneES95mci8
+OrăştieROahbfog
+LeerdamNLay5ea5
+Bad BerleburgDEavtejb
+KońskiePLaw7fgp
+DombóvárHUaiufae
+BressuireFRak4dun
+BéteraES9zzduq
+ColleferroITa5xew4
+Sant'AnastasiaITa3jf00
+HarwichGBayadzk
+EnnigerlohDEay0eib
+NaasIEb1uddh
+KurakhovoUAanbgrk
+BückeburgDEaz6el5
+VauréalFRaq7e1n
+DolynaUAaq1fqp
+TrofaPTa4ud88
+Palo del ColleITa42f6e
+BufteaROadsfw3
+Lons-le-SaunierFRajoebg
+GlostrupDKb8neug
+GevgelijaMKa4afmi
+EdewechtDEb1lei6
+PloemeurFRamldmh
+East DerehamGBb0cdyl
+BellshillGBb92dku
+CheshamGBaxmduc
+Lagny-sur-MarneFRapre3k
+ManlleuESa6oe2c
+ZoerselBEawfe93
+PaksHUajifce
+Gerrards CrossGBaxbdug
+DrăgăşaniROae1frf
+BalşROad7fqy
+TervurenBEav6e8j
+SedanFRas2e9q
+SenagoITagmeld
+HockenheimDEar0ejr
+OzorkówPLaycfdl
+CrowboroughGBavudwg
+StadtlohnDEayfef8
+GesekeDEaxgejn
+HeideDEb4kela
+FrameriesBEau1e6u
+MoreniROaeyfv8
+StamfordGBb09duo
+Casal di PrincipeITa3xez9
+Stourport-on-SevernGBazedpo
+ĆuprijaRSac1fjd
+EislingenDEapaemz
+Genzano di RomaITa5vev9
+GorseinonGBaxjdks
+Bad RappenauDEaqsela
+ChełmnoPLb27fb7
+BergneustadtDEavqeha
+MödlingATanlf59
+FailsworthGBb2mdpz
+BorneNLazaeer
+BaarCHal4ejp
+NailseaGBawvdoc
+Guía de IsoraES94dcle
+Acquaviva delle FontiITa3mf6s
+OrlyFRapfe2n
+BaiãoPTa4cd9p
+RojalesES9vtdtz
+Mairena del AlcorES9ttdg1
+HeilooNLb04e91
+IsleworthGBax0dv2
+PachinoIT9s0f1x
+GiulianovaITa8reyt
+ElstNLay8ec8
+CerviaITacyeub
+Târgu NeamţROal4fx9
+LaranjeiroPT9szdab
+Gotse DelchevBGa5hfpx
+Ribarroja del TuriaES9zvduf
+PiatykhatkyUAaohghn
+RiscaGBaxddne
+SarzanaITacjeno
+La Pobla de VallbonaESa00duh
+Andorra la VellaADa83e08
+BorgomaneroITagyeji
+NottulnDEay9egf
+AígioGR9w9flc
+QuickbornDEb39enj
+HollolaFIbnlfun
+GuadixES9tmdna
+AlloaGBb9wdlh
+NewmarketGBaz4dx4
+BlanskoCZar4f68
+EschbornDEataejt
+RheinstettenDEaq1ej3
+ValkeakoskiFIbo6fqr
+OberkirchDEaoteig
+SchildeBEawce8q
+BlajROaiafqg
+CarcavelosPT9xhd64
+WerdohlDEaweehl
+SendenDEay2egs
+RadviliskisLTb92fpd
+AyamonteES9tddbf
+CastrovillariITa0mf50
+TubbergenNLazleeu
+BingleyGBb3ldqw
+PontarlierFRakaedo
+FriesoytheDEb1aehu
+ViljandiEEbg4fv3
+BrownhillsGBb07dqn
+SentaRSahlffs
+ChamalièresFRah5e4j
+Haldensleben IDEaz9erp
+Aleksandrów ŁódzkiPLaxyfdm
+KontichBEaw1e8d
+DniprorudneUAalmgl6
+OroszlányHUalxfav
+MeylanFRaflec2
+Tomaszów LubelskiPLau5fp2
+GersthofenDEaoieq7
+Strzelce OpolskiePLaubfau
+ZeleBEavve78
+ProtarasCY9n9gim
+SligoIEb4rd8h
+Montceau-les-MinesFRajne85
+PastavyBYb74fyj
+HaigerDEauyeit
+Marina di Ardea-Tor San LorenzoITa5feuu
+VlothoDEayxekm
+YateleyGBawmdtp
+SolinHRaayf5t
+SiilinjärviFIbt8g0v
+ZulpichDEauteeh
+AlgeteESa2sdma
+HytheGBavads4
+Giengen an der BrenzDEap2eog
+RosesESa7ee4u
+MonserratoIT9z2ele
+TegelenNLawmed2
+NewquayGBau2dhx
+Berkel en RodenrijsNLayfe8g
+RingstedDKb80esr
+AspeES9wjdtv
+WaghäuselDEaqtejn
+CamaratePT9xsd6n
+WittenbergeDEb19esn
+HalluinFRav3e4p
+SandownGBaupdss
+WaldkirchDEanmei4
+NadvirnaUAap3fs9
+Neu WulmstorfDEb2jen8
+AthertonGBb2odp3
+RiomFRahhe4n
+Braine-le-ComteBEaule7j
+Hessisch OldendorfDEayxelp
+Chevilly-LarueFRapge2j
+ColneGBb3mdpz
+KarlshamnSEba1f1a
+KürtenDEavteg7
+Mar’’ina HorkaBYb2ng27
+CornaredoITageel3
+NidderauDEatkekn
+StebnykUAaqxfpg
+Târgu SecuiescROahsfwl
+Chalfont Saint PeterGBaxddug
+BoussuBEau3e6j
+Ponta DelgadaPT9uubwp
+CarlowIEb0sdcr
+CorabiaROabmfs2
+RastedeDEb1xeis
+San Giovanni LupatotoITag2eqo
+FrascatiITa65ev8
+WachtbergDEaunefq
+AmpthillGBayjdum
+FlörsheimDEasxejf
+RaalteNLazjedg
+SchwanewedeDEb1vejw
+Katwijk aan ZeeNLaz0e88
+MössingenDEaohel5
+HeusweilerDEar2ef9
+Trezzano sul NaviglioITag6el6
+Putyvl’UAawmgi3
+WesołaPLaz5fiy
+SambiaseIT9y9f58
+SwintonGBb2mdph
+PortsladeGBav8dve
+KingswinfordGBazudpz
+ChislehurstGBawudw7
+StadskanaalNLb17efb
+SteinkjerNObvtery
+RiehenCHam6eh9
+CastriesLC80w96j
+Charlotte AmalieVI8cy8vn
+BowthorpeGBb08dze
+Kempston HardwickGBaypdum
+NatahoyoESaaydg8
+RoseauDM84i95h
+Saint Peter PortGGaredoy
+NuukGLbwa9wc
+BelmopanBZ89x71f
+AvaruaCK5b31k6
+TórshavnFObq9dd7
+BasseterreKN8a291s
+Pago PagoAS5uc0pu
+Basse-TerreGP86g94j
+MariehamnAXbkyffd
+Road TownVG8d78wi
+Saint George'sGD7vh94h
+VallettaMT9pqf0b
+Saint-PierrePMajy9jy
+GustaviaBL8bq91f
+MarigotMF8c790s
+VaduzLIakyemg
+San MarinoSMac2eul
+FunafutiTV6acrpr
+Cockburn TownTC8lm8ee
+KralendijkBQ7vr8md
+StanleyFK2yf9fa
+LongyearbyenSJczaf3h
+The ValleyAI8cm90u
+PhilipsburgSX8c390v
+Mata-UtuWF5x40an
+YarenNR6whqrp
+HagåtñaGU7zgp23
+HamiltonBM9fp8w2
+KingstonNF4pbqul
+Vatican CityVAa6eeul
+JamestownSH5pqdg4
+AlofiNU5h30s0
+Flying Fish CoveCX652m1k
+West IslandCC608lcy
+AdamstownPN50d3um
+Port-aux-FrançaisTF34xjb2
+GrytvikenGS2r8b2l
+Palikir - National Government CenterFM7h8q3c
+PlymouthMS88f937
+NgerulmudPW7iuo9y`;
