@@ -21,6 +21,7 @@ pub mod stage;
 pub mod tls;
 pub mod units;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -56,6 +57,16 @@ use table::row::Record;
 use web::settings::Settings;
 
 use crate::tls::TlsPort;
+
+/// Checks that two sets are equal. The message has their difference, and says what to do about it.
+///
+/// # Panics
+/// They are not.
+#[track_caller]
+pub fn assert_same(found: &BTreeSet<String>, expected: &BTreeSet<String>, remedy: &str) {
+    let difference: Vec<_> = found.symmetric_difference(expected).collect();
+    assert!(difference.is_empty(), "{remedy}: {difference:?}");
+}
 
 /// Tests run beside each other, and beside whatever else the machine has to do: what is slow is not broken.
 pub const SLACK: u32 = 8;

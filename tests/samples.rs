@@ -71,7 +71,11 @@ impl Sample {
         } else {
             200
         };
-        assert_eq!(answer.status, want, "{}: {}", self.route.name, answer.text);
+        assert_eq!(
+            answer.status, want,
+            "{}: if an object is in another state than the sample event needs, `prepared` in tests/samples.rs changes it: {}",
+            self.route.name, answer.text
+        );
         answer
     }
 }

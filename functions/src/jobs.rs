@@ -23,7 +23,7 @@ use crate::stream::actions;
 use crate::stream::sweep::SweepPartition;
 
 /// The jobs that nothing waits for. The others are [`actions::JOBS`].
-const OTHERS: [RegisteredJob; 10] = [
+const OTHERS: &[RegisteredJob] = &[
     RegisteredJob::of::<MakeDocuments>(),
     RegisteredJob::of::<CancelAtNetwork>(),
     RegisteredJob::of::<ClearProfile>(),
@@ -38,7 +38,7 @@ const OTHERS: [RegisteredJob; 10] = [
 
 /// Every job.
 fn jobs() -> impl Iterator<Item = &'static RegisteredJob> {
-    actions::JOBS.iter().chain(&OTHERS)
+    actions::JOBS.iter().chain(OTHERS)
 }
 
 /// The functions that do jobs. Each has a queue.

@@ -82,7 +82,7 @@ pub const UNKNOWN: Function = Function {
 };
 
 /// Every function that is neither a route nor does jobs.
-const TRIGGERED: [Function; 13] = [
+const TRIGGERED: &[Function] = &[
     docs::FUNCTION,
     assistants::FUNCTION,
     UNKNOWN,
@@ -100,7 +100,7 @@ const TRIGGERED: [Function; 13] = [
 
 /// Every function that is not a route.
 pub fn functions() -> impl Iterator<Item = Function> {
-    TRIGGERED.into_iter().chain(jobs::workers())
+    TRIGGERED.iter().copied().chain(jobs::workers())
 }
 
 /// A route and what answers on it.

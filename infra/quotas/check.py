@@ -252,7 +252,7 @@ def expanded(path, values):
 class Check:
     def __init__(self):
         self.quotas = Quotas()
-        self.totals = dict.fromkeys(("resources", "roles", "functions", "groups", "queues", "alarms", "metrics", "composites"), 0)
+        self.totals = dict.fromkeys(("resources", "roles", "functions", "groups"), 0)
         self.routes = self.integrations = self.rules = self.schedule_groups = 0
 
     def template(self, path, values, name=None):
@@ -322,7 +322,6 @@ class Check:
                 if "StartingPosition" not in properties:
                     note("records of a batch of SQS without a batching window", where, properties["BatchSize"])
                 note("parallelization factor of a stream", where, properties.get("ParallelizationFactor", 1))
-                self.totals["queues"] += "StartingPosition" not in properties
                 filters = properties.get("FilterCriteria", {}).get("Filters", [])
                 note("filters of an event source", where, count(filters))
             case "AWS::ApiGatewayV2::Route":
@@ -373,11 +372,7 @@ class Check:
                 note("indexes of a table", where, len(indexes))
                 projected = sum(len(one["Projection"].get("NonKeyAttributes", [])) for one in indexes)
                 note("attributes projected by all indexes", where, projected)
-            case "AWS::CloudWatch::CompositeAlarm":
-                self.totals["composites"] += 1
             case "AWS::CloudWatch::Alarm":
-                self.totals["alarms"] += 1
-                self.totals["metrics"] += sum("MetricStat" in one for one in properties.get("Metrics", [])) or 1
                 note("metrics of an alarm, expressions included", where, len(properties.get("Metrics", [1])))
                 note("actions of an alarm", where, count(properties.get("AlarmActions")))
             case "AWS::CloudWatch::Dashboard":

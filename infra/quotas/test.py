@@ -38,12 +38,6 @@ class QuotaTest(unittest.TestCase):
         # Permissions for API Gateway alone are a fifth of them.
         self.assertGreater(broken["resources of a stack, as infra/README.md plans it"], 450)
 
-    def test_the_readme_has_the_figures_of_the_templates(self):
-        checked = check.Check()
-        checked.template(TEMPLATES / "template.yaml", check.VALUES)
-        figures = "{functions} functions, {metrics} metrics under {alarms} alarms, {composites} composite alarms, {queues} queues"
-        self.assertIn(figures.format(**checked.totals), (TEMPLATES / "README.md").read_text())
-
     def test_an_index_that_changes_is_deleted_and_created(self):
         before = (TEMPLATES / "template.yaml").read_text()
         self.assertEqual(0, check.index_changes(before, before))

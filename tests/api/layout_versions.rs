@@ -1,6 +1,6 @@
 //! Rows of every version of the layout, and two releases side by side on one table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType,
@@ -21,7 +21,7 @@ use table::scan::Pass;
 use table::{Store, keys};
 use tests::golden::{DEFLATED, id_of, is_object, item_of, recorded, table, written};
 use tests::units::size;
-use tests::{TestApp, driver};
+use tests::{TestApp, assert_same, driver};
 
 /// What a row is made of: its attributes, and the members of its object.
 fn shape(row: &Value) -> BTreeSet<String> {
@@ -65,14 +65,9 @@ fn holds(shown: &Value, stored: &Value) -> bool {
 #[tokio::test]
 async fn rows_are_written_as_the_recorded_ones_of_this_version() {
     let (golden, written) = (recorded(VERSION), written().await);
-    let names = |rows: &std::collections::BTreeMap<String, Value>| {
-        rows.keys().cloned().collect::<BTreeSet<_>>()
-    };
-    assert_eq!(
-        names(&golden),
-        names(&written),
-        "`cargo run -p generate golden` records new kinds"
-    );
+    let names = |rows: &BTreeMap<String, Value>| rows.keys().cloned().collect();
+    let remedy = "`cargo run -p generate golden` records new kinds";
+    assert_same(&names(&golden), &names(&written), remedy);
     for (name, row) in &written {
         assert_eq!(
             shape(&golden[name]),

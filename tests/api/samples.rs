@@ -15,7 +15,7 @@ async fn every_route_answers_its_sample_event() {
         let sample = Sample::prepare(&app, &receiver, &route).await;
         assert_eq!(
             sample.event["routeKey"],
-            format!("{} {}", route.method.as_str(), route.path),
+            route.to_string(),
             "{}",
             route.name
         );

@@ -28,7 +28,7 @@ use crate::webhooks::replay::ReplayEvents;
 use crate::webhooks::resume::ResumeEndpoint;
 
 /// The jobs that objects wait for, and the one that the deliveries of an event wait for.
-pub(crate) const JOBS: [RegisteredJob; 19] = [
+pub(crate) const JOBS: &[RegisteredJob] = &[
     RegisteredJob::of::<ConfirmReservation>(),
     RegisteredJob::of::<ExpireReservation>(),
     RegisteredJob::of::<ChargeReservationFee>(),

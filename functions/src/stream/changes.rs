@@ -205,28 +205,6 @@ pub async fn repetition(app: &App, waiting: &Waiting) -> Result<Option<Repetitio
     }
 }
 
-/// The message that an object waits for whose kind has one action only.
-fn of_kind(tenant: &Tenant, id: &Id) -> Result<Option<Message>> {
-    let Some(kind) = id.kind() else {
-        return Ok(None);
-    };
-    let action = match kind {
-        Kind::Adjustment => Action::ApplyCredit,
-        Kind::Batch => Action::RunBatch,
-        Kind::ChargeCard => Action::ExpireCard,
-        Kind::Fleet => Action::BillFleet,
-        Kind::Invoice => Action::CheckInvoice,
-        Kind::Network => Action::PullNetwork,
-        Kind::Report => Action::GenerateReport,
-        Kind::Site => Action::PlanSite,
-        Kind::Transaction => Action::SettleTransaction,
-        Kind::WebhookEndpoint => Action::ResumeEndpoint,
-        Kind::WebhookReplay => Action::ReplayEvents,
-        _ => return Ok(None),
-    };
-    actions::message(tenant, id, action)
-}
-
 /// The message that an object waits for as it is in the table now, and its moment. It names the object alone, so that the job looks at the
 /// state first.
 async fn current_message(
@@ -235,10 +213,14 @@ async fn current_message(
     id: &Id,
     due: Timestamp,
 ) -> Result<Option<(Timestamp, Message)>> {
-    let next = match id.kind() {
-        Some(Kind::Reservation) => next_action::<Reservation>(app, tenant, id).await?,
-        Some(Kind::ChargingSession) => next_action::<ChargingSession>(app, tenant, id).await?,
-        _ => return Ok(of_kind(tenant, id)?.map(|message| (due, message))),
+    let Some(kind) = id.kind() else {
+        return Ok(None);
+    };
+    let next = match (kind, Action::of(kind)) {
+        (_, [action]) => Some((due, *action)),
+        (Kind::Reservation, _) => next_action::<Reservation>(app, tenant, id).await?,
+        (Kind::ChargingSession, _) => next_action::<ChargingSession>(app, tenant, id).await?,
+        _ => None,
     };
     let Some((at, action)) = next else {
         return Ok(None);

@@ -76,9 +76,7 @@ pub async fn render() -> String {
         let route = &measured.route;
         writeln!(
             text,
-            "| `{} {}` | {} | {} | {} | {} |",
-            route.method.as_str(),
-            route.path,
+            "| `{route}` | {} | {} | {} | {} |",
             route.name,
             measured.actions(),
             measured.reads(),

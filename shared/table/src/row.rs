@@ -657,13 +657,15 @@ fn without_tiny_numbers(value: &mut AttributeValue) {
     }
 }
 
-/// Records with their private parts, and what differs from the defaults.
+/// Records with what differs from the defaults, and [`ById`] for those that [`Key::Object`] locates.
 macro_rules! records {
-    ($($record:ident { $($rest:tt)* })*) => {
+    ($($record:ident $(: $by:ident)? { $($rest:tt)* })*) => {
         $(
             impl Record for $record {
                 $($rest)*
             }
+
+            $(impl $by for $record {})?
         )*
 
         /// The object of a row as clients see it, with secrets masked. None for a kind whose rows are read elsewhere.
@@ -689,7 +691,7 @@ macro_rules! records {
 }
 
 records! {
-    Driver {
+    Driver: ById {
         fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a <Self as Object>::Internal) -> Vec<Partition<'a>> {
             let (kind, member, value) = (Self::KIND, Lookup::Email, self.email.as_str());
             let found_by = Partition::Lookup { tenant, kind, member, value };
@@ -697,7 +699,7 @@ records! {
         }
     }
 
-    Fleet {
+    Fleet: ById {
         fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a <Self as Object>::Internal) -> Vec<Partition<'a>> {
             let (kind, member, value) = (Self::KIND, Lookup::Email, self.email.as_str());
             let found_by = Partition::Lookup { tenant, kind, member, value };
@@ -710,13 +712,13 @@ records! {
         }
     }
 
-    ChargeCard {    }
+    ChargeCard: ById {}
 
-    PaymentMethod {}
-    Policy {}
+    PaymentMethod: ById {}
+    Policy: ById {}
     // The object in the row has the masked secret and masked headers, which is what most readers are shown. The secret itself and the
     // values of the headers are in `internal`, encrypted, with the secrets that were replaced.
-    WebhookEndpoint {
+    WebhookEndpoint: ById {
         /// Leaves out what most endpoints do not have.
         fn compact(object: &mut AttributeValue) {
             let AttributeValue::M(endpoint) = object else {
@@ -779,7 +781,7 @@ records! {
         }
     }
 
-    Vehicle {
+    Vehicle: ById {
         fn fleet(&self) -> Option<&Id> {
             Some(&self.fleet)
         }
@@ -799,9 +801,9 @@ records! {
         }
     }
 
-    Site {}
+    Site: ById {}
 
-    SiteDay {
+    SiteDay: ById {
         fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
             Vec::new()
         }
@@ -811,13 +813,13 @@ records! {
         }
     }
 
-    VehicleDepartures {
+    VehicleDepartures: ById {
         fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
             Vec::new()
         }
     }
 
-    Transaction {
+    Transaction: ById {
         fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a TransactionInternal) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
@@ -834,7 +836,7 @@ records! {
         }
     }
 
-    ChargingSession {
+    ChargingSession: ById {
         const READABLE: Option<&'static [&'static str]> =
             Some(&["charging_station", "invoice", STATE, "updated"]);
 
@@ -875,13 +877,13 @@ records! {
         }
     }
 
-    Adjustment {
+    Adjustment: ById {
         fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a AdjustmentInternal) -> Vec<Partition<'a>> {
             vec![Partition::Adjustments { tenant }]
         }
     }
 
-    Reservation {
+    Reservation: ById {
         const READABLE: Option<&'static [&'static str]> = Some(&["internal", STATE, "updated"]);
 
         fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
@@ -936,7 +938,7 @@ records! {
         }
     }
 
-    Invoice {
+    Invoice: ById {
         const READABLE: Option<&'static [&'static str]> =
             Some(&["fleet", "internal", "number", "status"]);
 
@@ -955,7 +957,7 @@ records! {
         }
     }
 
-    CreditNote {
+    CreditNote: ById {
         fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
             let kind = Self::KIND;
             let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
@@ -965,9 +967,9 @@ records! {
         }
     }
 
-    Report {    }
+    Report: ById {}
 
-    Batch {
+    Batch: ById {
         fn expires(&self) -> Option<Timestamp> {
             Some(self.kept_until())
         }
@@ -1018,7 +1020,7 @@ records! {
         }
     }
 
-    Estimation {
+    Estimation: ById {
         fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
             Vec::new()
         }
@@ -1028,7 +1030,7 @@ records! {
         }
     }
 
-    VehicleTelemetry {
+    VehicleTelemetry: ById {
         fn lists<'a>(&'a self, _: &'a Tenant, _: &'a Option<Id>) -> Vec<Partition<'a>> {
             Vec::new()
         }
@@ -1063,7 +1065,7 @@ records! {
         }
     }
 
-    WebhookReplay {
+    WebhookReplay: ById {
         fn lists<'a>(&'a self, _: &'a Tenant, _: &'a ReplayInternal) -> Vec<Partition<'a>> {
             Vec::new()
         }
@@ -1158,28 +1160,6 @@ fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
         _ => None,
     })
 }
-
-impl ById for Adjustment {}
-impl ById for Batch {}
-impl ById for ChargeCard {}
-impl ById for ChargingSession {}
-impl ById for CreditNote {}
-impl ById for Driver {}
-impl ById for Estimation {}
-impl ById for Fleet {}
-impl ById for Invoice {}
-impl ById for PaymentMethod {}
-impl ById for Policy {}
-impl ById for Report {}
-impl ById for Reservation {}
-impl ById for Site {}
-impl ById for SiteDay {}
-impl ById for Transaction {}
-impl ById for Vehicle {}
-impl ById for VehicleDepartures {}
-impl ById for VehicleTelemetry {}
-impl ById for WebhookEndpoint {}
-impl ById for WebhookReplay {}
 
 impl ById for Account {
     fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {

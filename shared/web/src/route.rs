@@ -1,5 +1,6 @@
 //! What the edge has to know about a route before its handler runs.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::deployment::{Deployment, Need};
@@ -76,6 +77,13 @@ pub const CHARGES_IF_NAMED: Conditional = Conditional {
     scope: "payment_methods:write",
     when: "the body names a payment_method",
 };
+
+/// As API Gateway and the sample events name it: `GET /v1/fleets`.
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method.as_str(), self.path)
+    }
+}
 
 impl Route {
     /// `query` and `shows` follow from the handler; they are set where a route gets one.

@@ -1,20 +1,27 @@
 //! The events that the command can make happen.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use crate::catalog::Operation;
+use crate::commands::CATALOG;
+
 /// An event that the command can make happen.
+#[derive(Clone)]
 pub struct Event {
     /// Its type.
     pub name: &'static str,
     /// Whether the clock of the local runner has to be moved.
     pub moves_clock: bool,
     /// How the command makes it happen.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
 }
 
 const fn event(name: &'static str, about: &'static str) -> Event {
     Event {
         name,
         moves_clock: false,
-        about,
+        about: Cow::Borrowed(about),
     }
 }
 
@@ -22,12 +29,50 @@ const fn later(name: &'static str, about: &'static str) -> Event {
     Event {
         name,
         moves_clock: true,
-        about,
+        about: Cow::Borrowed(about),
     }
 }
 
-/// The events that the command can make happen, in alphabetical order.
-pub static EVENTS: &[Event] = &[
+/// The events that the command can make happen, in the order of the document: [`LISTED`], and those that follow from the examples of the
+/// operations that create, update and delete a kind of object.
+pub static EVENTS: LazyLock<Vec<Event>> = LazyLock::new(|| {
+    let listed = |name: &str| LISTED.iter().find(|event| event.name == name).cloned();
+    let types = CATALOG.event_types.iter();
+    types
+        .filter_map(|name| listed(name).or_else(|| by_example(name)))
+        .collect()
+});
+
+fn by_example(name: &'static str) -> Option<Event> {
+    let (kind, operation) = operation_of(name)?;
+    operation_on("create", kind)?;
+    let object = kind.replace('_', " ");
+    let further = match operation.command.as_str() {
+        "create" => String::new(),
+        verb => format!(" and {verb}s it"),
+    };
+    Some(Event {
+        name,
+        moves_clock: false,
+        about: format!("creates a {object}{further}").into(),
+    })
+}
+
+/// The kind of object that an event is about, and the operation that it reports: `note.updated` that of `updateNote`.
+pub fn operation_of(event: &str) -> Option<(&str, &'static Operation)> {
+    let (kind, done) = event.split_once('.')?;
+    Some((kind, operation_on(done.strip_suffix('d')?, kind)?))
+}
+
+/// The operation that creates, updates or deletes objects of a kind.
+pub fn operation_on(verb: &str, kind: &str) -> Option<&'static Operation> {
+    let id = format!("{verb}{}", kind.replace('_', ""));
+    let mut operations = CATALOG.resources.iter().flat_map(|one| &one.operations);
+    operations.find(|operation| operation.id.eq_ignore_ascii_case(&id))
+}
+
+/// The events that take other requests.
+pub(super) static LISTED: &[Event] = &[
     event("batch.completed", "creates a driver in a batch"),
     event("charge_card.created", "creates a charge card of a driver"),
     event(
@@ -52,21 +97,9 @@ pub static EVENTS: &[Event] = &[
         "finalizes an invoice and credits the smallest amount of it",
     ),
     event("driver.attached", "attaches a new driver to a new fleet"),
-    event("driver.created", "creates a driver"),
-    event("driver.deleted", "creates a driver and deletes it"),
     event(
         "driver.detached",
         "attaches a new driver to a new fleet and detaches it",
-    ),
-    event(
-        "driver.updated",
-        "creates a driver and changes its phone number",
-    ),
-    event("fleet.created", "creates a fleet"),
-    event("fleet.deleted", "creates a fleet and deletes it"),
-    event(
-        "fleet.updated",
-        "creates a fleet and changes its description",
     ),
     later(
         "invoice.created",
@@ -90,9 +123,6 @@ pub static EVENTS: &[Event] = &[
         "ping",
         "creates a webhook endpoint at the local runner's inbox and tests it",
     ),
-    event("policy.created", "creates a policy"),
-    event("policy.deleted", "creates a policy and deletes it"),
-    event("policy.updated", "creates a policy and makes it inactive"),
     event("report.succeeded", "creates a report"),
     event(
         "reservation.cancelled",
@@ -136,16 +166,10 @@ pub static EVENTS: &[Event] = &[
         "service.succeeded",
         "charges for 20 minutes, paid with a card",
     ),
-    event("site.created", "creates a site"),
-    event("site.deleted", "creates a site and deletes it"),
     event(
         "site.plan_changed",
         "gives a vehicle at a site a departure that it cannot be ready for",
     ),
-    event("site.updated", "creates a site and changes its limit"),
-    event("vehicle.created", "creates a vehicle"),
-    event("vehicle.deleted", "creates a vehicle and deletes it"),
-    event("vehicle.updated", "creates a vehicle and changes its plate"),
     later(
         "webhook_delivery.exhausted",
         "lets every attempt fail at a receiver on this machine, for four days",

@@ -117,15 +117,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_event_that_can_be_triggered_is_one_of_the_document() {
-        for event in EVENTS {
-            assert!(
-                CATALOG.event_types.iter().any(|name| name == event.name),
-                "{}",
-                event.name
-            );
+    fn every_listed_event_is_one_of_the_document() {
+        for name in events::LISTED.iter().map(|event| event.name) {
+            assert!(CATALOG.event_types.iter().any(|one| one == name), "{name}");
         }
-        assert!(EVENTS.is_sorted_by_key(|event| event.name));
+        assert!(events::LISTED.is_sorted_by_key(|event| event.name));
     }
 
     #[test]
@@ -133,7 +129,10 @@ mod tests {
         for name in &CATALOG.event_types {
             let triggered = EVENTS.iter().any(|event| event.name == name);
             let explained = OTHERS.iter().any(|(other, _)| other == name);
-            assert!(triggered != explained, "{name}");
+            assert!(
+                triggered != explained,
+                "{name}: src/trigger/events.rs has it in LISTED or in OTHERS"
+            );
         }
     }
 }

@@ -1,12 +1,15 @@
-//! The requests that lead to events about fleets, drivers, vehicles, policies, sites and webhooks.
+//! The requests that lead to events about drivers, charge cards, sites and webhooks, and to those that follow from the examples of the document.
 
 use std::sync::atomic::Ordering;
 
 use jiff::{SignedDuration, Timestamp};
+use regex_lite::{Captures, Regex};
 use serde_json::{Value, json};
 
+use super::events::{operation_of, operation_on};
 use super::receiver::Receiver;
 use super::wait::wait_for;
+use crate::catalog::Operation;
 use crate::client::Request;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -48,26 +51,6 @@ impl<'a> Stage<'a> {
     /// Sends the requests that lead to an event. Returns the id of the object that it is about.
     pub async fn act(&mut self, name: &str) -> Result<String, Failure> {
         match name {
-            "fleet.created" => self.fleet().await,
-            "fleet.updated" => {
-                let id = self.fleet().await?;
-                self.change("fleets", &id, json!({"description": "Triggered"}))
-                    .await
-            }
-            "fleet.deleted" => {
-                let id = self.fleet().await?;
-                self.delete("fleets", &id).await
-            }
-            "driver.created" => self.driver().await,
-            "driver.updated" => {
-                let id = self.driver().await?;
-                self.change("drivers", &id, json!({"phone": "+44 20 7946 0000"}))
-                    .await
-            }
-            "driver.deleted" => {
-                let id = self.driver().await?;
-                self.delete("drivers", &id).await
-            }
             "driver.attached" => Ok(self.attached().await?.1),
             "driver.detached" => {
                 let (fleet, driver) = self.attached().await?;
@@ -77,26 +60,6 @@ impl<'a> Stage<'a> {
                 )
                 .await?;
                 Ok(driver)
-            }
-            "vehicle.created" => Ok(self.crew().await?.vehicle),
-            "vehicle.updated" => {
-                let id = self.crew().await?.vehicle;
-                self.change("vehicles", &id, json!({"registration_plate": "TR 2"}))
-                    .await
-            }
-            "vehicle.deleted" => {
-                let id = self.crew().await?.vehicle;
-                self.delete("vehicles", &id).await
-            }
-            "policy.created" => self.policy().await,
-            "policy.updated" => {
-                let id = self.policy().await?;
-                self.change("policies", &id, json!({"status": "inactive"}))
-                    .await
-            }
-            "policy.deleted" => {
-                let id = self.policy().await?;
-                self.delete("policies", &id).await
             }
             "batch.completed" => {
                 let body = json!({"operation": "create_driver", "bodies": [driver()]});
@@ -112,7 +75,7 @@ impl<'a> Stage<'a> {
                 Ok(about.unwrap_or_default().to_owned())
             }
             name if name.starts_with("charge_card.") => self.charge_card(name).await,
-            name if name.starts_with("site.") => self.site(name).await,
+            "site.plan_changed" => self.site().await,
             "credit_note.created" => {
                 let invoice = self.invoice("invoice.finalized").await?;
                 self.create("credit_notes", json!({"invoice": invoice, "amount": 1}))
@@ -132,8 +95,51 @@ impl<'a> Stage<'a> {
             }
             name if name.starts_with("reservation.") => self.reservation(name).await,
             name if name.starts_with("invoice.") => self.invoice(name).await,
-            _ => Err(Failure::local("no such event")),
+            _ => self.by_example(name).await,
         }
+    }
+
+    /// Creates an object with the example of the document, and updates or deletes it if the event reports that.
+    async fn by_example(&mut self, name: &str) -> Result<String, Failure> {
+        let (kind, operation) = operation_of(name).ok_or_else(no_such_event)?;
+        let create = operation_on("create", kind).ok_or_else(no_such_event)?;
+        let object = self.send_example(create, "").await?;
+        let id = object["id"].as_str().unwrap_or_default().to_owned();
+        self.created.push(id.clone());
+        if operation.id != create.id {
+            self.send_example(operation, &id).await?;
+        }
+        Ok(id)
+    }
+
+    /// Sends the request of an operation with the example of its body, in which a crew takes the place of fleets, drivers and vehicles.
+    async fn send_example(&mut self, operation: &Operation, id: &str) -> Result<Value, Failure> {
+        let example = operation
+            .body
+            .as_ref()
+            .and_then(|body| body.example.clone());
+        let mut body = example.unwrap_or_default();
+        if body["name"].is_string() {
+            body["name"] = "Triggered by fleet".into();
+        }
+        let ids = Regex::new("(flt|drv|veh)_[0-9a-f]{32}").map_err(Failure::local)?;
+        let mut text = body.to_string();
+        if ids.is_match(&text) {
+            let crew = self.crew().await?;
+            let own = |found: &Captures<'_>| match &found[1] {
+                "flt" => crew.fleet.clone(),
+                "drv" => crew.driver.clone(),
+                _ => crew.vehicle.clone(),
+            };
+            text = ids.replace_all(&text, own).into_owned();
+        }
+        let request = Request {
+            method: operation.method.clone(),
+            path: operation.path.replace("{id}", id),
+            body: serde_json::from_str(&text).ok(),
+            ..Request::default()
+        };
+        Ok(self.context.client.send(&request).await?.body)
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Result<Value, Failure> {
@@ -197,11 +203,6 @@ impl<'a> Stage<'a> {
         })
     }
 
-    async fn policy(&mut self) -> Result<String, Failure> {
-        let body = json!({"name": "Triggered policy", "rules": {"denied_operators": ["Nobody"]}});
-        self.create("policies", body).await
-    }
-
     /// A webhook endpoint at the inbox of the local runner.
     async fn endpoint(&mut self) -> Result<String, Failure> {
         let client = &self.context.client;
@@ -232,31 +233,23 @@ impl<'a> Stage<'a> {
         }
     }
 
-    async fn site(&mut self, name: &str) -> Result<String, Failure> {
-        let limits = |power| json!([{"type": "capacity", "power_w": power}]);
-        let body = json!({"name": "Triggered site", "time_zone": "Europe/London", "limits": limits(11_000)});
+    /// A site whose plan changes, because a vehicle cannot be ready for its departure.
+    async fn site(&mut self) -> Result<String, Failure> {
+        let limits = json!([{"type": "capacity", "power_w": 11_000}]);
+        let body =
+            json!({"name": "Triggered site", "time_zone": "Europe/London", "limits": limits});
         let id = self.create("sites", body).await?;
-        match name {
-            "site.updated" => {
-                self.change("sites", &id, json!({"limits": limits(22_000)}))
-                    .await
-            }
-            "site.deleted" => self.delete("sites", &id).await,
-            "site.plan_changed" => {
-                let vehicle = self.crew().await?.vehicle;
-                self.change("vehicles", &vehicle, json!({"site": id}))
-                    .await?;
-                let path = format!("/v1/vehicles/{vehicle}");
-                let level = json!({"battery": {"level": 10}});
-                self.post(&format!("{path}/telemetry"), level).await?;
-                let soon = self.context.client.now().await? + SignedDuration::from_hours(1);
-                let departure = json!({"at": written(soon), "target_level": 100});
-                let departures = json!({"departures": [departure]});
-                self.post(&format!("{path}/departures"), departures).await?;
-                Ok(id)
-            }
-            _ => Ok(id),
-        }
+        let vehicle = self.crew().await?.vehicle;
+        self.change("vehicles", &vehicle, json!({"site": id}))
+            .await?;
+        let path = format!("/v1/vehicles/{vehicle}");
+        let level = json!({"battery": {"level": 10}});
+        self.post(&format!("{path}/telemetry"), level).await?;
+        let soon = self.context.client.now().await? + SignedDuration::from_hours(1);
+        let departure = json!({"at": written(soon), "target_level": 100});
+        let departures = json!({"departures": [departure]});
+        self.post(&format!("{path}/departures"), departures).await?;
+        Ok(id)
     }
 
     /// An event about a webhook endpoint or a delivery, whose deliveries go to a receiver in this process.
@@ -303,6 +296,10 @@ impl<'a> Stage<'a> {
     async fn about(&self, id: &str, name: &str) -> Result<Value, Failure> {
         wait_for(self.context, name, id, Timestamp::UNIX_EPOCH).await
     }
+}
+
+fn no_such_event() -> Failure {
+    Failure::local("no such event")
 }
 
 /// The body of a driver.

@@ -28,7 +28,7 @@ fn function(one: &Function, alarm: &str) -> String {
     let (id, name, deployment) = (one.id(), one.name(), one.deployment());
     let executable = one.executable();
     let description = match one {
-        Function::Route(route) => format!("{} {}", route.method.as_str(), route.path),
+        Function::Route(route) => route.to_string(),
         Function::Other(other) => other.description.to_owned(),
     };
     let mut out = format!(

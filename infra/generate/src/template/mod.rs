@@ -175,7 +175,7 @@ impl Function {
     /// The keys of its routes in the API: `GET /v1/fleets`.
     fn route_keys(&self) -> Vec<String> {
         match self {
-            Self::Route(route) => vec![format!("{} {}", route.method.as_str(), route.path)],
+            Self::Route(route) => vec![route.to_string()],
             Self::Other(other) => match other.trigger {
                 Trigger::Pages => {
                     let pages = functions::docs::PAGES.iter();
