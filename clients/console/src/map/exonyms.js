@@ -21,7 +21,6 @@ CH Genève|Genf|Geneva
 CH Luzern|Luzern|Lucerne
 CH Neuchâtel|Neuenburg
 CH Sankt Gallen|St. Gallen|St. Gallen
-CH Sitten|Sitten|Sion
 CH Zürich|Zürich|Zurich
 CN Beijing|Peking
 CU Havana|Havanna
