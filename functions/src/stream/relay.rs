@@ -27,7 +27,7 @@ const ABREAST: usize = 8;
 
 /// Relays a batch of changes until a moment, each within its span: those of one item in their order, as the stream has them, those of eight items
 /// side by side. A batch takes as long as its longest item then, and not as long as all its changes together. The messages of all changes
-/// are sent at the end, together, and the webhook endpoints of each tenant are read once.
+/// are sent at the end, together, an equal one of the same item once, and the webhook endpoints of each tenant are read once.
 ///
 /// Returns the place of the first change that was not relayed. It has to come again with those behind it, of which some were relayed:
 /// a change that is relayed twice leads to the same events and messages.
@@ -55,6 +55,8 @@ pub async fn handle_batch(
                 span.in_scope(|| tracing::error!(%error, "a change was not relayed"));
                 return (messages, Some(place));
             }
+            // What was sent for an earlier change of the item is done for the later one.
+            messages.retain(|(_, (earlier, _))| gathered.iter().all(|(later, _)| later != earlier));
             messages.extend(gathered.into_iter().map(|message| (place, message)));
         }
         (messages, None)
