@@ -14,6 +14,7 @@ export default {
   ', connector {0}': ', Anschluss {0}',
   ', one of them chosen': ', eine davon gewählt',
   ', ready to be paid': ', bereit zur Zahlung',
+  ', where eight vehicles have to be ready in the morning': ', wo acht Fahrzeuge am Morgen bereit sein müssen',
   ', so the invoice is paid': '; die Rechnung ist damit bezahlt',
   ', to {0}': ', auf {0}',
   ', which does not exist any more': ', den es nicht mehr gibt',
@@ -33,6 +34,13 @@ export default {
     'Eine Gutschrift mindert eine endgültige Rechnung: Öffnen Sie die',
   'A credit on a draft has no number and no document.':
     'Eine Gutschrift auf einem Entwurf hat weder Nummer noch Beleg.',
+  'The last departures': 'Die letzten Abfahrten',
+  Departed: 'Abgefahren',
+  'the departures': 'die Abfahrten',
+  'No vehicle has departed yet.': 'Noch ist kein Fahrzeug abgefahren.',
+  'Sums of the last departures': 'Summen der letzten Abfahrten',
+  'Those of the first {0} vehicles.': 'Die der ersten {0} Fahrzeuge.',
+  'A depot with eight vehicles': 'Ein Depot mit acht Fahrzeugen',
   'A day': 'Ein Tag',
   'A driver holds a card to a charging station to start a session. Every active driver also has a card of the type app, which the API charges with.':
     'Mit einer Karte startet ein Fahrer an einer Ladestation einen Ladevorgang. Jeder aktive Fahrer hat außerdem eine Karte vom Typ App, mit der die API lädt.',
@@ -390,8 +398,8 @@ export default {
   'Load of {0} until it departs': 'Last von {0} bis zur Abfahrt',
   'Load the demo fleet': 'Die Demoflotte laden',
   Look: 'Ansehen',
-  'Makes a fleet in London with 20 vehicles, 10 drivers and a policy, through the API.':
-    'Legt über die API eine Flotte in London mit 20 Fahrzeugen, 10 Fahrern und einer Richtlinie an.',
+  'Makes a fleet in London with 20 vehicles, 10 drivers, a depot and a policy, through the API.':
+    'Legt über die API eine Flotte in London mit 20 Fahrzeugen, 10 Fahrern, einem Depot und einer Richtlinie an.',
   'Map of charging stations': 'Karte der Ladestationen',
   'May do': 'Darf',
   Median: 'Median',
