@@ -4,6 +4,7 @@ import { html, render } from './ui/html.js';
 import { App } from './app.js';
 import { loadConfiguration, session, signInAtRunner } from './state/session.js';
 import { readClock } from './state/clock.js';
+import { keepFocus } from './ui/focus.js';
 import { pushed, startNotices } from './api/notices.js';
 
 await loadConfiguration();
@@ -12,6 +13,7 @@ await startNotices();
 if (!pushed.get()) await readClock().catch(() => {});
 const root = document.getElementById('app');
 if (root) {
+  keepFocus();
   root.replaceChildren();
   render(html`<${App} />`, root);
 }

@@ -202,6 +202,25 @@ try {
   });
 
   await step(
+    'the focus stays where its button was disabled for a while, and goes to the page where it is gone',
+    async () => {
+      await visit('/developers/clock');
+      const move = page.getByRole('button', { name: /^Move .* ahead$/ });
+      await move.focus();
+      await page.keyboard.press('Enter');
+      await page.getByText(/The clock is at/).waitFor();
+      await page.waitForFunction(() => /^Move/.test(document.activeElement?.textContent ?? ''));
+      await page.evaluate(() => {
+        const button = document.createElement('button');
+        document.querySelector('main')?.append(button);
+        button.focus();
+        button.remove();
+      });
+      await page.waitForFunction(() => document.activeElement?.id === 'content');
+    },
+  );
+
+  await step(
     'without notices an idle page makes at most two requests a minute, and is up to date once something has happened',
     async () => {
       const tab = await openSignedIn(browser, runner);
