@@ -3,6 +3,10 @@
 
 /** @type {Record<string, string>} */
 export default {
+  'Refused:': 'Abgelehnt:',
+  'connector {0}': 'Anschluss {0}',
+  'from {0}': 'ab {0}',
+  'until {0}': 'bis {0}',
   '% of its connectors': '% ihrer Anschlüsse',
   '% of the battery': '% der Batterie',
   '(optional)': '(freiwillig)',

@@ -2,6 +2,8 @@
 
 /** @type {Record<string, string>} */
 export default {
+  'status {0}': 'Status {0}',
+  'parameter {0}': 'Parameter {0}',
   '(expired)': '(abgelaufen)',
   ', or from a confirmed': ', oder aus einer bestätigten',
   ', short': ', zu wenig',

@@ -149,8 +149,8 @@ function Reservation({ id }) {
         [
           t('Acceptable'),
           [
-            reservation.earliest_start && `from ${dayMoment(reservation.earliest_start)}`,
-            reservation.latest_end && `until ${dayMoment(reservation.latest_end)}`,
+            reservation.earliest_start && t`from ${dayMoment(reservation.earliest_start)}`,
+            reservation.latest_end && t`until ${dayMoment(reservation.latest_end)}`,
           ]
             .filter(Boolean)
             .join(' ') || null,
