@@ -4,7 +4,6 @@ import { html, render } from './ui/html.js';
 import { App } from './app.js';
 import { loadConfiguration, session, signInAtRunner } from './state/session.js';
 import { readClock } from './state/clock.js';
-import { keepFocus } from './ui/focus.js';
 import { pushed, startNotices } from './api/notices.js';
 
 await loadConfiguration();
@@ -13,7 +12,8 @@ await startNotices();
 if (!pushed.get()) await readClock().catch(() => {});
 const root = document.getElementById('app');
 if (root) {
-  keepFocus();
+  const keepFocus = () => void import('./ui/focus.js').then((module) => module.keepFocus());
+  addEventListener('keydown', keepFocus, { once: true });
   root.replaceChildren();
   render(html`<${App} />`, root);
 }

@@ -13,7 +13,7 @@ export default {
   'API keys': 'API-Schlüssel',
   'Address of the API': 'Adresse der API',
   All: 'Alle',
-  'All ready': 'Alle bereit',
+  'Nothing missing': 'Nichts fehlt',
   Analytics: 'Auswertung',
   Bill: 'Abrechnung',
   'By day': 'Je Tag',

@@ -9,8 +9,8 @@ function next() {
 }
 
 export function keepFocus() {
-  /** @type {HTMLButtonElement | null} what has the focus, or had it until it was disabled or removed */
-  let last = null;
+  // What has the focus, or had it until it was disabled or removed.
+  let last = /** @type {HTMLButtonElement | null} */ (document.activeElement);
   const lost = () => last !== null && (!last.isConnected || last.disabled);
   addEventListener('focusin', ({ target }) => {
     last = /** @type {HTMLButtonElement} */ (target);
