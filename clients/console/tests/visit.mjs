@@ -88,6 +88,17 @@ try {
     assert.equal(await page.getByRole('searchbox').inputValue(), 'NIGHT 33');
   });
 
+  await step('a page begins at its top, however far the one before it was scrolled', async () => {
+    await visit('/vehicles');
+    await page.getByRole('table').getByRole('link', { name: 'NIGHT 49' }).waitFor();
+    await page.evaluate(() => globalThis.scrollTo(0, document.body.scrollHeight));
+    await page.waitForTimeout(300);
+    await page.evaluate(() => (location.hash = '#/developers/events'));
+    await page.getByRole('heading', { name: 'Events' }).waitFor();
+    await page.waitForTimeout(800);
+    assert.equal(await page.evaluate(() => scrollY), 0);
+  });
+
   await step('times are those of the chosen zone, with both days of a night', async () => {
     const [vehicle] = (await runner.api('GET', '/v1/vehicles?limit=1')).data;
     const start = new Date(Date.now() + 2 * 86_400_000);

@@ -38,6 +38,8 @@ export default {
     'Eine Gutschrift mindert eine endgültige Rechnung: Öffnen Sie die',
   'A credit on a draft has no number and no document.':
     'Eine Gutschrift auf einem Entwurf hat weder Nummer noch Beleg.',
+  'Show the session': 'Ladevorgang zeigen',
+  'The vehicle is charging.': 'Das Fahrzeug lädt.',
   'The last departures': 'Die letzten Abfahrten',
   Departed: 'Abgefahren',
   'the departures': 'die Abfahrten',
