@@ -12,8 +12,7 @@ await startNotices();
 if (!pushed.get()) await readClock().catch(() => {});
 const root = document.getElementById('app');
 if (root) {
-  const keepFocus = () => void import('./ui/focus.js').then((module) => module.keepFocus());
-  addEventListener('keydown', keepFocus, { once: true });
+  addEventListener('keydown', () => import('./ui/focus.js').then(({ keepFocus }) => keepFocus()), { once: true });
   root.replaceChildren();
   render(html`<${App} />`, root);
 }

@@ -31,7 +31,7 @@ addEventListener('hashchange', () => {
   route.set(next);
 });
 
-/** Whether the page of the address is on the screen, and no longer the one before it. */
+/** Whether the page of the address is shown. */
 let shown = true;
 
 export const useRoute = () => useStore(route);
@@ -83,7 +83,7 @@ export function useRemembered(name, otherwise) {
 }
 
 history.scrollRestoration = 'manual';
-// A page that is shorter than the one before it scrolls by itself: that is not where its reader was.
+// A shorter page scrolls by itself.
 addEventListener('scrollend', () => shown && remember('scroll', scrollY));
 
 /** How long a page that is shown again may take until it is as long as it was, in milliseconds. */

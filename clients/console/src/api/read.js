@@ -224,7 +224,7 @@ export function useRead(read, inputs, { every = null, ages, live = false, once =
  * @param {Path} path with its filters and limit
  * @param {{ signal?: AbortSignal, most?: number, onPage?: (objects: T[], more: boolean) => boolean | void }}
  *   [options]
- *   `most`: how many objects at most. `onPage` has every page, the last one too, and returns false to stop.
+ *   `most`: how many objects at most. `onPage` returns false to stop.
  * @returns {Promise<{ objects: T[], more: boolean }>} `more`: whether the list goes on
  */
 export async function readPages(path, { signal, most = 1000, onPage } = {}) {
