@@ -12,6 +12,7 @@ await startNotices();
 if (!pushed.get()) await readClock().catch(() => {});
 const root = document.getElementById('app');
 if (root) {
+  addEventListener('keydown', () => import('./ui/focus.js').then(({ keepFocus }) => keepFocus()), { once: true });
   root.replaceChildren();
   render(html`<${App} />`, root);
 }

@@ -25,7 +25,14 @@ function decoded(text) {
 }
 
 const route = createStore(parse());
-addEventListener('hashchange', () => route.set(parse()));
+addEventListener('hashchange', () => {
+  const next = parse();
+  if (next.path !== route.get().path) shown = false;
+  route.set(next);
+});
+
+/** Whether the page of the address is shown. */
+let shown = true;
 
 export const useRoute = () => useStore(route);
 
@@ -76,7 +83,8 @@ export function useRemembered(name, otherwise) {
 }
 
 history.scrollRestoration = 'manual';
-addEventListener('scrollend', () => remember('scroll', scrollY));
+// A shorter page scrolls by itself.
+addEventListener('scrollend', () => shown && remember('scroll', scrollY));
 
 /** How long a page that is shown again may take until it is as long as it was, in milliseconds. */
 const FILLED = 10_000;
@@ -87,6 +95,7 @@ const FILLED = 10_000;
  */
 export function restoreScroll() {
   const target = history.state?.scroll ?? 0;
+  shown = true;
   const began = performance.now();
   let ended = false;
   const attempt = () => {

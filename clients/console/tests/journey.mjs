@@ -75,6 +75,14 @@ async function walk(runner, options) {
     await page.getByRole('button', { name: 'Done' }).click();
   });
 
+  await step('its reservations are in the calendar, and its depot has a plan for the night', async () => {
+    await goTo('Calendar');
+    await page.getByText(/^As a list \([1-9]/).waitFor();
+    await goTo('Sites');
+    await page.getByRole('link', { name: 'Depot Bow Road' }).click();
+    await page.getByRole('slider', { name: 'Load of the site' }).waitFor();
+  });
+
   let reservation;
   await step('a charging window is reserved on the map', async () => {
     // The stations arrive later than the place of the vehicle: the map stays at that place.

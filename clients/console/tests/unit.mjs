@@ -27,7 +27,17 @@ import {
 } from '../src/pages/analytics/logic.js';
 import { previewOf as previewOfCredit } from '../src/pages/credit-notes/logic.js';
 import { hoursOf } from '../src/pages/developers/logic.js';
-import { departureOf, faultOf, formOf, loadOf, pricesOf, sumsOf } from '../src/pages/sites/logic.js';
+import {
+  departureOf,
+  faultOf,
+  formOf,
+  lastOutcomes,
+  loadOf,
+  pricesOf,
+  savedBy,
+  sumsOf,
+} from '../src/pages/sites/logic.js';
+import { project, spread } from '../src/map/clusters.js';
 import { PRESETS } from '../src/forms/presets.js';
 import { csvOf, csvOfObjects, fileName } from '../src/ui/csv.js';
 import { requestsFor } from '../src/ui/find-logic.js';
@@ -887,4 +897,45 @@ test('every name of a place in another language belongs to a place of the gazett
   const missing = lines.filter((line) => !known.has(line.slice(0, 2) + line.slice(3).split('|')[0]));
   assert.deepEqual(missing, []);
   assert.ok(known.size > 6500 && lines.length > 100);
+});
+
+test('the last departures are those of a day that are over, the worst first', () => {
+  const departure = (id, hours, status, short = 0) => ({ id, at: iso(AT + hours * HOUR), status, short_by_wh: short });
+  const found = lastOutcomes(
+    [
+      departure('older', -25, 'completed'),
+      departure('second', -1, 'completed'),
+      departure('first', -2, 'completed'),
+      departure('worst', -1, 'missed', 900),
+      departure('ahead', 1, 'scheduled'),
+    ],
+    AT,
+  );
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    ['worst', 'first', 'second'],
+  );
+});
+
+test('only a need that was met saves something against charging at once', () => {
+  const departure = (status, cost, immediate) => ({ status, cost, cost_if_immediate: immediate, currency: 'gbp' });
+  const met = departure('completed', 500, 900);
+  assert.deepEqual(savedBy([met, departure('missed', 200, 800)]), { currency: 'gbp', cost: 700, saved: 400 });
+  assert.equal(savedBy([met, departure('missed', null, null)]), null);
+  assert.equal(savedBy([]), null);
+});
+
+test('labels on the map do not cover each other', () => {
+  const places = Array.from({ length: 60 }, (_, index) => ({
+    location: { latitude: 51.5 + (index % 10) * 0.001, longitude: -0.1 + Math.floor(index / 10) * 0.002 },
+  }));
+  const groups = spread(places, 14, 130, 24);
+  assert.equal(
+    groups.reduce((sum, one) => sum + one.places.length, 0),
+    places.length,
+  );
+  const at = groups.map(({ latitude, longitude }) => project(latitude, longitude, 14));
+  for (const [index, one] of at.entries())
+    for (const other of at.slice(0, index))
+      assert.ok(Math.abs(one.x - other.x) >= 130 || Math.abs(one.y - other.y) >= 24);
 });

@@ -88,6 +88,17 @@ try {
     assert.equal(await page.getByRole('searchbox').inputValue(), 'NIGHT 33');
   });
 
+  await step('a page begins at its top, however far the one before it was scrolled', async () => {
+    await visit('/vehicles');
+    await page.getByRole('table').getByRole('link', { name: 'NIGHT 49' }).waitFor();
+    await page.evaluate(() => globalThis.scrollTo(0, document.body.scrollHeight));
+    await page.waitForTimeout(300);
+    await page.evaluate(() => (location.hash = '#/developers/events'));
+    await page.getByRole('heading', { name: 'Events' }).waitFor();
+    await page.waitForTimeout(800);
+    assert.equal(await page.evaluate(() => scrollY), 0);
+  });
+
   await step('times are those of the chosen zone, with both days of a night', async () => {
     const [vehicle] = (await runner.api('GET', '/v1/vehicles?limit=1')).data;
     const start = new Date(Date.now() + 2 * 86_400_000);
@@ -200,6 +211,25 @@ try {
     await page.waitForTimeout(300);
     assert.equal(await page.getByRole('dialog').count(), 0);
   });
+
+  await step(
+    'the focus stays where its button was disabled for a while, and goes to the page where it is gone',
+    async () => {
+      await visit('/developers/clock');
+      const move = page.getByRole('button', { name: /^Move .* ahead$/ });
+      await move.focus();
+      await page.keyboard.press('Enter');
+      await page.getByText(/The clock is at/).waitFor();
+      await page.waitForFunction(() => /^Move/.test(document.activeElement?.textContent ?? ''));
+      await page.evaluate(() => {
+        const button = document.createElement('button');
+        document.querySelector('main')?.append(button);
+        button.focus();
+        button.remove();
+      });
+      await page.waitForFunction(() => document.activeElement?.id === 'content');
+    },
+  );
 
   await step(
     'without notices an idle page makes at most two requests a minute, and is up to date once something has happened',

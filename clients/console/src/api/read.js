@@ -237,7 +237,7 @@ export async function readPages(path, { signal, most = 1000, onPage } = {}) {
     const { data, next_page_url: following } = page;
     objects.push(...data);
     const more = following !== null;
-    if (!more || onPage?.(objects, more) === false || objects.length >= most) return { objects, more };
+    if (onPage?.(objects, more) === false || !more || objects.length >= most) return { objects, more };
     next = pathOf(following);
   }
 }

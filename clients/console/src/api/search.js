@@ -81,6 +81,5 @@ export async function search(path, prefix, text, { signal, whole = false, onProg
   };
   const most = whole ? MOST : PAGE * (REQUESTS - filters.length);
   const { objects, more } = await readPages(add(`limit=${PAGE}`), { signal, most, onPage: look });
-  look(objects);
   return { matches: [...matches.values()], read: objects.length, more };
 }

@@ -1,5 +1,7 @@
 // The arithmetic of charts: stacks, round numbers for axes, and the slot below the pointer.
 
+import { t } from '../i18n.js';
+
 /**
  * @typedef {{ from: number, until: number }} Slot in milliseconds
  * @typedef {{ name: string, colour: string, values: (number | null)[] }} Series one value for each slot; null where
@@ -25,7 +27,7 @@ export function largest(all, most = COLOURS.length) {
   return [
     ...series,
     {
-      name: `${rest.length} more`,
+      name: t`${rest.length} more`,
       colour: REST,
       values: rest[0].values.map((_, slot) => rest.reduce((total, { values }) => total + values[slot], 0)),
     },

@@ -1,5 +1,6 @@
 // The demo fleet: twenty vehicles in London with a week of charging. Everything is made through the public API. The
 // week passes on the test clock of the local runner, which is a week ahead afterwards; elsewhere there is no history.
+// Eight of the vehicles stand in a depot, where they have to be ready in the morning.
 
 import { t } from '../i18n.js';
 import { ApiError, newIdempotencyKey, request } from '../api/client.js';
@@ -9,6 +10,9 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAYS = 7;
 const VEHICLES = 20;
+
+/** How many of them stand in the depot. */
+const PARKED = 8;
 
 /** Where the vehicles are: the depot. */
 const DEPOT = { latitude: 51.507, longitude: -0.128 };
@@ -42,7 +46,8 @@ const DRIVERS = [
 
 /**
  * @typedef {(text: string, share: number) => void} Progress `share` is between 0 and 1
- * @typedef {{ fleet: import('../../types').Fleet, invoice: import('../../types').Invoice | null }} Demo what was made
+ * @typedef {{ fleet: import('../../types').Fleet, invoice: import('../../types').Invoice | null,
+ *   site: import('../../types').Site }} Demo what was made
  * @typedef {<Path extends string>(path: Path, body: unknown) =>
  *   Promise<import('../../types').ResponseTo<'POST', Path>>} Post
  * @typedef {import('../../types').Vehicle} Vehicle
@@ -94,6 +99,7 @@ export async function loadDemo(progress, signal) {
         vin: `WF0DEMO${String(1_000_000_000 + index)}`,
         battery_capacity: capacity,
         charging_standard: plug,
+        max_ac_power: 11_000,
         drivers: [drivers[index % drivers.length].id],
         information: { make, model, year: '2025' },
       });
@@ -125,7 +131,9 @@ export async function loadDemo(progress, signal) {
   await each(vehicles.slice(0, 8), (vehicle, index) =>
     post('/v1/reservations', reservation(vehicle, today + (2 + index) * HOUR)).catch(unlessRefused),
   );
-  if (!hasTestClock()) return { fleet, invoice: null };
+  progress(t('A depot with eight vehicles'), 0.95);
+  const site = await addDepot(post, vehicles.slice(VEHICLES - PARKED), today);
+  if (!hasTestClock()) return { fleet, invoice: null, site };
   const period = { period_start: timestamp(began / 1000 - 24 * HOUR), period_end: timestamp(today) };
   const draft = await post('/v1/invoices', {
     fleet: fleet.id,
@@ -136,7 +144,7 @@ export async function loadDemo(progress, signal) {
   const due = draft.amount_due > 0 ? draft : await invoiceInstead(fleet.id, draft.id, signal);
   const invoice = due?.status === 'draft' ? await post(`/v1/invoices/${due.id}/finalize`, {}) : due;
   await post('/v1/reports', { fleet: fleet.id, parameters: { type: 'cost_analysis', group_by: 'vehicle', ...period } });
-  return { fleet, invoice };
+  return { fleet, invoice, site };
 }
 
 /**
@@ -170,6 +178,41 @@ async function addEndpoint(post) {
       'report.succeeded',
     ],
   }).catch(unlessRefused);
+}
+
+/**
+ * A depot whose limit and prices a night of charging has to keep to.
+ * @param {Post} post
+ * @param {Vehicle[]} vehicles that stand there
+ * @param {number} today Unix seconds
+ */
+async function addDepot(post, vehicles, today) {
+  const site = await post('/v1/sites', {
+    name: 'Depot Bow Road',
+    time_zone: 'Europe/London',
+    currency: 'gbp',
+    limits: [{ type: 'capacity', power_w: 40_000 }],
+  });
+  // The next six in the morning that leaves a night to charge in.
+  const morning = Math.ceil((today + 10 * HOUR - 6 * HOUR) / (24 * HOUR)) * 24 * HOUR + 6 * HOUR;
+  await post(`/v1/sites/${site.id}/prices`, {
+    prices: [
+      { from: timestamp(morning - 30 * HOUR), price_per_kwh: 32 },
+      { from: timestamp(morning - 6 * HOUR), price_per_kwh: 9, until: timestamp(morning) },
+      { from: timestamp(morning), price_per_kwh: 32, until: timestamp(morning + 18 * HOUR) },
+    ],
+  });
+  await each(vehicles, async ({ id }, index) => {
+    await post(`/v1/vehicles/${id}`, { site: site.id });
+    await post(`/v1/vehicles/${id}/telemetry`, {
+      battery: { level: 12 + index * 4, status: 'idle' },
+      location: { latitude: DEPOT.latitude - 0.006, longitude: DEPOT.longitude + 0.008 },
+    });
+    await post(`/v1/vehicles/${id}/departures`, {
+      departures: [{ at: timestamp(morning + (index % 4) * (HOUR / 2)), target_level: 80, min_level: 40 }],
+    });
+  });
+  return site;
 }
 
 /**

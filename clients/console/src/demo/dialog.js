@@ -51,10 +51,11 @@ export function DemoDialog({ onClose }) {
       made
         ? html`<p><strong>The demo fleet is ready.</strong></p>
         <ul><li><a href=${link(`/fleets/${made.fleet.id}`)} onClick=${onClose}>${made.fleet.name}</a> with 20 vehicles and 10 drivers</li>
+        <li><a href=${link(`/sites/${made.site.id}`)} onClick=${onClose}>${made.site.name}</a>, where eight vehicles have to be ready in the morning</li>
         <li><a href="#/calendar" onClick=${onClose}>Their reservations and sessions</a></li>
         ${made.invoice ? html`<li><a href=${link(`/invoices/${made.invoice.id}`)} onClick=${onClose}>The invoice of the week</a>, ready to be paid</li>` : null}</ul>
         <footer><button type="button" class="primary" onClick=${onClose}>Done</button></footer>`
-        : html`<p>Makes a fleet in London with 20 vehicles, 10 drivers and a policy, through the API.
+        : html`<p>Makes a fleet in London with 20 vehicles, 10 drivers, a depot and a policy, through the API.
           ${hasTestClock() ? t(' A week of reservations, sessions and webhooks passes on the test clock, which will be seven days ahead. It takes about a minute.') : t(' There is no history: this service has no test clock.')}</p>
         ${state.busy ? html`<p><progress max="1" value=${state.share} aria-label="Progress"></progress> <span role="status">${state.text}</span></p>` : null}
         <footer><button type="button" onClick=${onClose}>Cancel</button>

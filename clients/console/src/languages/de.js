@@ -2,6 +2,8 @@
 
 /** @type {Record<string, string>} */
 export default {
+  'status {0}': 'Status {0}',
+  'parameter {0}': 'Parameter {0}',
   '(expired)': '(abgelaufen)',
   ', or from a confirmed': ', oder aus einer bestätigten',
   ', short': ', zu wenig',
@@ -11,7 +13,7 @@ export default {
   'API keys': 'API-Schlüssel',
   'Address of the API': 'Adresse der API',
   All: 'Alle',
-  'All ready': 'Alle bereit',
+  'Nothing missing': 'Nichts fehlt',
   Analytics: 'Auswertung',
   Bill: 'Abrechnung',
   'By day': 'Je Tag',

@@ -67,14 +67,14 @@ export function addBasemap(L, map) {
         [south, longitude],
         [north, longitude],
       ]);
-      label(L, [view.getSouth(), longitude], degrees(longitude, step, 'E', 'W'), 'meridian').addTo(labels);
+      label(L, [view.getNorth(), longitude], degrees(longitude, step, 'E', 'W'), 'meridian').addTo(labels);
     }
     for (const latitude of multiples(south, north, step)) {
       line([
         [latitude, bounds.getWest()],
         [latitude, bounds.getEast()],
       ]);
-      label(L, [latitude, view.getWest()], degrees(latitude, step, 'N', 'S'), 'parallel').addTo(labels);
+      label(L, [latitude, view.getEast()], degrees(latitude, step, 'N', 'S'), 'parallel').addTo(labels);
     }
   };
   const dark = matchMedia('(prefers-color-scheme: dark)');

@@ -37,3 +37,26 @@ export function cluster(places, zoom) {
     longitude: group.reduce((sum, { location }) => sum + location.longitude, 0) / group.length,
   }));
 }
+
+/**
+ * Groups places whose labels would cover each other: each belongs to the first group whose label it would touch, and
+ * the label stays where the first one is.
+ * @template {{ location: { latitude: number, longitude: number } }} T
+ * @param {T[]} places
+ * @param {number} zoom
+ * @param {number} width of a label in pixels
+ * @param {number} height
+ * @returns {{ places: T[], latitude: number, longitude: number }[]}
+ */
+export function spread(places, zoom, width, height) {
+  /** @type {{ places: T[], latitude: number, longitude: number, x: number, y: number }[]} */
+  const groups = [];
+  for (const place of places) {
+    const { latitude, longitude } = place.location;
+    const { x, y } = project(latitude, longitude, zoom);
+    const found = groups.find((one) => Math.abs(one.x - x) < width && Math.abs(one.y - y) < height);
+    if (found) found.places.push(place);
+    else groups.push({ places: [place], latitude, longitude, x, y });
+  }
+  return groups;
+}

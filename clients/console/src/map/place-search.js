@@ -3,9 +3,12 @@
 
 import { language, t } from '../i18n.js';
 import { html, useEffect, useId, useState } from '../ui/html.js';
-import { search } from '../api/search.js';
+import { ApiError, pathOf, request } from '../api/client.js';
+import { textOf } from '../api/search.js';
+import { session } from '../state/session.js';
 
 /** @import { ChargingStation, Expanded, Vehicle } from '../../types' */
+/** @typedef {Expanded<Vehicle, 'telemetry'>} Placed */
 
 /**
  * Something that can be shown on the map.
@@ -42,33 +45,106 @@ function gazetteer() {
   });
 }
 
+/** How many requests a search makes at most, and for how long what was read is known, in milliseconds. */
+const REQUESTS = 3;
+const KNOWN = 60_000;
+
+/** The newest objects of a list, as far as it has been read. @template T */
+class Known {
+  /** @type {T[]} */
+  objects = [];
+
+  /** @param {string} path @param {number} most how many objects are read at most */
+  constructor(path, most) {
+    this.path = path;
+    this.most = most;
+    /** @type {string | null} where the list goes on */
+    this.next = path;
+  }
+
+  forget() {
+    this.objects = [];
+    this.next = this.path;
+  }
+
+  /** Reads the next page. @param {AbortSignal} signal */
+  async read(signal) {
+    if (!this.next) return;
+    const from = this.next;
+    const page = /** @type {import('../../types').Page<T>} */ (await request('GET', from, undefined, { signal }));
+    if (this.next !== from) return;
+    this.objects.push(...page.data);
+    const more = page.next_page_url && this.objects.length < this.most;
+    this.next = more ? pathOf(/** @type {string} */ (page.next_page_url)) : null;
+  }
+
+  /** Those that contain every word. @param {string[]} words */
+  find(words) {
+    return this.objects.filter((one) => words.every((word) => textOf(one).includes(word)));
+  }
+}
+
+const VEHICLES = '/v1/vehicles?status=active&expand[]=data.telemetry&limit=100';
+/** @type {{ stations: Known<ChargingStation>, vehicles: Known<Placed>, since: number, key: string | undefined }} */
+const known = {
+  stations: new Known('/v1/charging_stations?limit=100', 1000),
+  vehicles: new Known(VEHICLES, 100),
+  since: 0,
+  key: undefined,
+};
+
 /**
- * Stations and vehicles with a text, as the API finds them.
+ * Stations and vehicles with a text: the vehicle whose plate it is, and what the newest objects contain. Each search
+ * reads a little further.
  * @param {string} text
  * @param {AbortSignal} signal
  * @returns {Promise<Found[]>}
  */
 async function ofAccount(text, signal) {
-  const options = { signal, onProgress: () => {} };
-  const [stations, vehicles] = await Promise.all([
-    search('/v1/charging_stations', 'chst', text, options),
-    search('/v1/vehicles?status=active&expand[]=data.telemetry', 'veh', text, options),
+  const { stations, vehicles } = known;
+  const key = session.get()?.key;
+  if (known.key !== key || performance.now() - known.since > KNOWN) {
+    stations.forget();
+    vehicles.forget();
+    Object.assign(known, { key, since: performance.now() });
+  }
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const plate = /\d/.test(text) ? `${VEHICLES}&registration_plate=${encodeURIComponent(text.trim())}` : null;
+  const left = REQUESTS - Number(plate !== null) - Number(vehicles.next !== null);
+  const readStations = async () => {
+    for (let count = 0; count < left && stations.next; count += 1) await stations.read(signal);
+  };
+  const [exact] = await Promise.all([
+    plate ? request('GET', plate, undefined, { signal }).catch(noneIfInvalid) : null,
+    vehicles.read(signal),
+    readStations(),
   ]);
   /** @type {Found[]} */
-  const found = /** @type {ChargingStation[]} */ (stations.matches).slice(0, OF_ACCOUNT).map((one) => ({
-    id: one.id,
-    label: one.name ?? one.id,
-    detail: t`Station in ${one.address.city}`,
-    at: [one.location.latitude, one.location.longitude],
-    zoom: ZOOM.station,
-  }));
-  const seen = /** @type {Expanded<Vehicle, 'telemetry'>[]} */ (vehicles.matches).flatMap((one) => {
+  const found = stations
+    .find(words)
+    .slice(0, OF_ACCOUNT)
+    .map((one) => ({
+      id: one.id,
+      label: one.name ?? one.id,
+      detail: t`Station in ${one.address.city}`,
+      at: [one.location.latitude, one.location.longitude],
+      zoom: ZOOM.station,
+    }));
+  const named = /** @type {import('../../types').Page<Placed> | null} */ (exact)?.data ?? [];
+  const all = new Map([...named, ...vehicles.find(words)].map((one) => [one.id, one]));
+  const seen = [...all.values()].flatMap((one) => {
     const at = one.telemetry?.location;
     return at ? [{ id: one.id, label: one.registration_plate, at }] : [];
   });
   for (const { id, label, at } of seen.slice(0, OF_ACCOUNT))
     found.push({ id, label, detail: t('Vehicle'), at: [at.latitude, at.longitude], zoom: ZOOM.vehicle });
   return found;
+}
+
+/** A text that is too long for a plate finds nothing. @param {unknown} error */
+function noneIfInvalid(error) {
+  if (error instanceof ApiError && error.kind === 'invalid') return null;
+  throw error;
 }
 
 /** @param {{ id?: string, label?: string, onChoose: (place: Found) => void }} props */

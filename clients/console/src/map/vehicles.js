@@ -1,18 +1,23 @@
 // Vehicles on the map, at the places of their last readings, with the levels of their batteries.
 
+import { t } from '../i18n.js';
 import { html } from '../ui/html.js';
 import { address } from '../api/client.js';
 import { readPages, useRead } from '../api/resource.js';
 import { Time } from '../ui/elements.js';
 import { link } from '../router.js';
 import { number } from '../format.js';
-import { cluster } from './clusters.js';
+import { spread } from './clusters.js';
 import { AROUND, drawMarks, mark } from './marks.js';
 
 /** How many vehicles are read, how many of them are listed, and how often they are read, in milliseconds. */
 const MOST = 500;
 const LISTED = 30;
 const EVERY = 30_000;
+
+/** The size of a label with a plate in pixels, and the zoom from which on each vehicle has its own. */
+const LABEL = { width: 130, height: 24 };
+const SINGLE = 17;
 
 /**
  * @typedef {{ id: string, name: string, location: { latitude: number, longitude: number }, seen: string, level: number
@@ -52,7 +57,10 @@ export function drawVehicles({ L, map }, layer, vehicles) {
   const [zoom, area] = [map.getZoom(), map.getBounds().pad(AROUND)];
   /** @type {Map<string, () => import('leaflet').Layer>} */
   const marks = new Map();
-  const groups = zoom >= 15 ? vehicles.map((one) => ({ places: [one], ...one.location })) : cluster(vehicles, zoom);
+  const groups =
+    zoom >= SINGLE
+      ? vehicles.map((one) => ({ places: [one], ...one.location }))
+      : spread(vehicles, zoom, LABEL.width, LABEL.height);
   for (const { places, latitude, longitude } of groups) {
     if (!area.contains([latitude, longitude])) continue;
     const [vehicle] = places;
@@ -61,8 +69,8 @@ export function drawVehicles({ L, map }, layer, vehicles) {
       ? vehicle.level === null
         ? vehicle.name
         : `${vehicle.name} ${number(vehicle.level)} %`
-      : `${places.length} vehicles`;
-    const open = () => map.setView([latitude, longitude], Math.min(17, zoom + 2));
+      : t`${places.length} vehicles`;
+    const open = () => map.setView([latitude, longitude], Math.min(SINGLE, zoom + 2));
     marks.set(`${single ? vehicle.id : zoom} ${latitude} ${longitude} ${title}`, () => {
       const element = document.createElement('span');
       element.className = 'vehicle-mark';

@@ -99,7 +99,7 @@ function Sums({ fleet, range }) {
     <div class="figures" aria-label="Sums of the range">
       <p><span>Energy</span><strong>${energy(used)}</strong></p>
       ${found.costs.series.map(({ currency, total: cost }) => html`<p key=${currency}><span>Cost</span><strong>${money(cost, String(currency))}</strong></p>`)}
-      ${found.costs.series.length === 1 && used ? html`<p><span>Cost per kWh</span><strong>${price((1000 * total(found.costs)) / used, String(found.costs.series[0].currency))}</strong></p>` : null}
+      ${found.costs.series.length === 1 && used ? html`<p><span>Cost per kWh</span><strong>${price(Math.round((10_000 * total(found.costs)) / used) / 10, String(found.costs.series[0].currency))}</strong></p>` : null}
       <p><span>Sessions</span><strong>${number(total(found.sessions))}</strong></p>
       ${attendance ? html`<p><span>Reservations kept</span><strong>${percent(attendance.share)}</strong></p><p><span>No-shows</span><strong>${number(attendance.missed)}</strong></p>` : null}
     </div>

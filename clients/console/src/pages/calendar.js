@@ -196,7 +196,7 @@ function rowsOf({ reservations, sessions }, by) {
       by === 'vehicle'
         ? [object.vehicle.information?.make, object.vehicle.information?.model].filter(Boolean).join(' ')
         : object.connector
-          ? `connector ${object.connector}`
+          ? t`connector ${object.connector}`
           : '';
     const group = groups.get(String(key)) ?? { label, detail, items: [] };
     group.items.push(item);

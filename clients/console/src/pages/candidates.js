@@ -195,7 +195,7 @@ export function MatchSummary({ summary, title, chosen = false }) {
   const refused = Object.entries(summary.refused).filter(([, count]) => count);
   const most = Math.max(1, ...refused.map(([, count]) => Number(count)));
   return html`<h3>${title}</h3><p>${summary.stations_in_radius} stations in the area${chosen ? t(', one of them chosen') : ''}.
-    ${refused.length ? ' Refused:' : ''}</p>
+    ${refused.length ? t(' Refused:') : ''}</p>
     <ul class="bars">${refused.map(
       ([reason, count]) => html`<li key=${reason}><span>${REASONS[reason] ?? reason}</span>
       <meter min="0" max=${most} value=${count} aria-label=${REASONS[reason] ?? reason}></meter> <strong>${count}</strong></li>`,

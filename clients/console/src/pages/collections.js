@@ -323,7 +323,7 @@ function readiness({ plan }) {
   if (!plan) return t('nothing to plan');
   return plan.short.length
     ? html`<span class="badge bad">${number(plan.short.length)} short</span>`
-    : html`<span class="badge good">All ready</span>`;
+    : html`<span class="badge good">Nothing missing</span>`;
 }
 
 /** Limits in words: "60 kW", "30 kW at times". @param {Site['limits']} limits */

@@ -93,7 +93,7 @@ export function ImportDialog({ name, onClose }) {
     return html`<${Run} kind=${kind} entries=${running} fleet=${name === 'drivers' ? fleet : null} onClose=${onClose} />`;
   return html`<${Dialog} wide title=${kind.title} onClose=${onClose}>
     <p>The first line names the members as the API does; a cell may be empty. Several values are separated by semicolons, and a file that was saved here can be read again.</p>
-    <button type="button" class="small" onClick=${() => download(`${name}.csv`, csvOf(kind.example[0], [kind.example[1]]))}>Save an example file</button>
+    <p><button type="button" class="small" onClick=${() => download(`${name}.csv`, csvOf(kind.example[0], [kind.example[1]]))}>Save an example file</button></p>
     <div class="row">
       <${Field} label="CSV file">${(/** @type {string} */ id) => html`<input id=${id} type="file" accept=".csv,.txt,text/csv" onChange=${choose} />`}</${Field}>
       <${Field} label=${choice}>${(/** @type {string} */ id) => html`<${Picker} id=${id} kind="fleet" label=${choice} value=${fleet} onChange=${setFleet} />`}</${Field}></div>

@@ -113,7 +113,7 @@ function Sites() {
       .slice(0, 8)
       .map(
         (one) => html`<li key=${one.id}><a href=${link(`/sites/${one.id}`)}>${one.name}</a>
-      ${one.plan.short[0] ? html`<span>${energy(one.plan.short.reduce((sum, other) => sum + other.short_by_wh, 0))} missing, first at ${dayMoment(one.plan.short[0].at)}</span><span class="badge bad">${number(one.plan.short.length)} short</span>` : html`<span class="badge good">All ready</span>`}</li>`,
+      ${one.plan.short[0] ? html`<span>${energy(one.plan.short.reduce((sum, other) => sum + other.short_by_wh, 0))} missing, first at ${dayMoment(one.plan.short[0].at)}</span><span class="badge bad">${number(one.plan.short.length)} short</span>` : html`<span class="badge good">Nothing missing</span>`}</li>`,
       )}</ul>
   </${Card}>`;
 }

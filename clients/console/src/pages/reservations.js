@@ -149,8 +149,8 @@ function Reservation({ id }) {
         [
           t('Acceptable'),
           [
-            reservation.earliest_start && `from ${dayMoment(reservation.earliest_start)}`,
-            reservation.latest_end && `until ${dayMoment(reservation.latest_end)}`,
+            reservation.earliest_start && t`from ${dayMoment(reservation.earliest_start)}`,
+            reservation.latest_end && t`until ${dayMoment(reservation.latest_end)}`,
           ]
             .filter(Boolean)
             .join(' ') || null,
@@ -241,10 +241,13 @@ function NextStep({ reservation }) {
       ${jump(t('Move the test clock to the confirmation'), confirmation)}${move.error ? html`<${ErrorNotice} error=${move.error} />` : null}</div>`;
   }
   if (reservation.status !== 'confirmed') return null;
+  const session = idOf(reservation.charging_session);
+  if (session)
+    return html`<div class="notice good"><p role="status">The vehicle is charging.</p><a class="button primary" href=${link(`/sessions/${session}`)}>Show the session</a></div>`;
   const arrival = Date.parse(reservation.reserved_start ?? reservation.ideal_start) - 5 * 60_000;
   const begin = async () => {
-    const session = await start.run();
-    if (session) go(link(`/sessions/${session.id}`));
+    const begun = await start.run();
+    if (begun) go(link(`/sessions/${begun.id}`));
   };
   return html`<div class="notice good"><p role="status">Confirmed: the connector is kept for this vehicle from <${Time} at=${reservation.reserved_start} />.</p>
     <div class="actions">${jump(t('Move the test clock to the arrival'), arrival)}

@@ -1,6 +1,6 @@
 // Charging sessions: the list, one of them live, and starting and stopping.
 
-import { t } from '../i18n.js';
+import { locale, t } from '../i18n.js';
 import { html, useState } from '../ui/html.js';
 import { address, request } from '../api/client.js';
 import { nullIfMissing, useAction, useList, useRead, useResource } from '../api/resource.js';
@@ -40,6 +40,9 @@ const SOURCES = {
   network_session: t('the session of the network, without a charge detail record'),
   tariff: t("the station's tariff"),
 };
+
+/** The quantity of a line, with the digits that its amount was reckoned from. @param {string} quantity */
+const precise = (quantity) => new Intl.NumberFormat(locale, { maximumFractionDigits: 3 }).format(Number(quantity));
 
 /** How often live values are read, in milliseconds. */
 const EVERY = 2000;
@@ -144,7 +147,11 @@ function Session({ id }) {
   /** @typedef {ChargingSession['cost_breakdown'][number]} CostLine */
   const lines = [
     { label: t('Item'), cell: (/** @type {CostLine} */ one) => one.description },
-    { label: t('Quantity'), number: true, cell: (/** @type {CostLine} */ one) => `${one.quantity} ${one.unit}` },
+    {
+      label: t('Quantity'),
+      number: true,
+      cell: (/** @type {CostLine} */ one) => `${precise(one.quantity)} ${one.unit}`,
+    },
     {
       label: t('Unit price'),
       number: true,

@@ -38,9 +38,9 @@ export function ErrorNotice(
   }, [retryAt]);
   const seconds = retryAt === null ? null : Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
   const details = [
-    error.status && `status ${error.status}`,
+    error.status && t`status ${error.status}`,
     error.code,
-    error.param && `parameter ${error.param}`,
+    error.param && t`parameter ${error.param}`,
     error.request,
   ];
   return html`<div class="notice bad" role="alert">

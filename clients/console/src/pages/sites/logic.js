@@ -5,6 +5,7 @@ import { COLOURS, REST, largest } from '../../charts/data.js';
 
 /**
  * @typedef {import('../../../types').SitePlan} SitePlan
+ * @typedef {import('../../../types').Departure} Departure
  * @typedef {import('../../../types').PlannedVehicle} PlannedVehicle
  * @typedef {import('../../charts/data.js').Series} Series
  * @typedef {{ at: string, amount: string, unit: 'percent' | 'kwh', minimum: string }} DepartureForm
@@ -112,3 +113,33 @@ export const departureOf = ({ at, amount, unit, minimum }) => ({
   ...(unit === 'percent' ? { target_level: Number(amount) } : { energy_wh: Math.round(Number(amount) * 1000) }),
   ...(minimum ? { min_level: Number(minimum) } : {}),
 });
+
+/** How far back the last departures reach, in milliseconds. */
+const BACK = 24 * 3_600_000;
+
+/**
+ * The departures of the last 24 hours that are over, the worst first and then in their order.
+ * @param {Departure[]} departures
+ * @param {number} at
+ */
+export const lastOutcomes = (departures, at) =>
+  departures
+    .filter((one) => ['completed', 'missed'].includes(one.status) && Date.parse(one.at) > at - BACK)
+    .sort((one, other) => (other.short_by_wh ?? 0) - (one.short_by_wh ?? 0) || one.at.localeCompare(other.at));
+
+/**
+ * What departures cost, and what that saved against charging at once where the whole need was met; null where nothing
+ * is known or in several currencies.
+ * @param {Departure[]} departures
+ */
+export function savedBy(departures) {
+  const [first] = departures;
+  if (!first?.currency || departures.some((one) => one.cost === null || one.currency !== first.currency)) return null;
+  return {
+    currency: first.currency,
+    cost: departures.reduce((sum, one) => sum + (one.cost ?? 0), 0),
+    saved: departures
+      .filter((one) => one.status === 'completed' && one.cost_if_immediate !== null)
+      .reduce((sum, one) => sum + (one.cost_if_immediate ?? 0) - (one.cost ?? 0), 0),
+  };
+}

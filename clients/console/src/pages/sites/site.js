@@ -14,6 +14,7 @@ import { dayMoment, energy, minorUnits, money, number, price, words } from '../.
 import { link, useRoute } from '../../router.js';
 import { Departures } from './departures.js';
 import { loadOf, pricesOf, slotsOf, sumsOf } from './logic.js';
+import { Outcomes } from './outcomes.js';
 
 /**
  * @typedef {import('../../../types').SitePlan} SitePlan
@@ -67,6 +68,7 @@ export function SiteOverview({ object: site }) {
         : null
     }
     ${plan && vehicles.data ? html`<section class="card"><h2>Vehicles</h2><${Vehicles} plan=${plan} vehicles=${vehicles.data} site=${site.id} chosen=${chosen} /></section>` : null}
+    ${plan && vehicles.data?.length ? html`<${Outcomes} key=${plan.vehicles.length ? 'ahead' : 'over'} vehicles=${vehicles.data} open=${!plan.vehicles.length} />` : null}
     ${
       chosen && vehicles.data
         ? html`<section aria-label=${t`Plan of ${nameIn(chosen)}`}><h2>${nameIn(chosen)}</h2>
