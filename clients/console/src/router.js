@@ -83,8 +83,10 @@ export function useRemembered(name, otherwise) {
 }
 
 history.scrollRestoration = 'manual';
-// A shorter page scrolls by itself.
-addEventListener('scrollend', () => shown && remember('scroll', scrollY));
+// A shorter page scrolls by itself, and the end of a scroll may come when the address is already that of the next page.
+addEventListener('scrollend', () => {
+  if (shown && parse().path === route.get().path) remember('scroll', scrollY);
+});
 
 /** How long a page that is shown again may take until it is as long as it was, in milliseconds. */
 const FILLED = 10_000;
