@@ -25,14 +25,10 @@ function decoded(text) {
 }
 
 const route = createStore(parse());
-addEventListener('hashchange', () => {
-  const next = parse();
-  if (next.path !== route.get().path) shown = false;
-  route.set(next);
-});
+addEventListener('hashchange', () => route.set(parse()));
 
-/** Whether the page of the address is shown. */
-let shown = true;
+/** The path of the page that is shown. */
+let shown = route.get().path;
 
 export const useRoute = () => useStore(route);
 
@@ -83,10 +79,8 @@ export function useRemembered(name, otherwise) {
 }
 
 history.scrollRestoration = 'manual';
-// A shorter page scrolls by itself, and the end of a scroll may come when the address is already that of the next page.
-addEventListener('scrollend', () => {
-  if (shown && parse().path === route.get().path) remember('scroll', scrollY);
-});
+// A scroll may end when the address is already that of the next page.
+addEventListener('scrollend', () => shown === parse().path && remember('scroll', scrollY));
 
 /** How long a page that is shown again may take until it is as long as it was, in milliseconds. */
 const FILLED = 10_000;
@@ -97,7 +91,7 @@ const FILLED = 10_000;
  */
 export function restoreScroll() {
   const target = history.state?.scroll ?? 0;
-  shown = true;
+  shown = parse().path;
   const began = performance.now();
   let ended = false;
   const attempt = () => {

@@ -89,6 +89,8 @@ try {
   });
 
   await step('a page begins at its top, however far the one before it was scrolled', async () => {
+    // Another page first: the list begins anew.
+    await visit('/fleets');
     await visit('/vehicles');
     await page.getByRole('table').getByRole('link', { name: 'NIGHT 49' }).waitFor();
     await page.evaluate(() => globalThis.scrollTo(0, document.body.scrollHeight));
