@@ -776,7 +776,7 @@ class Samples:
             text = text.replace(known, self.make(known.split("_")[0], route))
         return text
 
-    # How the codes of refusals end that follow from the state of an object. Some states take a day, or a charging network.
+    # How the codes of refusals end that follow from the state of an object, besides 409. Some states take a day, or a charging network.
     OF_STATES = ("_state_conflict", "_update_invalid_state")
 
     def check(self, hook):
@@ -802,7 +802,7 @@ class Samples:
                 json.loads(body) if body else None,
                 headers,
             )
-            if status not in (200, 302) and not (shown.get("code") or "").endswith(self.OF_STATES):
+            if status not in (200, 302, 409) and not (shown.get("code") or "").endswith(self.OF_STATES):
                 refused.append(f"{route}: {status} {shown}")
             # A session that goes on would keep its connector from the samples that follow.
             for session in {self.made.get("cs"), shown.get("id") if isinstance(shown, dict) else None}:
