@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::FromRef;
 
 use crate::aws;
-use crate::documents;
+use crate::documents::write::Write;
 use crate::outbox::Gathering;
 use crate::stripe::Stripe;
 use kernel::cache::TtlCache;
@@ -46,7 +46,7 @@ pub struct Ports {
     pub schedules: Arc<dyn Schedules>,
     pub payments: Providers,
     pub files: Arc<dyn Files>,
-    pub write_document: documents::Write,
+    pub write_document: Write,
 }
 
 pub struct Parts {
@@ -114,7 +114,7 @@ impl App {
     pub async fn from_env(
         connections: usize,
         authenticates: bool,
-        write_document: documents::Write,
+        write_document: Write,
     ) -> Result<Self> {
         let endpoint = aws::endpoint();
         let slack = settings::slack(endpoint.as_deref());

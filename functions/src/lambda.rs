@@ -16,6 +16,7 @@ use crate::accounts::bootstrap::{self, Bootstrap};
 use crate::accounts::erase::{self, Erase};
 use crate::accounts::export::{self, Export};
 use crate::accounts::set_status::{self, SetStatus};
+use crate::documents::write::Write;
 use crate::gateway::{self, trace_of};
 use crate::jobs::{self, read_message, work, work_abreast};
 use crate::networks::import_stations::{self, Import};
@@ -31,7 +32,7 @@ const REPORTING: SignedDuration = seconds(2);
 /// What few functions need and is large: the executable of the others is without it, so that it starts sooner.
 #[derive(Clone, Copy)]
 pub struct Extras {
-    pub write_document: crate::documents::Write,
+    pub write_document: Write,
     /// Answers requests of a function that is no route: the pages, and every route by path, as under cargo-lambda.
     pub pages: fn(App, &str) -> Result<Router, Error>,
 }

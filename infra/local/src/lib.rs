@@ -42,8 +42,9 @@ use axum::{Json, Router};
 use cpo::Cpo;
 use functions::accounts::bootstrap::{self, Bootstrap};
 use functions::app::{App, Ports, TABLE};
+use functions::documents::write::write;
 use functions::networks::import_stations::Imported;
-use functions::{assistants, aws, documents};
+use functions::{assistants, aws};
 use futures::FutureExt as _;
 use kernel::Id;
 use kernel::encryption::{EncryptionKeys, MIN_MASTER_SECRET};
@@ -380,7 +381,7 @@ impl Running {
                 schedules: timeline.clone(),
                 payments: options.payments.clone(),
                 files: downloads.clone(),
-                write_document: documents::write,
+                write_document: write,
             },
             settings,
         );
@@ -425,7 +426,11 @@ impl Running {
             account: known.account.clone(),
             mode: Mode::Test,
         };
-        let notices = Arc::new(Notices::new(tenant, hex::encode(&random()?[..8])));
+        let notices = Arc::new(Notices::new(
+            tenant,
+            hex::encode(&random()?[..8]),
+            clock.clone(),
+        ));
         let engine = Engine::new(
             app.clone(),
             clock,
@@ -690,8 +695,9 @@ fn private_routes(
     Router::new()
         .route("/_local/clock", get(time).post(advance))
         .route(due::ROUTE, get(due::list))
-        .route(notices::ROUTE, get(notices::listen))
         .with_state(engine.clone())
+        .route(notices::ROUTE, get(notices::listen))
+        .with_state(engine.notices.clone())
         .route(
             stations::ROUTE,
             post(load_stations).layer(DefaultBodyLimit::max(stations::MAX_BODY)),

@@ -24,12 +24,11 @@ use axum::response::{IntoResponse as _, Response};
 use futures::stream::{Stream, unfold};
 use kernel::origin::Tenant;
 use kernel::{Id, Kind, Timestamp};
+use models::ports::Clock;
 use serde::Serialize;
 use serde_json::json;
 use table::keys;
 use tokio::sync::broadcast::{self, Receiver, Sender, error::RecvError};
-
-use crate::engine::Engine;
 
 pub const ROUTE: &str = "/_local/events";
 
@@ -43,6 +42,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 pub struct Notices {
     tenant: Tenant,
     run: String,
+    clock: Arc<dyn Clock>,
     /// How often a connection without notices is sent something.
     heartbeat: Duration,
     state: Mutex<Published>,
@@ -77,7 +77,7 @@ pub struct Object {
 
 impl Notices {
     /// `run` differs from the name of every other run.
-    pub fn new(tenant: Tenant, run: String) -> Self {
+    pub fn new(tenant: Tenant, run: String, clock: Arc<dyn Clock>) -> Self {
         let (sender, _) = broadcast::channel(KEPT);
         let state = Mutex::new(Published {
             last: 0,
@@ -86,6 +86,7 @@ impl Notices {
         Self {
             tenant,
             run,
+            clock,
             heartbeat: HEARTBEAT,
             state,
         }
@@ -148,9 +149,10 @@ impl Notices {
     }
 
     /// The events of a connection.
-    fn connect(&self, now: Timestamp) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
+    fn connect(&self) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
         let (last, receiver) = self.subscribe();
         let Tenant { account, mode } = &self.tenant;
+        let now = self.clock.now();
         let ready =
             json!({"account": account, "mode": mode, "run": self.run, "last": last, "now": now});
         let first = event("ready", &ready);
@@ -193,9 +195,8 @@ fn event(name: &str, data: &impl Serialize) -> Event {
 }
 
 /// `GET /_local/events`: the notices from now on.
-pub async fn listen(State(engine): State<Arc<Engine>>) -> Response {
-    let events = engine.notices.connect(engine.now());
-    let mut response = Sse::new(events).into_response();
+pub async fn listen(State(notices): State<Arc<Notices>>) -> Response {
+    let mut response = Sse::new(notices.connect()).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(
@@ -211,7 +212,6 @@ mod tests {
     use functions::aws::SystemClock;
     use futures::StreamExt as _;
     use kernel::origin::Mode;
-    use models::ports::Clock as _;
 
     fn notices() -> Notices {
         let account = Id::new(Kind::Account, SystemClock.now());
@@ -219,7 +219,7 @@ mod tests {
             account,
             mode: Mode::Test,
         };
-        Notices::new(tenant, "a run".into())
+        Notices::new(tenant, "a run".into(), Arc::new(SystemClock))
     }
 
     fn fleet() -> Object {
@@ -280,13 +280,13 @@ mod tests {
     async fn a_connection_without_notices_is_sent_heartbeats_until_the_end() {
         let mut notices = notices();
         notices.heartbeat = Duration::from_millis(10);
-        let mut events = Box::pin(notices.connect(SystemClock.now()));
+        let mut events = Box::pin(notices.connect());
         for _ in 0..3 {
             assert!(events.next().await.is_some());
         }
         notices.end();
         assert!(events.next().await.is_none());
-        let mut later = Box::pin(notices.connect(SystemClock.now()));
+        let mut later = Box::pin(notices.connect());
         assert!(later.next().await.is_none());
     }
 }

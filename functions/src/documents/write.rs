@@ -1,0 +1,77 @@
+//! Documents as files: what only the executables link that write them.
+
+use documents::{Document, Unwritable};
+use kernel::Error;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+/// The form of a document.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DocumentFormat {
+    /// A PDF/A-3 with the CII inside (Factur-X), if the invoice can be written as CII.
+    #[default]
+    Pdf,
+    /// EN 16931 in UBL 2.1.
+    Ubl,
+    /// EN 16931 in UN/CEFACT CII.
+    Cii,
+}
+
+impl DocumentFormat {
+    pub const ALL: [Self; 3] = [Self::Pdf, Self::Ubl, Self::Cii];
+
+    /// What the name of a file ends with.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Pdf => ".pdf",
+            Self::Ubl => "-ubl.xml",
+            Self::Cii => "-cii.xml",
+        }
+    }
+
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Pdf => "application/pdf",
+            Self::Ubl | Self::Cii => "application/xml",
+        }
+    }
+}
+
+/// [`write()`] or [`write_none`].
+pub type Write = fn(&Document, DocumentFormat) -> Result<Vec<u8>, Error>;
+
+/// No document, in an executable whose functions write none.
+///
+/// # Errors
+/// Always `Internal`.
+pub fn write_none(_: &Document, _: DocumentFormat) -> Result<Vec<u8>, Error> {
+    Err(Error::internal("this executable writes no documents"))
+}
+
+/// A document in a format.
+///
+/// # Errors
+/// 409 if what was issued lacks what the format requires; `Internal` if it cannot be written.
+pub fn write(document: &Document, format: DocumentFormat) -> Result<Vec<u8>, Error> {
+    let written = match format {
+        DocumentFormat::Pdf => return documents::pdf(document).map_err(Error::internal),
+        DocumentFormat::Ubl => documents::ubl(document),
+        DocumentFormat::Cii => documents::cii(document),
+    };
+    written.map_err(|error| match error {
+        Unwritable::Missing(fields) => {
+            let message = format!(
+                "It was issued without what EN 16931 requires: {}.",
+                fields.join(", ")
+            );
+            let first = fields.into_iter().next().unwrap_or_default();
+            Error::conflict(message, Some(&first))
+        }
+        Unwritable::Decimals(_) => {
+            let message = format!("{error}; there is a PDF only.");
+            Error::conflict(message, Some("format"))
+        }
+        error @ (Unwritable::Invalid(_) | Unwritable::TooLarge(_)) => Error::internal(error),
+    })
+}
