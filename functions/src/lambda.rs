@@ -29,7 +29,7 @@ use crate::stream::{relay, sweep};
 /// How long before the end of its time a function reports what it has done.
 const REPORTING: SignedDuration = seconds(2);
 
-/// What few functions need and is large: the executable of the others is without it, so that it starts sooner.
+/// Large parts that few functions need. The executable of the others is without them, so that it is small and starts sooner.
 #[derive(Clone, Copy)]
 pub struct Extras {
     pub write_document: Write,

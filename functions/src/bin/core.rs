@@ -1,4 +1,4 @@
-//! The executable of most functions: it writes no documents and shows no pages, which are half of the other.
+//! The executable of most functions: it writes no documents and shows no pages, which are a quarter of the executable `functions`.
 
 // The layout of the SDK's nested futures is deeper than the compiler's default allows.
 #![recursion_limit = "256"]
@@ -10,6 +10,6 @@ use lambda_runtime::Error;
 fn main() -> Result<(), Error> {
     functions::run(lambda::serve(Extras {
         write_document: write_none,
-        pages: |_, name| Err(format!("{name} is a function of the other executable").into()),
+        pages: |_, name| Err(format!("{name} is a function of the executable `functions`").into()),
     }))
 }

@@ -1,4 +1,4 @@
-//! Documents as files: what only the executables link that write them.
+//! Documents as files. Only an executable that writes documents links [`write()`].
 
 use documents::{Document, Unwritable};
 use kernel::Error;
@@ -21,7 +21,7 @@ pub enum DocumentFormat {
 impl DocumentFormat {
     pub const ALL: [Self; 3] = [Self::Pdf, Self::Ubl, Self::Cii];
 
-    /// What the name of a file ends with.
+    /// The ending of the name of its file.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Pdf => ".pdf",

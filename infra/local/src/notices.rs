@@ -18,7 +18,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures::stream::{Stream, unfold};
@@ -29,6 +28,8 @@ use serde::Serialize;
 use serde_json::json;
 use table::keys;
 use tokio::sync::broadcast::{self, Receiver, Sender, error::RecvError};
+
+use crate::session::of_own_origin;
 
 pub const ROUTE: &str = "/_local/events";
 
@@ -61,7 +62,7 @@ struct Notice {
     subject: Subject,
 }
 
-/// What a notice is about.
+/// The subject of a notice.
 #[derive(Debug, Clone, PartialEq)]
 enum Subject {
     Change(Object),
@@ -132,7 +133,7 @@ impl Notices {
         state.last += 1;
         let number = state.last;
         if let Some(sender) = &state.sender {
-            // Without connections there is nobody to notify.
+            // Sending fails without connections.
             drop(sender.send(Notice { number, subject }));
         }
     }
@@ -196,14 +197,7 @@ fn event(name: &str, data: &impl Serialize) -> Event {
 
 /// `GET /_local/events`: the notices from now on.
 pub async fn listen(State(notices): State<Arc<Notices>>) -> Response {
-    let mut response = Sse::new(notices.connect()).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        HeaderName::from_static("cross-origin-resource-policy"),
-        HeaderValue::from_static("same-origin"),
-    );
-    response
+    of_own_origin(Sse::new(notices.connect()).into_response())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 const ROUTE: &str = "/_local/session";
 
-/// What the console signs in with.
+/// The account and the key with which the console signs in.
 pub struct Session {
     pub account: Id,
     pub api_key: String,
@@ -36,7 +36,11 @@ async fn sign_in(State(session): State<Arc<Session>>) -> Response {
         account: &session.account,
         api_key: &session.api_key,
     };
-    let mut response = Json(signed_in).into_response();
+    of_own_origin(Json(signed_in).into_response())
+}
+
+/// A response that only pages of the runner's own origin may read, and that no cache keeps.
+pub fn of_own_origin(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(

@@ -56,11 +56,11 @@ impl Store {
     /// Reads a key that does not exist, as every request reads its own, so that what the first call of a process costs is paid before the
     /// first request. Whether the call succeeds does not matter.
     pub async fn rehearse(&self) {
-        let nobody = Tenant {
+        let tenant = Tenant {
             account: Id::from_number(Kind::Account, 0),
             mode: Mode::Test,
         };
-        if let Err(error) = self.api_key(&nobody, "none", false).await {
+        if let Err(error) = self.api_key(&tenant, "none", false).await {
             tracing::debug!(%error, "the first call failed");
         }
     }

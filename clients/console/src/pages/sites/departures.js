@@ -28,18 +28,11 @@ export function needOf({ target_level: level, energy_wh: watts, min_level: minim
   return minimum === null ? need : t`${need}, ${number(minimum)} % before others`;
 }
 
-/** @param {{ vehicle: string }} props an id */
-export function Departures({ vehicle }) {
-  const resource = useResource(pathOf(vehicle), { every: 15_000 });
-  const [editing, setEditing] = useState(false);
-  const all = resource.data?.departures ?? [];
-  const ahead = all.filter(({ status }) => status === 'scheduled');
+/** The columns of a table of departures that say what was charged, and for how much. */
+export function outcomeColumns() {
   const amount = (/** @type {number | null} */ value, /** @type {string | null} */ currency) =>
     value === null || !currency ? '–' : money(value, currency);
-  const columns = [
-    { label: t('Departs'), cell: (/** @type {Departure} */ one) => dayMoment(one.at) },
-    { label: t('Status'), cell: (/** @type {Departure} */ one) => html`<${Status} value=${one.status} />` },
-    { label: t('Needs'), cell: needOf },
+  return [
     {
       label: t('Charged'),
       number: true,
@@ -57,6 +50,20 @@ export function Departures({ vehicle }) {
       number: true,
       cell: (/** @type {Departure} */ one) => amount(one.cost_if_immediate, one.currency),
     },
+  ];
+}
+
+/** @param {{ vehicle: string }} props an id */
+export function Departures({ vehicle }) {
+  const resource = useResource(pathOf(vehicle), { every: 15_000 });
+  const [editing, setEditing] = useState(false);
+  const all = resource.data?.departures ?? [];
+  const ahead = all.filter(({ status }) => status === 'scheduled');
+  const columns = [
+    { label: t('Departs'), cell: (/** @type {Departure} */ one) => dayMoment(one.at) },
+    { label: t('Status'), cell: (/** @type {Departure} */ one) => html`<${Status} value=${one.status} />` },
+    { label: t('Needs'), cell: needOf },
+    ...outcomeColumns(),
   ];
   return html`<section class="card"><header><h2>Departures</h2><button type="button" disabled=${!resource.data} onClick=${() => setEditing(true)}>${ahead.length ? t('Edit the departures') : t('Add a departure')}</button></header>
     <${ResourceError} resource=${resource} />

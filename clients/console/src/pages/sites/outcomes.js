@@ -10,6 +10,7 @@ import { Table } from '../../ui/list.js';
 import { Ref } from '../../ui/objects.js';
 import { dayMoment, energy, money, number } from '../../format.js';
 import { now } from '../../state/clock.js';
+import { outcomeColumns } from './departures.js';
 import { lastOutcomes, savedBy } from './logic.js';
 
 /**
@@ -51,8 +52,6 @@ function Last({ vehicles }) {
   );
   const all = read.data ?? [];
   const objects = new Map(vehicles.map((one) => [one.id, one]));
-  const amount = (/** @type {number | null} */ value, /** @type {string | null} */ currency) =>
-    value === null || !currency ? '–' : money(value, currency);
   const ready = all.filter(({ status }) => status === 'completed').length;
   const saved = savedBy(all);
   const columns = [
@@ -62,23 +61,7 @@ function Last({ vehicles }) {
     },
     { label: t('Departed'), cell: (/** @type {Departure} */ one) => dayMoment(one.at) },
     { label: t('Status'), cell: (/** @type {Departure} */ one) => html`<${Status} value=${one.status} />` },
-    {
-      label: t('Charged'),
-      number: true,
-      cell: (/** @type {Departure} */ one) =>
-        one.energy_delivered_wh === null ? '–' : energy(one.energy_delivered_wh),
-    },
-    {
-      label: t('Missing'),
-      number: true,
-      cell: (/** @type {Departure} */ one) => (one.short_by_wh ? energy(one.short_by_wh) : '–'),
-    },
-    { label: t('Cost'), number: true, cell: (/** @type {Departure} */ one) => amount(one.cost, one.currency) },
-    {
-      label: t('At once'),
-      number: true,
-      cell: (/** @type {Departure} */ one) => amount(one.cost_if_immediate, one.currency),
-    },
+    ...outcomeColumns(),
   ];
   return html`<${ResourceError} resource=${read} />
     ${read.loading && !read.data ? html`<${Loading} what="the departures" />` : null}
