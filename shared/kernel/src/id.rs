@@ -29,6 +29,11 @@ macro_rules! kinds {
             pub fn prefix(self) -> &'static str {
                 match self { $(Kind::$variant => $prefix,)* }
             }
+
+            /// The kind whose ids have this prefix.
+            fn of_prefix(prefix: &str) -> Option<Self> {
+                match prefix { $($prefix => Some(Kind::$variant),)* _ => None }
+            }
         }
     };
 }
@@ -194,11 +199,17 @@ impl Id {
     /// The number in the 32 digits, when this is a well-formed id of that kind.
     pub fn number(&self, kind: Kind) -> Option<u128> {
         let digits = self.0.strip_prefix(kind.prefix())?;
-        let lowercase = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if digits.len() != 32 || !digits.bytes().all(lowercase) {
+        if digits.len() != 32 {
             return None;
         }
-        u128::from_str_radix(digits, 16).ok()
+        digits.bytes().try_fold(0, |number, digit| {
+            let value = match digit {
+                b'0'..=b'9' => digit - b'0',
+                b'a'..=b'f' => digit - b'a' + 10,
+                _ => return None,
+            };
+            Some(number << 4 | u128::from(value))
+        })
     }
 
     /// The smallest number an id made at or after this moment can have.
@@ -236,7 +247,8 @@ impl Id {
 
     /// The kind of a well-formed id.
     pub fn kind(&self) -> Option<Kind> {
-        Kind::ALL.iter().copied().find(|kind| self.is(*kind))
+        let prefix = self.0.get(..=self.0.rfind('_')?)?;
+        Kind::of_prefix(prefix).filter(|kind| self.is(*kind))
     }
 
     pub fn as_str(&self) -> &str {

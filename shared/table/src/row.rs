@@ -294,7 +294,8 @@ pub(super) fn to_item<T: Record>(row: &Stored<T>, origin: &Origin) -> Result<Ite
         item.insert("sequence".into(), n(recorded));
     }
     if let AttributeValue::M(members) = &mut object {
-        members.retain(|name, member| repeated(name, &item).as_ref() != Some(&*member));
+        let repeating = Repeating::of(&item);
+        members.retain(|name, member| repeating.member(name).as_ref() != Some(&*member));
     }
     item.insert("object".into(), object);
     let mut internal = without_nulls(&row.internal)?;
@@ -440,42 +441,69 @@ const REPEATED: [&str; 11] = [
     "webhook_endpoint",
 ];
 
-/// The value of a member of the object, if other attributes of its item have it: the id and with it the kind and the moment of creation, the
-/// account, the mode and the endpoint of a delivery are in the key, the keys of indexes name driver, vehicle and fleet, and a
-/// delivery names its event.
-fn repeated(member: &str, item: &Item) -> Option<AttributeValue> {
-    let (pk, sk) = (string(item, "pk"), string(item, "sk"));
-    match member {
-        "id" => Some(s(keys::id_of(pk, sk)?.as_str())),
-        "object" => Some(s(keys::id_of(pk, sk)?.kind()?.name())),
-        "account" => Some(s(keys::tenant_of(pk)?.account.as_str())),
-        "created" => {
-            let id = keys::id_of(pk, sk)?;
-            let kind = id.kind().filter(|kind| is_frequent(*kind))?;
-            Some(s(id.time(kind)?.to_string()))
+/// An item of which other attributes have members of the object.
+struct Repeating<'a> {
+    item: &'a Item,
+    id: Option<(Id, Kind)>,
+    tenant: Option<Tenant>,
+}
+
+impl<'a> Repeating<'a> {
+    fn of(item: &'a Item) -> Self {
+        let (pk, sk) = (string(item, "pk"), string(item, "sk"));
+        let id = keys::id_of(pk, sk);
+        Self {
+            item,
+            id: id.and_then(|id| id.kind().map(|kind| (id, kind))),
+            tenant: keys::tenant_of(pk),
         }
-        FLEET => {
-            let kind = keys::id_of(pk, sk)?.kind()?;
-            is_frequent(kind).then(|| listed_fleet(item)).flatten()
+    }
+
+    /// The value of a member of the object, if other attributes have it: the id and with it the kind and the moment of creation, the
+    /// account, the mode and the endpoint of a delivery are in the key, the keys of indexes name driver, vehicle and fleet, and a
+    /// delivery names its event.
+    fn member(&self, name: &str) -> Option<AttributeValue> {
+        let Self { item, .. } = self;
+        let tenant = self.tenant.as_ref();
+        let id = || self.id.as_ref();
+        let frequent = || id().filter(|(_, kind)| is_frequent(*kind));
+        match name {
+            "id" => Some(s(id()?.0.as_str())),
+            "object" => Some(s(id()?.1.name())),
+            "account" => Some(s(tenant?.account.as_str())),
+            "created" => {
+                let (id, kind) = frequent()?;
+                Some(s(id.time(*kind)?.to_string()))
+            }
+            FLEET => frequent().and_then(|_| listed_fleet(item)),
+            "payment_method" => item.get(PAID_WITH).cloned(),
+            "livemode" => Some(AttributeValue::Bool(tenant?.mode.is_live())),
+            // The index by driver lists invoices by other keys.
+            "driver" if !keys::is_invoice(string(item, "pk")) => item.get("driver_pk").cloned(),
+            "event" => item.get("event").cloned(),
+            "vehicle" => item.get("vehicle_pk").cloned(),
+            "webhook_endpoint" => {
+                let (pk, sk) = (string(item, "pk"), string(item, "sk"));
+                Some(s(keys::parse_delivery(pk, sk)?.1.as_str()))
+            }
+            _ => None,
         }
-        "payment_method" => item.get(PAID_WITH).cloned(),
-        "livemode" => Some(AttributeValue::Bool(keys::tenant_of(pk)?.mode.is_live())),
-        // The index by driver lists invoices by other keys.
-        "driver" if !keys::is_invoice(pk) => item.get("driver_pk").cloned(),
-        "event" => item.get("event").cloned(),
-        "vehicle" => item.get("vehicle_pk").cloned(),
-        "webhook_endpoint" => Some(s(keys::parse_delivery(pk, sk)?.1.as_str())),
-        _ => None,
     }
 }
 
 /// Puts back the members of the object that are not stored because other attributes of its item have them.
 pub(super) fn restore(item: &mut Item) {
-    let found = REPEATED.map(|name| Some((name.to_owned(), repeated(name, item)?)));
+    let Some(AttributeValue::M(object)) = item.get("object") else {
+        return;
+    };
+    let repeating = Repeating::of(item);
+    let absent = REPEATED
+        .into_iter()
+        .filter(|name| !object.contains_key(*name));
+    let found = absent.filter_map(|name| Some((name.to_owned(), repeating.member(name)?)));
+    let found = found.collect::<Vec<_>>();
     if let Some(AttributeValue::M(object)) = item.get_mut("object") {
-        for (name, value) in found.into_iter().flatten() {
-            object.entry(name).or_insert(value);
-        }
+        object.extend(found);
     }
 }
 
