@@ -470,11 +470,11 @@ impl Store {
                 (":high".to_owned(), s(high.as_str())),
             ]);
             let condition = expression_of(filter, among, &mut names, &mut values);
-            // A filter may leave nothing of many rows: then as much is read at a time as fits into an answer.
-            let at_a_time = match condition {
-                None => i32::try_from(page_request.limit + 1).ok(),
-                Some(_) => None,
-            };
+            let most = page_request.limit + 1;
+            let mut at_a_time = Some(match condition {
+                None => most,
+                Some(_) => most.saturating_mul(LEFT_OUT),
+            });
             let mut start = None;
             let (mut read, mut calls) = (0, 0);
             loop {
@@ -492,10 +492,12 @@ impl Store {
                     .set_expression_attribute_values(Some(values.clone()))
                     .scan_index_forward(backward)
                     .set_exclusive_start_key(start)
-                    .set_limit(at_a_time)
+                    .set_limit(at_a_time.and_then(|most| i32::try_from(most).ok()))
                     .send()
                     .await
                     .map_err(client::failure)?;
+                // A filter may leave nothing of many rows: then as much is read at a time as fits into a response.
+                at_a_time = at_a_time.filter(|_| condition.is_none());
                 let items = page.items.unwrap_or_default();
                 start = page.last_evaluated_key;
                 if start.is_some() {
@@ -530,6 +532,7 @@ impl Store {
         attributes: Attributes,
     ) -> Result<Page<Item>> {
         let (limit, from) = (page_request.limit, &page_request.from);
+        let is_filtered = !filter.is_empty() || among.is_some();
         let mut entries = self.entries(partition, kind, page_request, attributes);
         entries.narrow(filter.clone(), among);
         let (mut rows, mut end) = (Vec::new(), None);
@@ -539,8 +542,10 @@ impl Store {
         while let Some(read) = entries.next(at_a_time).await? {
             rounds += 1;
             for mut item in read {
-                row::inflate(&mut item)?;
-                row::restore(&mut item);
+                if is_filtered {
+                    row::inflate(&mut item)?;
+                    row::restore(&mut item);
+                }
                 (seen, seen_bytes) = (seen + 1, seen_bytes + size_of(&item));
                 let is_kept = filter.iter().all(|condition| is_met(&item, condition))
                     && among.is_none_or(|among| among.has(&item));
@@ -584,6 +589,7 @@ impl Store {
             ascending: matches!(page_request.from, Cursor::Before(_)),
             attributes,
             condition: None,
+            left_out: LEFT_OUT,
         }
     }
 
@@ -731,6 +737,8 @@ pub(super) struct Entries<'a> {
     attributes: Attributes,
     /// What DynamoDB leaves out of the entries, where these are whole rows.
     condition: Option<Expression>,
+    /// How many entries are read next of each partition for each one that is wanted, where DynamoDB leaves some out.
+    left_out: usize,
 }
 
 /// A filter expression with its names and values.
@@ -756,6 +764,7 @@ impl Entries<'_> {
         if !keys::holds_rows(self.index.0) {
             return;
         }
+        self.left_out = (LEFT_OUT / self.values.len().max(1)).max(1);
         let (mut names, mut values) = (names_in("#object"), HashMap::new());
         let text = expression_of(filter, among, &mut names, &mut values);
         self.condition = text.map(|text| Expression {
@@ -783,6 +792,7 @@ impl Entries<'_> {
             .iter()
             .map(|value| self.read(value, &ids, limit));
         let read = try_join_all(reads).await?;
+        self.left_out = LEFT_OUT;
         // No partition was read beyond the place at which the reading of another one has ended.
         let ends = read.iter().filter_map(|(_, end)| end.clone());
         let mut end = match self.ascending {
@@ -851,7 +861,7 @@ impl Entries<'_> {
             values.extend(condition.values.clone());
         }
         let limit = match self.condition {
-            Some(_) => limit.saturating_mul(LEFT_OUT),
+            Some(_) => limit.saturating_mul(self.left_out),
             None => limit,
         };
         let query = self.store.client.query().table_name(&self.store.table);
