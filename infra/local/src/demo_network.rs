@@ -19,21 +19,24 @@ use ocpi::versions::OwnUrls;
 
 use crate::clock::LocalClock;
 use crate::files::{self, Folder};
+use crate::options::Options;
 
 /// What a person does at the charge points.
 pub const ROUTE: &str = "/_local/network";
 
-/// Starts the network. Nothing is exchanged with it yet. `prints` is whether its log goes to standard output, and `by_itself` whether
-/// it does what falls due without being asked.
+/// Starts the network, if there is to be one. Nothing is exchanged with it yet.
 ///
 /// # Errors
 /// Its file cannot be read, or there is no free port.
 pub async fn start(
+    options: &Options,
     folder: &Folder,
     clock: Arc<LocalClock>,
-    prints: bool,
-    by_itself: bool,
-) -> Result<Cpo> {
+) -> Result<Option<Cpo>> {
+    if !options.network {
+        return Ok(None);
+    }
+    let prints = options.prints();
     let options = cpo::Options {
         port: None,
         file: folder.path().map(|folder| folder.join(files::NETWORK)),
@@ -43,13 +46,12 @@ pub async fn start(
                 print(line);
             }
         }),
-        by_itself,
+        by_itself: !options.by_hand,
         controlled_at_port: false,
         scripted: false,
     };
-    Cpo::start(options)
-        .await
-        .map_err(|why| Error::internal(format!("--network: {why}")))
+    let started = Cpo::start(options).await.map(Some);
+    started.map_err(|why| Error::internal(format!("--network: {why}")))
 }
 
 fn print(line: &Line) {
