@@ -7,22 +7,20 @@ use axum::Router;
 use kernel::Timestamp;
 use kernel::time::{SignedDuration, seconds};
 use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::App;
-use crate::accounts::bootstrap::{self, Bootstrap};
-use crate::accounts::erase::{self, Erase};
-use crate::accounts::export::{self, Export};
-use crate::accounts::set_status::{self, SetStatus};
+use crate::accounts::{bootstrap, erase, export, set_status};
 use crate::documents::write::Write;
 use crate::gateway::{self, trace_of};
 use crate::jobs::{self, read_message, work, work_abreast};
-use crate::networks::import_stations::{self, Import};
-use crate::networks::manage::{self, Manage};
+use crate::networks::{import_stations, manage};
 use crate::ocpi;
-use crate::secrets::reencrypt::{self, Reencrypt};
+use crate::secrets::reencrypt;
 use crate::stream::relay::StreamRecord;
 use crate::stream::{relay, sweep};
 
@@ -57,54 +55,17 @@ pub async fn serve(extras: Extras) -> Result<(), Error> {
         sweep::NAME => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_schedule(&app, event)))).await
         }
-        bootstrap::NAME => {
-            let handle = async |event: LambdaEvent<Bootstrap>| {
-                bootstrap::handle(&app, event.payload).await.map_err(logged)
-            };
-            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
-        }
-        set_status::NAME => {
-            let handle = async |event: LambdaEvent<SetStatus>| {
-                set_status::handle(&app, event.payload)
-                    .await
-                    .map_err(logged)
-            };
-            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
-        }
-        export::NAME => {
-            let handle = async |event: LambdaEvent<Export>| {
-                export::handle(&app, event.payload).await.map_err(logged)
-            };
-            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
-        }
-        erase::NAME => {
-            let handle = async |event: LambdaEvent<Erase>| {
-                erase::handle(&app, event.payload).await.map_err(logged)
-            };
-            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
-        }
-        reencrypt::NAME => {
-            let handle = async |event: LambdaEvent<Reencrypt>| {
-                reencrypt::handle(&app, event.payload).await.map_err(logged)
-            };
-            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
-        }
+        bootstrap::NAME => invoked(async |body| bootstrap::handle(&app, body).await).await,
+        set_status::NAME => invoked(async |body| set_status::handle(&app, body).await).await,
+        export::NAME => invoked(async |body| export::handle(&app, body).await).await,
+        erase::NAME => invoked(async |body| erase::handle(&app, body).await).await,
+        reencrypt::NAME => invoked(async |body| reencrypt::handle(&app, body).await).await,
         import_stations::NAME => {
-            let handle = async |event: LambdaEvent<Import>| {
-                import_stations::handle(&app, event.payload)
-                    .await
-                    .map_err(logged)
-            };
-            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+            invoked(async |body| import_stations::handle(&app, body).await).await
         }
         manage::NAME => {
             let own_url = app.settings.base_url.as_deref();
-            let handle = async |event: LambdaEvent<Manage>| {
-                manage::handle(&app, event.payload, own_url)
-                    .await
-                    .map_err(logged)
-            };
-            lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
+            invoked(async |body| manage::handle(&app, body, own_url).await).await
         }
         name if jobs::workers().any(|worker| worker.name == name) => {
             lambda_runtime::run(service_fn(|event| Box::pin(on_messages(&app, event)))).await
@@ -118,6 +79,14 @@ pub async fn serve(extras: Extras) -> Result<(), Error> {
             gateway::serve(router).await
         }
     }
+}
+
+/// Serves a function that operators invoke with a JSON object.
+async fn invoked<B: DeserializeOwned, R: Serialize>(
+    handle: impl AsyncFn(B) -> Result<R, kernel::Error>,
+) -> Result<(), Error> {
+    let handle = async |event: LambdaEvent<B>| handle(event.payload).await.map_err(logged);
+    lambda_runtime::run(service_fn(|event| Box::pin(handle(event)))).await
 }
 
 /// A batch of records of the stream. The first that fails is reported: it and those after it come again.
@@ -233,6 +202,12 @@ fn logged(error: kernel::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::bootstrap::Bootstrap;
+    use crate::accounts::erase::Erase;
+    use crate::accounts::export::Export;
+    use crate::accounts::set_status::SetStatus;
+    use crate::networks::import_stations::Import;
+    use crate::secrets::reencrypt::Reencrypt;
 
     #[test]
     fn the_samples_of_the_triggers_are_read() {

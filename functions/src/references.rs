@@ -14,6 +14,7 @@ use models::driver::{Driver, DriverPreferencesChange};
 use models::fleet::Fleet;
 use models::payment_method::{NewPaymentMethod, Payer, PaymentMethod};
 use models::report::ReportFilters;
+use models::reservation::Terms;
 use models::site::Site;
 use models::stored::Stored;
 use table::keys::Partition;
@@ -319,8 +320,25 @@ pub async fn currency(
     }
 }
 
-/// What reservation fees include of tax, by the settings of the account.
-pub async fn fee_tax_percent(app: &App, tenant: &Tenant) -> Result<TaxPercent, Error> {
+/// The terms of a new reservation.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
+pub async fn terms(
+    app: &App,
+    tenant: &Tenant,
+    driver: &Stored<Driver>,
+    fleet: Option<&Fleet>,
+) -> Result<Terms, Error> {
+    Ok(Terms {
+        currency: currency(app, tenant, driver, fleet).await?,
+        fee: app.settings.reservation_fee,
+        fee_tax_percent: fee_tax_percent(app, tenant).await?,
+    })
+}
+
+/// The percentage of tax that reservation fees include, by the settings of the account.
+async fn fee_tax_percent(app: &App, tenant: &Tenant) -> Result<TaxPercent, Error> {
     if app.settings.reservation_fee == 0 {
         return Ok(TaxPercent::default());
     }

@@ -151,19 +151,10 @@ async fn write_parts(app: &App, export: Export) -> Result<Exported, Error> {
         write_part(app, &folder, &mut at, &mut part).await?;
     }
     let is_complete = at.pass.is_finished();
-    let (files, objects) = (at.files, at.objects);
     if is_complete {
-        let summary = Summary {
-            account: &account,
-            mode,
-            started: at.started,
-            files,
-            objects,
-        };
-        let summary = serde_json::to_vec(&summary).map_err(Error::internal)?;
-        let key = format!("{folder}complete.json");
-        app.files.put(&key, JSON, summary).await?;
+        write_summary(app, &folder, &tenant, &at).await?;
     }
+    let (files, objects) = (at.files, at.objects);
     Ok(Exported {
         status: match is_complete {
             true => ExportStatus::Succeeded,
@@ -193,4 +184,18 @@ async fn write_part(
     at.files += 1;
     let key = format!("{folder}{:05}.jsonl", at.files);
     app.files.put(&key, LINES, std::mem::take(part)).await
+}
+
+/// Writes the file by which a reader recognizes that the export is complete.
+async fn write_summary(app: &App, folder: &str, tenant: &Tenant, at: &Cursor) -> Result<(), Error> {
+    let summary = Summary {
+        account: &tenant.account,
+        mode: tenant.mode,
+        started: at.started,
+        files: at.files,
+        objects: at.objects,
+    };
+    let summary = serde_json::to_vec(&summary).map_err(Error::internal)?;
+    let key = format!("{folder}complete.json");
+    app.files.put(&key, JSON, summary).await
 }

@@ -20,6 +20,7 @@ use models::driver::Driver;
 use models::fleet::Fleet;
 use models::payment_method::{PaymentMethod, PaymentMethodType};
 use models::policy::Policy;
+use models::ports::network::Subject;
 use models::token::{AllowedType, Token, TokenType};
 use models::vehicle_telemetry::VehicleTelemetry;
 
@@ -36,14 +37,14 @@ pub enum Whereabouts<'a> {
     Station(&'a ChargingStation, &'a [String]),
 }
 
-/// The answer to a network.
+/// The response to a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Authorization {
     pub allowed: AllowedType,
     pub token: Token,
     /// Those of the EVSEs that were named at which the card may be used.
     pub evses: Vec<String>,
-    /// Whether the answer depends on the place, and the network does not say where the card is to be used.
+    /// Whether the response depends on the place, and the network does not say where the card is to be used.
     pub needs_place: bool,
 }
 
@@ -58,7 +59,7 @@ pub async fn authorize(
     whereabouts: Whereabouts<'_>,
 ) -> Result<Option<Authorization>, Error> {
     let now = app.now();
-    let Some(mut row) = app.store.card_token(mode, uid).await? else {
+    let Some(mut known) = app.store.card_token(mode, uid).await? else {
         return Ok(None);
     };
     let decided = |token: Option<Token>, allowed| {
@@ -70,236 +71,234 @@ pub async fn authorize(
             needs_place: false,
         })
     };
-    let card = match row.card.clone() {
-        Some(card) => {
-            let found = app.store.find::<ChargeCard>(&card.tenant, &card.id).await?;
-            found.map(|found| (card.tenant, found.object))
-        }
-        None => None,
-    };
     // The token of a card that was deleted is known, and not valid.
-    let Some((tenant, card)) = card else {
-        return Ok(decided(row.token, AllowedType::Blocked));
+    let Some(Subject { tenant, id }) = known.card.clone() else {
+        return Ok(decided(known.token, AllowedType::Blocked));
     };
+    let Some(card) = app.store.find::<ChargeCard>(&tenant, &id).await? else {
+        return Ok(decided(known.token, AllowedType::Blocked));
+    };
+    let card = card.object;
     if token_type(card.kind) != kind {
         return Ok(None);
     }
     let context = context::load(app, &tenant, &card).await?;
-    row.update(context.token(&card, &context::issuer(app), now));
-    let token = row.token;
+    known.update(context.token(&card, &context::issuer(app), now));
+    let token = known.token;
     match context.validity(&card, now) {
         CardValidity::Blocked => return Ok(decided(token, AllowedType::Blocked)),
         CardValidity::Expired => return Ok(decided(token, AllowedType::Expired)),
         CardValidity::Valid => {}
     }
-    let (station, named) = match whereabouts {
-        Whereabouts::Station(station, named) => (station, named),
+    let valid = ValidCard {
+        app,
+        tenant: &tenant,
+        card: &card,
+        context: &context,
+        now,
+    };
+    let mut needs_place = false;
+    let (allowed, evses) = match whereabouts {
+        Whereabouts::Station(station, named) => valid.at_station(station, named).await?,
         Whereabouts::Unknown => {
-            let depends = |one: &Policy| one.rules.depend_on_station();
-            let needs_place = context.enforced().any(depends);
-            let allowed = anywhere(app, &tenant, &context, now).await?;
-            let decided = decided(token, allowed);
-            return Ok(decided.map(|one| Authorization { needs_place, ..one }));
+            let mut enforced = context.enforced();
+            needs_place = enforced.any(|policy| policy.rules.depend_on_station());
+            (valid.anywhere().await?, Vec::new())
         }
     };
-    let evses = match named {
-        [] => all_evses(station),
-        named => named.to_vec(),
-    };
-    let (mut allowed, mut at_these) = (AllowedType::NotAllowed, Vec::new());
-    for evse in &evses {
-        let place = Place { station, evse };
-        match at_place(app, &tenant, &card, &context, place, now).await? {
-            AllowedType::Allowed => at_these.push(evse.clone()),
-            // NO_CREDIT says more to the driver than NOT_ALLOWED.
-            AllowedType::NoCredit => allowed = AllowedType::NoCredit,
-            _ => {}
-        }
-    }
-    if !at_these.is_empty() {
-        allowed = AllowedType::Allowed;
-    }
     let decided = decided(token, allowed);
-    Ok(decided.map(|one| Authorization {
-        evses: match named {
-            // The whole location, if the card may be used at all of its EVSEs.
-            [] if at_these.len() == evses.len() => Vec::new(),
-            _ => at_these,
-        },
-        ..one
+    Ok(decided.map(|authorization| Authorization {
+        evses,
+        needs_place,
+        ..authorization
     }))
 }
 
 fn all_evses(station: &ChargingStation) -> Vec<String> {
     let connectors = station.connectors.iter();
-    let mut evses: Vec<String> = connectors.map(|one| one.evse.clone()).collect();
+    let mut evses: Vec<String> = connectors.map(|connector| connector.evse.clone()).collect();
     evses.sort();
     evses.dedup();
     evses
 }
 
-/// Whether the card may be used, as far as that does not depend on the place.
-async fn anywhere(
-    app: &App,
-    tenant: &Tenant,
-    context: &CardContext,
+/// A valid card that is to be used now.
+struct ValidCard<'a> {
+    app: &'a App,
+    tenant: &'a Tenant,
+    card: &'a ChargeCard,
+    context: &'a CardContext,
     now: Timestamp,
-) -> Result<AllowedType, Error> {
-    let mut allowed = AllowedType::NotAllowed;
-    for pair in context.pairs() {
-        let policies = policies_of(
-            context,
-            &pair.driver.object.policy_ids,
-            pair.fleet,
-            &pair.vehicle.policy_ids,
-        );
-        let zone = Fleet::zone(Some(pair.fleet));
-        let plan = PolicyContext {
-            station: None,
-            area: None,
-            windows: &[Window::moment(now)],
-            currency: references::currency(app, tenant, pair.driver, Some(pair.fleet)).await?,
-            zone: &zone,
+}
+
+impl ValidCard<'_> {
+    /// Whether the card may be used at a station, and at which of the named EVSEs; at any if there are none.
+    async fn at_station(
+        &self,
+        station: &ChargingStation,
+        named: &[String],
+    ) -> Result<(AllowedType, Vec<String>), Error> {
+        let evses = match named {
+            [] => all_evses(station),
+            named => named.to_vec(),
         };
-        if judge(&policies, &plan).blocked.is_some() {
-            continue;
+        let (mut refusal, mut allowed) = (AllowedType::NotAllowed, Vec::new());
+        for evse in &evses {
+            match self.at_place(Place { station, evse }).await? {
+                AllowedType::Allowed => allowed.push(evse.clone()),
+                // NO_CREDIT says more to the driver than NOT_ALLOWED.
+                AllowedType::NoCredit => refusal = AllowedType::NoCredit,
+                _ => {}
+            }
         }
-        let method = default_method(
-            pair.driver
-                .object
-                .preferences
-                .default_payment_method
-                .as_ref(),
-            pair.fleet,
-        );
-        match can_pay(app, tenant, method, now).await? {
-            true => return Ok(AllowedType::Allowed),
-            false => allowed = AllowedType::NoCredit,
-        }
+        Ok(match (allowed.is_empty(), named) {
+            (true, _) => (refusal, allowed),
+            // The whole location, if the card may be used at all of its EVSEs.
+            (false, []) if allowed.len() == evses.len() => (AllowedType::Allowed, Vec::new()),
+            (false, _) => (AllowedType::Allowed, allowed),
+        })
     }
-    Ok(allowed)
-}
 
-/// Whether the card may be used at an EVSE.
-async fn at_place(
-    app: &App,
-    tenant: &Tenant,
-    card: &ChargeCard,
-    context: &CardContext,
-    place: Place<'_>,
-    now: Timestamp,
-) -> Result<AllowedType, Error> {
-    let TapOutcome::Use(one) = at(app, tenant, card, context, place, now).await? else {
-        return Ok(AllowedType::NotAllowed);
-    };
-    let CardUse {
-        driver,
-        vehicle,
-        fleet,
-        reservation,
-        ..
-    } = *one;
-    let policies = match &reservation {
-        // They may name others than the card does.
-        Some(_) => {
-            crate::policies::of(app, tenant, Some(&driver.object), Some(&fleet), &vehicle).await?
+    /// Whether the card may be used, as far as that does not depend on the place.
+    async fn anywhere(&self) -> Result<AllowedType, Error> {
+        let mut allowed = AllowedType::NotAllowed;
+        for pair in self.context.pairs() {
+            let (driver, fleet) = (&pair.driver.object, pair.fleet);
+            let policies = self.policies_of(&driver.policy_ids, fleet, &pair.vehicle.policy_ids);
+            let fleet = Some(fleet);
+            let currency = references::currency(self.app, self.tenant, pair.driver, fleet).await?;
+            let (windows, zone) = ([Window::moment(self.now)], Fleet::zone(fleet));
+            let policy_context = PolicyContext::at(&windows, currency, &zone);
+            if judge(&policies, &policy_context).blocked.is_some() {
+                continue;
+            }
+            match self.can_pay(default_method(driver, pair.fleet)).await? {
+                true => return Ok(AllowedType::Allowed),
+                false => allowed = AllowedType::NoCredit,
+            }
         }
-        None => policies_of(
+        Ok(allowed)
+    }
+
+    /// Whether the card may be used at an EVSE.
+    async fn at_place(&self, place: Place<'_>) -> Result<AllowedType, Error> {
+        let Self {
+            app,
+            tenant,
+            card,
             context,
-            &driver.object.policy_ids,
-            &fleet,
-            &vehicle.policy_ids,
-        ),
-    };
-    let has_cap = |one: &Policy| one.rules.max_price_per_kwh.is_some();
-    let telemetry = match policies.iter().any(has_cap) {
-        true => {
-            let telemetry = &vehicle.telemetry;
-            app.store
-                .find::<VehicleTelemetry>(tenant, telemetry)
-                .await?
-        }
-        false => None,
-    };
-    let telemetry = telemetry.map(|row| row.object);
-    let charging = ChargingVehicle::new(&vehicle, telemetry.as_ref(), now);
-    let window = charging_window(reservation.as_ref().map(|row| &row.object), now);
-    let zone = Fleet::zone(Some(&fleet));
-    let currency = references::currency(app, tenant, &driver, Some(&fleet)).await?;
-    let mut connectors = place
-        .connectors()
-        .filter(|one| one.plug == Plug::Matched(vehicle.charging_standard));
-    let is_forbidden = connectors.all(|connector| {
-        let station = place.station;
-        let price = EffectivePrice::in_window(station, connector, charging, &window, currency);
-        let plan = PolicyContext {
-            station: Some(PricedStation {
-                station,
-                price,
-                mode: tenant.mode,
-            }),
-            area: None,
-            windows: &[Window::moment(now)],
-            currency,
-            zone: &zone,
+            now,
+        } = *self;
+        let TapOutcome::Use(card_use) = at(app, tenant, card, context, place, now).await? else {
+            return Ok(AllowedType::NotAllowed);
         };
-        judge(&policies, &plan).blocked.is_some()
-    });
-    if is_forbidden {
-        return Ok(AllowedType::NotAllowed);
+        if self.is_forbidden(place, &card_use).await? {
+            return Ok(AllowedType::NotAllowed);
+        }
+        let reservation = card_use.reservation.as_ref();
+        let reserved = reservation.and_then(|stored| stored.object.payment_method.as_ref());
+        let method = reserved.or(default_method(&card_use.driver.object, &card_use.fleet));
+        Ok(match self.can_pay(method).await? {
+            true => AllowedType::Allowed,
+            false => AllowedType::NoCredit,
+        })
     }
-    let reserved = reservation.and_then(|row| row.object.payment_method);
-    let of_driver = driver.object.preferences.default_payment_method.as_ref();
-    let method = reserved.as_ref().or(default_method(of_driver, &fleet));
-    Ok(match can_pay(app, tenant, method, now).await? {
-        true => AllowedType::Allowed,
-        false => AllowedType::NoCredit,
-    })
+
+    /// Whether policies in enforcement forbid charging at every connector of the EVSE that fits the vehicle.
+    async fn is_forbidden(&self, place: Place<'_>, card_use: &CardUse) -> Result<bool, Error> {
+        let (app, tenant, now) = (self.app, self.tenant, self.now);
+        let CardUse {
+            driver,
+            vehicle,
+            fleet,
+            reservation,
+            ..
+        } = card_use;
+        let policies = match reservation {
+            // They may name others than the card does.
+            Some(_) => {
+                let driver = Some(&driver.object);
+                crate::policies::of(app, tenant, driver, Some(fleet), vehicle).await?
+            }
+            None => self.policies_of(&driver.object.policy_ids, fleet, &vehicle.policy_ids),
+        };
+        let mut rules = policies.iter().map(|policy| &policy.rules);
+        let telemetry = match rules.any(|rules| rules.max_price_per_kwh.is_some()) {
+            true => {
+                let telemetry = &vehicle.telemetry;
+                app.store
+                    .find::<VehicleTelemetry>(tenant, telemetry)
+                    .await?
+            }
+            false => None,
+        };
+        let telemetry = telemetry.map(|telemetry| telemetry.object);
+        let charging = ChargingVehicle::new(vehicle, telemetry.as_ref(), now);
+        let window = charging_window(reservation.as_ref().map(|stored| &stored.object), now);
+        let currency = references::currency(app, tenant, driver, Some(fleet)).await?;
+        let (windows, zone) = ([Window::moment(now)], Fleet::zone(Some(fleet)));
+        let mut connectors = place
+            .connectors()
+            .filter(|connector| connector.plug == Plug::Matched(vehicle.charging_standard));
+        Ok(connectors.all(|connector| {
+            let station = place.station;
+            let price = EffectivePrice::in_window(station, connector, charging, &window, currency);
+            let policy_context = PolicyContext {
+                station: Some(PricedStation {
+                    station,
+                    price,
+                    mode: tenant.mode,
+                }),
+                ..PolicyContext::at(&windows, currency, &zone)
+            };
+            judge(&policies, &policy_context).blocked.is_some()
+        }))
+    }
+
+    /// The policies of the context that a driver, a fleet or a vehicle names.
+    fn policies_of(&self, driver: &[Id], fleet: &Fleet, vehicle: &[Id]) -> Vec<Policy> {
+        let is_named =
+            |id: &Id| driver.contains(id) || fleet.policy_ids.contains(id) || vehicle.contains(id);
+        let policies = self.context.policies.iter();
+        policies
+            .filter(|policy| is_named(&policy.id))
+            .cloned()
+            .collect()
+    }
+
+    /// Whether the payment method can pay, as far as this service knows.
+    async fn can_pay(&self, method: Option<&Id>) -> Result<bool, Error> {
+        let (store, tenant) = (&self.app.store, self.tenant);
+        let Some(method) = method else {
+            return Ok(true);
+        };
+        let Some(method) = store.find::<PaymentMethod>(tenant, method).await? else {
+            return Ok(true);
+        };
+        let method = method.object;
+        if method.kind != PaymentMethodType::Wallet {
+            let card = method.card.as_ref();
+            return Ok(card.is_none_or(|card| !card.has_expired(self.now)));
+        }
+        let balance = match (&method.driver, &method.fleet) {
+            (Some(driver), _) => {
+                let driver = store.find::<Driver>(tenant, driver).await?;
+                driver.map(|driver| driver.object.wallet_balance)
+            }
+            (None, Some(fleet)) => {
+                let fleet = store.find::<Fleet>(tenant, fleet).await?;
+                fleet.map(|fleet| fleet.object.wallet_balance)
+            }
+            (None, None) => {
+                let account = store.find::<Account>(tenant, &tenant.account).await?;
+                account.map(|account| account.seen_in(tenant.mode).wallet_balance)
+            }
+        };
+        Ok(balance.is_some_and(|balance| balance > 0))
+    }
 }
 
-/// The policies of the context that a driver, a fleet or a vehicle names.
-fn policies_of(context: &CardContext, driver: &[Id], fleet: &Fleet, vehicle: &[Id]) -> Vec<Policy> {
-    let names =
-        |id: &Id| driver.contains(id) || fleet.policy_ids.contains(id) || vehicle.contains(id);
-    let policies = context.policies.iter();
-    policies.filter(|one| names(&one.id)).cloned().collect()
-}
-
-fn default_method<'a>(of_driver: Option<&'a Id>, fleet: &'a Fleet) -> Option<&'a Id> {
+fn default_method<'a>(driver: &'a Driver, fleet: &'a Fleet) -> Option<&'a Id> {
+    let of_driver = driver.preferences.default_payment_method.as_ref();
     of_driver.or(fleet.preferences.default_payment_method.as_ref())
-}
-
-/// Whether the payment method can pay, as far as this service knows.
-async fn can_pay(
-    app: &App,
-    tenant: &Tenant,
-    method: Option<&Id>,
-    now: Timestamp,
-) -> Result<bool, Error> {
-    let Some(method) = method else {
-        return Ok(true);
-    };
-    let Some(method) = app.store.find::<PaymentMethod>(tenant, method).await? else {
-        return Ok(true);
-    };
-    let method = method.object;
-    if method.kind != PaymentMethodType::Wallet {
-        let card = method.card.as_ref();
-        return Ok(card.is_none_or(|card| !card.has_expired(now)));
-    }
-    let balance = match (&method.driver, &method.fleet) {
-        (Some(driver), _) => {
-            let row = app.store.find::<Driver>(tenant, driver).await?;
-            row.map(|row| row.object.wallet_balance)
-        }
-        (None, Some(fleet)) => {
-            let row = app.store.find::<Fleet>(tenant, fleet).await?;
-            row.map(|row| row.object.wallet_balance)
-        }
-        (None, None) => {
-            let row = app.store.find::<Account>(tenant, &tenant.account).await?;
-            row.map(|row| row.seen_in(tenant.mode).wallet_balance)
-        }
-    };
-    Ok(balance.is_some_and(|balance| balance > 0))
 }

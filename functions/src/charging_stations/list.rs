@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
+use kernel::origin::Tenant;
 use kernel::time::{DAY, HOUR, SignedDuration, days};
 use kernel::window::Window;
 use kernel::{Error, Id, Kind, Timestamp};
@@ -101,41 +102,7 @@ pub async fn handle(
         Cursor::Newest => context.now(),
         Cursor::After(position) | Cursor::Before(position) => position.searched,
     };
-    let cap = filters.max_price_per_kwh;
-    let mut search = Search {
-        place: place(&filters)?,
-        min_power: within("min_power", filters.min_power, 0.0..=f64::MAX)?,
-        available: filters.available,
-        window: window(&filters)?,
-        connector_types: filters.connector_types,
-        operators: filters.operators,
-        reservable: filters.reservable,
-        ..Search::default()
-    };
-    if let Some(driver) = filters.driver {
-        let driver = app.store.get::<Driver>(tenant, &driver).await?.object;
-        search.among = Some(driver.preferences.preferred_charging_stations);
-    }
-    let mut charging = ChargingVehicle::Any;
-    if let Some(vehicle) = filters.vehicle {
-        let vehicle = app.store.get::<Vehicle>(tenant, &vehicle).await?.object;
-        search.standard = Some(vehicle.charging_standard);
-        if cap.is_some() {
-            let telemetry = &vehicle.telemetry;
-            let telemetry = app
-                .store
-                .find::<VehicleTelemetry>(tenant, telemetry)
-                .await?;
-            let telemetry = telemetry.map(|row| row.object);
-            charging = ChargingVehicle::new(&vehicle, telemetry.as_ref(), searched);
-        }
-    }
-    search.max_price = cap.map(|minor_units| MaxPrice {
-        minor_units,
-        vehicle: charging,
-        window: charging_window(search.window, searched),
-        mode: tenant.mode,
-    });
+    let search = filters.search(&app, tenant, searched).await?;
     let from = match from {
         Cursor::Newest => Cursor::Newest,
         Cursor::After(position) => Cursor::After(position.station),
@@ -150,6 +117,54 @@ pub async fn handle(
         .at(position)
         .try_map(|(station, object)| Ok((position(station), object)))?;
     query.answer_in_order(&context, found, kind)
+}
+
+impl Filters {
+    /// The search of these filters, at a moment.
+    ///
+    /// # Errors
+    /// 400 for filters that contradict each other, 404 for a driver or vehicle that does not exist.
+    async fn search(
+        self,
+        app: &App,
+        tenant: &Tenant,
+        searched: Timestamp,
+    ) -> Result<Search, Error> {
+        let mut search = Search {
+            place: place(&self)?,
+            min_power: within("min_power", self.min_power, 0.0..=f64::MAX)?,
+            available: self.available,
+            window: window(&self)?,
+            connector_types: self.connector_types,
+            operators: self.operators,
+            reservable: self.reservable,
+            ..Search::default()
+        };
+        if let Some(driver) = self.driver {
+            let driver = app.store.get::<Driver>(tenant, &driver).await?.object;
+            search.among = Some(driver.preferences.preferred_charging_stations);
+        }
+        let mut charging = ChargingVehicle::Any;
+        if let Some(vehicle) = self.vehicle {
+            let vehicle = app.store.get::<Vehicle>(tenant, &vehicle).await?.object;
+            search.standard = Some(vehicle.charging_standard);
+            if self.max_price_per_kwh.is_some() {
+                let telemetry = app
+                    .store
+                    .find::<VehicleTelemetry>(tenant, &vehicle.telemetry)
+                    .await?;
+                let telemetry = telemetry.map(|telemetry| telemetry.object);
+                charging = ChargingVehicle::new(&vehicle, telemetry.as_ref(), searched);
+            }
+        }
+        search.max_price = self.max_price_per_kwh.map(|minor_units| MaxPrice {
+            minor_units,
+            vehicle: charging,
+            window: charging_window(search.window, searched),
+            mode: tenant.mode,
+        });
+        Ok(search)
+    }
 }
 
 /// The window whose charge is priced: that for which a connector is to be free, as far as a session may last, or else an hour from

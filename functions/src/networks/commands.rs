@@ -61,15 +61,15 @@ pub async fn send(
 ) -> Result<Sent, Error> {
     let (mode, now) = (network.object.mode, app.now());
     let id = Id::new(Kind::NetworkCommand, now);
-    let kind = command.kind();
-    let endpoint = network
-        .object
-        .endpoint(command.module(), InterfaceRole::Receiver);
+    let (kind, recipient) = (command.kind(), &network.object);
+    let endpoint = recipient.endpoint(command.module(), InterfaceRole::Receiver);
     let own_url = network.internal.own_url.as_deref();
-    let connected = network.object.is_connected();
-    let (Some(endpoint), Some(own_url), Some(version), true) =
-        (endpoint, own_url, network.object.version, connected)
-    else {
+    let (Some(endpoint), Some(own_url), Some(version), true) = (
+        endpoint,
+        own_url,
+        recipient.version,
+        recipient.is_connected(),
+    ) else {
         let why = "the network is not connected, or does not take such commands";
         return Ok(Sent {
             id,
@@ -81,7 +81,7 @@ pub async fn send(
     let mut sent = SentCommand {
         id: id.clone(),
         to: Owner {
-            network: network.object.id.clone(),
+            network: recipient.id.clone(),
             party: to.clone(),
         },
         command: kind,
@@ -97,24 +97,8 @@ pub async fn send(
         module::CHARGING_PROFILES => own_urls.profile_result(version, id.as_str()),
         _ => own_urls.command_result(version, kind.as_str(), id.as_str()),
     };
-    let body = command.body(&response_url).map_err(Error::internal)?;
     let platform = platform(app, network, to)?;
-    let answered = match &command {
-        Command::SetChargingProfile { session_id, .. } => {
-            platform.put(&below(endpoint, &[session_id]), &body).await
-        }
-        Command::ClearChargingProfile { session_id } => {
-            let url = below(endpoint, &[session_id]);
-            let response_url = utf8_percent_encode(&response_url, NON_ALPHANUMERIC);
-            let url = format!("{url}?response_url={response_url}");
-            platform.delete(&url).await
-        }
-        _ => {
-            let url = below(endpoint, &[kind.as_str()]);
-            platform.post(&url, &body).await
-        }
-    };
-    let (response, patience) = read(answered);
+    let (response, patience) = read(transmit(&platform, endpoint, &command, &response_url).await?);
     sent.response = match &response {
         Response::Accepted => Some(ResponseType::Accepted),
         Response::Refused(kind) => Some(*kind),
@@ -130,7 +114,32 @@ pub async fn send(
     })
 }
 
-/// What the operator's answer means, and how long the result is waited for.
+/// Sends a command to the endpoint of its module.
+async fn transmit(
+    platform: &Platform<'_>,
+    endpoint: &str,
+    command: &Command,
+    response_url: &str,
+) -> Result<Result<Value, Failure>, Error> {
+    let body = command.body(response_url).map_err(Error::internal)?;
+    Ok(match command {
+        Command::SetChargingProfile { session_id, .. } => {
+            platform.put(&below(endpoint, &[session_id]), &body).await
+        }
+        Command::ClearChargingProfile { session_id } => {
+            let url = below(endpoint, &[session_id]);
+            let response_url = utf8_percent_encode(response_url, NON_ALPHANUMERIC);
+            let url = format!("{url}?response_url={response_url}");
+            platform.delete(&url).await
+        }
+        _ => {
+            let url = below(endpoint, &[command.kind().as_str()]);
+            platform.post(&url, &body).await
+        }
+    })
+}
+
+/// The operator's response, and how long the result is waited for.
 fn read(answered: Result<Value, Failure>) -> (Response, SignedDuration) {
     let response =
         answered.and_then(|data| lenient::<CommandResponse>(&data).map_err(Failure::Malformed));

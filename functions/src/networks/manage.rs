@@ -263,57 +263,26 @@ async fn manage_networks(
     own_url: Option<&str>,
 ) -> Result<Managed, Error> {
     let now = app.now();
-    let own_url = || {
-        own_url.ok_or_else(|| {
-            Error::malformed(
-                "BASE_URL must be set to the address at which networks reach this service",
-            )
-        })
-    };
     match manage {
-        Manage::IssueToken { mode, name } => {
-            let versions_url = OwnUrls(own_url()?).versions();
-            let (network, token) = handshake::issue(app, mode, checked_name(name)?).await?;
-            Ok(Managed::Issued {
-                network: Box::new(network),
-                token: token.expose().to_owned(),
-                versions_url,
-            })
-        }
+        Manage::IssueToken { mode, name } => issue_token(app, mode, name, own_url).await,
         Manage::Connect {
             mode,
             name,
             url,
             token,
         } => {
-            let name = checked_name(name)?;
-            let network = handshake::start(app, mode, name, &url, &token, own_url()?).await?;
+            let (name, own_url) = (checked_name(name)?, required(own_url)?);
+            let network = handshake::start(app, mode, name, &url, &token, own_url).await?;
             Ok(Managed::Network(Box::new(network)))
         }
-        Manage::List { mode } => {
-            let mut data = Vec::new();
-            for network in app.store.networks(mode).await? {
-                let pull = app.store.pull(mode, &network.object.id).await?;
-                let network = network.object;
-                data.push(Listed { network, pull });
-            }
-            Ok(Managed::Networks { data })
-        }
+        Manage::List { mode } => list(app, mode).await,
         Manage::Suspend { mode, network } => {
             set_status(app, mode, &network, NetworkStatus::Suspended).await
         }
         Manage::Resume { mode, network } => {
             set_status(app, mode, &network, NetworkStatus::Connected).await
         }
-        Manage::Revoke { mode, network } => {
-            let origin = shared_origin(mode, now);
-            let network = app.store.load::<Network>(&origin.tenant, &network).await?;
-            let (network, notice) = handshake::revoke(app, &origin, network).await?;
-            Ok(Managed::Revoked {
-                network: Box::new(network),
-                notice,
-            })
-        }
+        Manage::Revoke { mode, network } => revoke(app, mode, &network).await,
         Manage::ApproveParties {
             mode,
             network,
@@ -359,30 +328,76 @@ async fn manage_networks(
             session,
             decision,
         } => decide_review(app, Tenant { account, mode }, &session, decision).await,
-        Manage::ListUnmatched { mode } => {
-            let objects = app.store.unmatched(mode, MAX_UNMATCHED).await?;
-            let data = objects.into_iter().map(|one| Unmatched {
-                module: one.id.module().as_str(),
-                network: one.id.network().clone(),
-                received: one.received,
-                object: one.shown(),
-            });
-            Ok(Managed::Unmatched {
-                data: data.collect(),
-            })
-        }
-        Manage::ListContestedCards { mode } => {
-            let mut data = Vec::new();
-            for uid in app.store.contested_uids(mode, MAX_CONTESTED).await? {
-                let uid_use = app.store.card_uid(mode, &uid).await?;
-                data.push(ContestedCard::new(uid, &uid_use));
-            }
-            Ok(Managed::ContestedCards { data })
-        }
+        Manage::ListUnmatched { mode } => list_unmatched(app, mode).await,
+        Manage::ListContestedCards { mode } => list_contested_cards(app, mode).await,
         Manage::AssignCardUid { mode, uid, account } => {
             assign_card_uid(app, mode, &uid, &account).await
         }
     }
+}
+
+/// The address of this service that networks are given.
+fn required(own_url: Option<&str>) -> Result<&str, Error> {
+    own_url.ok_or_else(|| {
+        Error::malformed("BASE_URL must be set to the address at which networks reach this service")
+    })
+}
+
+async fn issue_token(
+    app: &App,
+    mode: Mode,
+    name: String,
+    own_url: Option<&str>,
+) -> Result<Managed, Error> {
+    let versions_url = OwnUrls(required(own_url)?).versions();
+    let (network, token) = handshake::issue(app, mode, checked_name(name)?).await?;
+    Ok(Managed::Issued {
+        network: Box::new(network),
+        token: token.expose().to_owned(),
+        versions_url,
+    })
+}
+
+async fn list(app: &App, mode: Mode) -> Result<Managed, Error> {
+    let mut data = Vec::new();
+    for network in app.store.networks(mode).await? {
+        let network = network.object;
+        let pull = app.store.pull(mode, &network.id).await?;
+        data.push(Listed { network, pull });
+    }
+    Ok(Managed::Networks { data })
+}
+
+async fn revoke(app: &App, mode: Mode, id: &Id) -> Result<Managed, Error> {
+    let origin = shared_origin(mode, app.now());
+    let network = app.store.load::<Network>(&origin.tenant, id).await?;
+    let (network, notice) = handshake::revoke(app, &origin, network).await?;
+    Ok(Managed::Revoked {
+        network: Box::new(network),
+        notice,
+    })
+}
+
+async fn list_unmatched(app: &App, mode: Mode) -> Result<Managed, Error> {
+    let objects = app.store.unmatched(mode, MAX_UNMATCHED).await?;
+    let data = objects.into_iter().map(|received| Unmatched {
+        module: received.id.module().as_str(),
+        network: received.id.network().clone(),
+        received: received.received,
+        object: received.shown(),
+    });
+    Ok(Managed::Unmatched {
+        data: data.collect(),
+    })
+}
+
+async fn list_contested_cards(app: &App, mode: Mode) -> Result<Managed, Error> {
+    let mut data = Vec::new();
+    for uid in app.store.contested_uids(mode, MAX_CONTESTED).await? {
+        let uid_use = app.store.card_uid(mode, &uid).await?;
+        data.push(ContestedCard::new(uid, &uid_use));
+    }
+    Ok(Managed::ContestedCards { data })
 }
 
 /// Lets the card of an account hold a uid. The relay then changes the status of the cards.

@@ -394,7 +394,7 @@ async fn near(app: &App, holder: &Holder, reference: &Reference<'_>) -> Result<N
     })
 }
 
-/// Has the session to which an object belongs follow what the object says.
+/// Updates the session to which an object belongs with the object's report.
 async fn apply(
     app: &App,
     mode: Mode,
@@ -402,24 +402,10 @@ async fn apply(
     place: Option<Place>,
     said: &Said<'_>,
 ) -> Result<(), Error> {
-    let object = reference.object;
-    let now = app.now();
-    let found = match place {
-        None => None,
-        Some(Place::Known(subject)) => {
-            let row = app
-                .store
-                .find::<ChargingSession>(&subject.tenant, &subject.id)
-                .await?;
-            row.map(|row| (subject.tenant, row))
-        }
-        Some(Place::Card(holder)) => {
-            let row = by_card(app, mode, reference, &holder, now).await?;
-            row.map(|row| (holder.tenant, row))
-        }
-    };
-    let own = found.filter(|(_, row)| row.is_at(reference.owner()));
-    let Some((tenant, mut row)) = own else {
+    let (object, now) = (reference.object, app.now());
+    let found = session_of(app, mode, reference, place, now).await?;
+    let own = found.filter(|(_, session)| session.is_at(reference.owner()));
+    let Some((tenant, mut session)) = own else {
         if object.revision <= 1 {
             app.settings
                 .metrics
@@ -428,29 +414,22 @@ async fn apply(
         return Ok(());
     };
     let origin = Origin::background(tenant.clone(), now);
-    let before = row.clone();
+    let before = session.clone();
     let mut cdr = None;
     let mut outcome = CdrOutcome::Noted;
     let changed = match said {
         Said::Session(report) => {
-            let elsewhere = charges_elsewhere(app, &origin, &row).await?;
-            row.take_report(report, elsewhere, now)
+            let elsewhere = charges_elsewhere(app, &origin, &session).await?;
+            session.take_report(report, elsewhere, now)
         }
         Said::Cdr(report) => {
             cdr = Some(&report.billed.id);
-            outcome = row.take_cdr(report, &app.settings.plausibility, now);
+            outcome = session.take_cdr(report, &app.settings.plausibility, now);
             if outcome == CdrOutcome::OtherCurrency {
                 let why = "it bills in another currency than the session was billed in";
                 return unusable(app, object, why);
             }
-            let check = row.object.state.price_check();
-            if check != before.object.state.price_check()
-                && check.is_some_and(|check| check.is_mismatch())
-            {
-                let party = object.id.party().to_string();
-                tracing::warn!(object.id = %row.object.id, party, check = ?check, "a network bills another price than its tariff's");
-                app.settings.metrics.price_mismatch(now);
-            }
+            report_mismatch(app, object, &before, &session, now);
             outcome != CdrOutcome::Known
         }
     };
@@ -459,13 +438,13 @@ async fn apply(
         return Ok(());
     }
     let mut tx = match changed {
-        true => change_price(app, &origin, &before, &mut row, outcome, cdr).await?,
+        true => change_price(app, &origin, &before, &mut session, outcome, cdr).await?,
         false => app.store.begin(&origin),
     };
     if !is_matched {
         let matched = Subject {
             tenant,
-            id: row.object.id.clone(),
+            id: session.object.id.clone(),
         };
         tx.put_received(&ReceivedObject {
             matched: Some(matched),
@@ -473,6 +452,44 @@ async fn apply(
         })?;
     }
     tx.commit_without_response().await
+}
+
+/// The session to which an object belongs: the one that is known, or that of the card.
+async fn session_of(
+    app: &App,
+    mode: Mode,
+    reference: &Reference<'_>,
+    place: Option<Place>,
+    now: Timestamp,
+) -> Result<Option<(Tenant, Stored<ChargingSession>)>, Error> {
+    Ok(match place {
+        None => None,
+        Some(Place::Known(Subject { tenant, id })) => {
+            let session = app.store.find::<ChargingSession>(&tenant, &id).await?;
+            session.map(|session| (tenant, session))
+        }
+        Some(Place::Card(holder)) => {
+            let session = by_card(app, mode, reference, &holder, now).await?;
+            session.map(|session| (holder.tenant, session))
+        }
+    })
+}
+
+/// Reports in the log and in the metrics that a CDR bills another price than its tariff's.
+fn report_mismatch(
+    app: &App,
+    object: &ReceivedObject,
+    before: &Stored<ChargingSession>,
+    session: &Stored<ChargingSession>,
+    now: Timestamp,
+) {
+    let check = session.object.state.price_check();
+    if check != before.object.state.price_check() && check.is_some_and(|check| check.is_mismatch())
+    {
+        let party = object.id.party().to_string();
+        tracing::warn!(object.id = %session.object.id, party, check = ?check, "a network bills another price than its tariff's");
+        app.settings.metrics.price_mismatch(now);
+    }
 }
 
 /// Whether the driver or the vehicle of a session that was given up takes part in another one by now.

@@ -95,7 +95,7 @@ async fn present(app: &App, mode: Mode, id: &ObjectId) -> Result<Present, Error>
     Ok(Present { location, station })
 }
 
-/// Writes a location and its station. Returns why the location could not become a station.
+/// Writes a location and its station. Returns the reason for which the location could not become a station.
 async fn write(
     app: &App,
     origin: &Origin,
@@ -105,19 +105,16 @@ async fn write(
     object: &Value,
 ) -> Result<Result<Option<String>, Refusal>, Error> {
     let Present { location, station } = present;
-    let before = location.as_ref().map(|one| one.object.clone());
-    let mut received = match location {
-        None => ReceivedObject::new(id.clone(), object.clone(), origin.now),
-        Some(stored) => ReceivedObject {
-            object: object.clone(),
-            received: origin.now,
-            ..stored
-        },
-    };
+    let before = location.as_ref().map(|stored| stored.object.clone());
+    let new = || ReceivedObject::new(id.clone(), object.clone(), origin.now);
+    let mut received = location.map_or_else(new, |stored| ReceivedObject {
+        object: object.clone(),
+        received: origin.now,
+        ..stored
+    });
     let mut tx = app.store.begin(origin);
     let station_owner = station.as_ref().and_then(owner_of);
-    let moves = station_owner.is_some_and(|owner| owner != id.owner());
-    if moves {
+    if station_owner.is_some_and(|owner| owner != id.owner()) {
         let network = app.store.network_of_party(origin.tenant.mode, id.party());
         if network
             .await?
@@ -137,27 +134,16 @@ async fn write(
         tx.commit_without_response().await?;
         return Ok(Ok(None));
     }
-    let location: Location = match lenient(object) {
-        Ok(location) => location,
+    let imported = match lenient::<Location>(object).map(Location::into_station) {
         Err(why) => return Ok(Err(Refusal::parameter(why))),
-    };
-    let imported = match location.into_station() {
-        Ok(imported) => imported,
-        Err(why) => {
+        Ok(Ok(imported)) => imported,
+        Ok(Err(why)) => {
             tx.put_received(&received)?;
             tx.commit_without_response().await?;
             return Ok(Ok(Some(why)));
         }
     };
-    let new = tariffs_of(&imported);
-    let old = before.as_ref().map(named_tariffs).unwrap_or_default();
-    for tariff in new.difference(&old) {
-        if let Ok(tariff) = tariff_id(id, tariff) {
-            app.store
-                .note_tariff_use(origin.tenant.mode, &tariff, id)
-                .await?;
-        }
-    }
+    note_tariffs(app, origin.tenant.mode, id, &imported, before.as_ref()).await?;
     let next = derive(app, origin, network, id, imported, station.as_ref()).await?;
     received.station = Some(next.object.id.clone());
     tx.put_received(&received)?;
@@ -168,6 +154,23 @@ async fn write(
     }
     tx.commit_without_response().await?;
     Ok(Ok(None))
+}
+
+/// Notes which tariffs a location names that it did not name before.
+async fn note_tariffs(
+    app: &App,
+    mode: Mode,
+    id: &ObjectId,
+    imported: &ImportedStation,
+    before: Option<&Value>,
+) -> Result<(), Error> {
+    let old = before.map(named_tariffs).unwrap_or_default();
+    for tariff in imported.tariff_ids().difference(&old) {
+        if let Ok(tariff) = tariff_id(id, tariff) {
+            app.store.note_tariff_use(mode, &tariff, id).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The station that a location becomes, with the prices of the tariffs that are known.
@@ -185,10 +188,10 @@ async fn derive(
     if let Some(station) = station {
         imported.station.id = station.object.id.clone();
     }
-    let ids = tariffs_of(&imported);
+    let ids = imported.tariff_ids();
     let ids: Vec<ObjectId> = ids
         .iter()
-        .filter_map(|one| tariff_id(id, one).ok())
+        .filter_map(|tariff| tariff_id(id, tariff).ok())
         .collect();
     let received = app.store.all_received(origin.tenant.mode, &ids).await?;
     let loaded = received
@@ -310,10 +313,6 @@ fn owner_of(station: &Stored<ChargingStation>) -> Option<&Owner> {
 /// A tariff of the party of a location.
 fn tariff_id(location: &ObjectId, tariff: &str) -> Result<ObjectId, String> {
     location.beside(Module::Tariffs, tariff)
-}
-
-fn tariffs_of(imported: &ImportedStation) -> BTreeSet<String> {
-    imported.tariff_ids()
 }
 
 /// The tariffs that the connectors of a location name.

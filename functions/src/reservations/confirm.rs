@@ -5,8 +5,8 @@ use kernel::origin::{Origin, Tenant};
 use kernel::time::SignedDuration;
 use kernel::window::Window;
 use models::action::Action;
+use models::charging::matching;
 use models::charging::matching::best_first::IndexedStation;
-use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext};
 use models::charging_station::ChargingStation;
 use models::driver::Driver;
@@ -28,7 +28,7 @@ use table::calendars::CalendarHold;
 
 use super::book::{Booking, book};
 use super::matcher::{Matcher, first_stations};
-use super::plan::charging_vehicle;
+use super::plan::PlanInputs;
 use crate::function::Function;
 use crate::job::Job;
 use crate::policies;
@@ -123,6 +123,36 @@ struct Inputs {
     stations: Vec<IndexedStation>,
 }
 
+/// The driver and the vehicle of an attempt, which may use the reservation.
+struct Drive {
+    driver: Driver,
+    vehicle: Stored<Vehicle>,
+    fleet: Option<Fleet>,
+    stations: Vec<IndexedStation>,
+}
+
+impl Inputs {
+    /// The driver and the vehicle, which have to be active unless the reservation is confirmed.
+    ///
+    /// # Errors
+    /// The reason for which the attempt fails.
+    fn drive(self, is_confirmed: bool) -> Result<Drive, FailedReason> {
+        let driver = self
+            .driver
+            .filter(|driver| is_confirmed || driver.is_active());
+        let driver = driver.ok_or(FailedReason::DriverUnavailable)?;
+        let vehicle = self
+            .vehicle
+            .filter(|vehicle| is_confirmed || vehicle.object.is_active());
+        Ok(Drive {
+            driver,
+            vehicle: vehicle.ok_or(FailedReason::VehicleUnavailable)?,
+            fleet: self.fleet,
+            stations: self.stations,
+        })
+    }
+}
+
 async fn read_inputs_ahead(
     app: &App,
     tenant: &Tenant,
@@ -204,89 +234,89 @@ async fn reinstate(
 async fn attempt(
     app: &App,
     origin: &Origin,
-    row: Stored<Reservation>,
+    reservation: Stored<Reservation>,
     inputs: Option<Inputs>,
 ) -> Result<Attempt, Error> {
-    let tenant = &origin.tenant;
-    let request = row.request();
+    let request = reservation.request();
     let inputs = match inputs.filter(|inputs| inputs.request == request) {
         Some(inputs) => inputs,
-        None => read_inputs(app, tenant, request).await?,
+        None => read_inputs(app, &origin.tenant, request).await?,
     };
     // A confirmed reservation is kept even if its driver or vehicle is deleted or no longer active.
-    let is_confirmed = row.object.status() == ReservationStatus::Confirmed;
-    let Some(driver) = inputs
-        .driver
-        .filter(|driver| is_confirmed || driver.is_active())
-    else {
-        return record_failure(app, origin, row, FailedReason::DriverUnavailable, None).await;
+    let is_confirmed = reservation.object.status() == ReservationStatus::Confirmed;
+    let drive = match inputs.drive(is_confirmed) {
+        Ok(drive) => drive,
+        Err(reason) => return record_failure(app, origin, reservation, reason, None).await,
     };
-    let Some(vehicle) = inputs
-        .vehicle
-        .filter(|vehicle| is_confirmed || vehicle.object.is_active())
-    else {
-        return record_failure(app, origin, row, FailedReason::VehicleUnavailable, None).await;
-    };
-    let late_free = match vehicle.may_cancel_late(origin.now) {
+    let windows = matching::windows(&reservation.object, origin.now);
+    if windows.is_empty() && !is_confirmed && reservation.object.match_summary.is_some() {
+        // It is too late. The summary of the previous attempt says why nothing was found.
+        let reason = FailedReason::NoAvailableConnectors;
+        return record_failure(app, origin, reservation, reason, None).await;
+    }
+    match match_and_book(app, origin, &reservation, drive, &windows).await? {
+        Booking::Done(confirmed) => Ok(Attempt::Booked(confirmed)),
+        Booking::ReservationMoved => Ok(Attempt::Overtaken),
+        Booking::NoMatch(reason, summary) => {
+            record_failure(app, origin, reservation, reason, Some(summary)).await
+        }
+    }
+}
+
+/// Searches the best connector in one of these windows, and books it.
+async fn match_and_book(
+    app: &App,
+    origin: &Origin,
+    reservation: &Stored<Reservation>,
+    drive: Drive,
+    windows: &[Window],
+) -> Result<Booking, Error> {
+    let (tenant, now) = (&origin.tenant, origin.now);
+    let late_free = match drive.vehicle.may_cancel_late(now) {
         true => app.settings.late_cancellation,
         false => SignedDuration::ZERO,
     };
-    let vehicle = vehicle.object;
-    let windows = matching::windows(&row.object, origin.now);
-    if windows.is_empty() && !is_confirmed && row.object.match_summary.is_some() {
-        // It is too late. The summary of the previous attempt says why nothing was found.
-        let reason = FailedReason::NoAvailableConnectors;
-        return record_failure(app, origin, row, reason, None).await;
-    }
-    let fleet = match inputs.fleet.filter(|fleet| fleet.id == vehicle.fleet) {
+    let (driver, vehicle) = (drive.driver, drive.vehicle.object);
+    let fleet = match drive.fleet.filter(|fleet| fleet.id == vehicle.fleet) {
         Some(fleet) => Some(fleet),
-        None => app
-            .store
-            .find::<Fleet>(tenant, &vehicle.fleet)
-            .await?
-            .map(|row| row.object),
+        None => {
+            let fleet = app.store.find::<Fleet>(tenant, &vehicle.fleet).await?;
+            fleet.map(|fleet| fleet.object)
+        }
     };
-    let context = PolicyContext {
-        station: None,
-        area: None,
-        windows: &windows,
-        currency: row.object.currency,
-        zone: &Fleet::zone(fleet.as_ref()),
-    };
+    let fleet = fleet.as_ref();
+    let zone = Fleet::zone(fleet);
+    let context = PolicyContext::at(windows, reservation.object.currency, &zone);
     // Which stations are read first may depend on policies and on the battery's level, the result does not: so all can be read
     // at the same time.
-    let without_policies = MatchRequest {
-        reservation: &row.object,
-        standard: vehicle.charging_standard,
-        vehicle: charging_vehicle(&row.object, &vehicle, None, origin.now),
-        preferences: &driver.preferences,
-        windows: &windows,
-        limits: &Limits::new(&[], &context),
-        mode: tenant.mode,
-        refused_evses: row.object.refused_evses(),
+    let without_policies = PlanInputs {
+        driver: &driver,
+        vehicle: &vehicle,
+        fleet,
+        policies: &[],
+        telemetry: None,
+        stations: &drive.stations,
     };
-    let first = first_stations(&without_policies, &inputs.stations);
-    let (rules, telemetry, stations) = tokio::try_join!(
-        policies::of(app, tenant, Some(&driver), fleet.as_ref(), &vehicle),
+    let no_limits = Limits::new(&[], &context);
+    let request =
+        without_policies.match_request(reservation, windows, &no_limits, tenant.mode, now);
+    let first = first_stations(&request, &drive.stations);
+    let (policies, telemetry, stations) = tokio::try_join!(
+        policies::of(app, tenant, Some(&driver), fleet, &vehicle),
         app.store
             .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
         app.store.published_stations(tenant, &first),
     )?;
-    let telemetry = telemetry.map(|row| row.object);
-    let request = MatchRequest {
-        vehicle: charging_vehicle(&row.object, &vehicle, telemetry.as_ref(), origin.now),
-        limits: &Limits::new(&rules, &context),
+    let inputs = PlanInputs {
+        policies: &policies,
+        telemetry: telemetry.as_ref().map(|telemetry| &telemetry.object),
         ..without_policies
     };
-    let mut matcher = Matcher::new(app, tenant, &request, &inputs.stations, 1);
+    let limits = Limits::new(&policies, &context);
+    let request = inputs.match_request(reservation, windows, &limits, tenant.mode, now);
+    let mut matcher = Matcher::new(app, tenant, &request, inputs.stations, 1);
     matcher.add_stations(&first, stations).await?;
-    match book(app, origin, &row, late_free, matcher).await? {
-        Booking::Done(confirmed) => Ok(Attempt::Booked(confirmed)),
-        Booking::ReservationMoved => Ok(Attempt::Overtaken),
-        Booking::NoMatch(reason, summary) => {
-            record_failure(app, origin, row, reason, Some(summary)).await
-        }
-    }
+    book(app, origin, reservation, late_free, matcher).await
 }
 
 /// Records that the attempt found no connector. A confirmed reservation, whose connector is lost, releases its window.

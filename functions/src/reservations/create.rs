@@ -4,6 +4,8 @@
 use crate::App;
 use axum::extract::State;
 use kernel::Reply;
+use kernel::origin::Tenant;
+use kernel::time::Timestamp;
 use kernel::{Code, Error, Kind};
 use models::api_key::Resource;
 use models::charging::matching;
@@ -12,13 +14,14 @@ use models::driver::Driver;
 use models::fleet::Fleet;
 use models::payment_method::{Payer, PaymentMethod};
 use models::reservation::need::ReplanReason;
-use models::reservation::{NewReservation, Reservation, Terms};
+use models::reservation::{NewReservation, Reservation};
+use models::stored::Stored;
 use models::vehicle::Vehicle;
 use models::vehicle_telemetry::VehicleTelemetry;
 use web::route::CHARGES_IF_NAMED;
 use web::{Body, RequestContext, Route};
 
-use super::plan::PlanInputs;
+use super::plan::{PlanInputs, plan};
 use crate::{policies, references};
 
 pub const ROUTE: Route = Route::post(
@@ -40,67 +43,33 @@ pub const ROUTE: Route = Route::post(
 pub async fn handle(
     context: RequestContext,
     State(app): State<App>,
-    Body(new): Body<NewReservation>,
+    Body(mut new): Body<NewReservation>,
 ) -> Result<Reply<Allowed<Reservation>>, Error> {
-    let tenant = context.tenant();
+    let (tenant, now) = (context.tenant(), context.now());
     context.check_charge(new.payment_method.as_ref())?;
-    new.check(context.now())?;
-    // The body names no fleet. It is likely the one that the tenant has reserved for the last time.
-    let last_fleet = app.last_fleets.get(tenant, context.now());
-    let named = [(Kind::Driver, &new.driver), (Kind::Vehicle, &new.vehicle)];
-    let method = new.payment_method.as_ref();
-    let method = method.map(|id| (Kind::PaymentMethod, id));
-    let fleet = last_fleet.as_ref().map(|id| (Kind::Fleet, id));
-    let ids = named.into_iter().chain(method).chain(fleet);
-    let mut found = app.store.find_together(tenant, ids).await?;
-    let driver = found.require::<Driver>(&new.driver)?;
-    let vehicle = found.require::<Vehicle>(&new.vehicle)?;
-    if let Some(id) = &new.payment_method {
-        let method = found.require::<PaymentMethod>(id);
-        let payer = Payer::of_drive(&driver.object, &vehicle.object.fleet);
-        let checked = method.and_then(|method| method.object.check_payer(payer));
-        checked.map_err(|error| error.at(Kind::PaymentMethod.name()))?;
+    new.check(now)?;
+    let (driver, vehicle, fleet) = read_named(&app, tenant, &new, now).await?;
+    let fleet = fleet.as_ref();
+    let terms = references::terms(&app, tenant, &driver, fleet).await?;
+    let driver = driver.object;
+    // Nothing is charged for a reservation without a fee.
+    if new.payment_method.is_none() && terms.fee > 0 {
+        let method = references::default_method_of_drive(&app, tenant, &driver, fleet).await?;
+        new.payment_method = method;
     }
-    let id = &vehicle.object.fleet;
-    let fleet = if last_fleet.as_ref() == Some(id) {
-        found.take::<Fleet>(id)?
-    } else {
-        app.last_fleets
-            .insert(tenant.clone(), id.clone(), context.now());
-        app.store.find::<Fleet>(tenant, id).await?
+    let mut reservation = Reservation::new(new, &driver, &vehicle, terms, now)?;
+    let policies = policies::of(&app, tenant, Some(&driver), fleet, &vehicle).await?;
+    let (windows, zone) = (
+        matching::windows(&reservation.object, now),
+        Fleet::zone(fleet),
+    );
+    let area = reservation.object.location.into();
+    let policy_context = PolicyContext {
+        area: Some(area),
+        ..PolicyContext::at(&windows, terms.currency, &zone)
     };
-    let fleet = fleet.map(|row| row.object);
-    let currency = references::currency(&app, tenant, &driver, fleet.as_ref()).await?;
-    let new = match &new.payment_method {
-        // Nothing is charged for a reservation without a fee.
-        None if app.settings.reservation_fee > 0 => {
-            let (driver, fleet) = (&driver.object, fleet.as_ref());
-            let method = references::default_method_of_drive(&app, tenant, driver, fleet).await?;
-            NewReservation {
-                payment_method: method,
-                ..new
-            }
-        }
-        _ => new,
-    };
-    let terms = Terms {
-        currency,
-        fee: app.settings.reservation_fee,
-        fee_tax_percent: references::fee_tax_percent(&app, tenant).await?,
-    };
-    let (driver, vehicle) = (driver.object, vehicle.object);
-    let mut reservation = Reservation::new(new, &driver, &vehicle, terms, context.now())?;
-    let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
-    let plan = PolicyContext {
-        station: None,
-        area: Some(reservation.object.location.into()),
-        windows: &matching::windows(&reservation.object, context.now()),
-        currency,
-        zone: &Fleet::zone(fleet.as_ref()),
-    };
-    let policy_warnings = policies::check(&rules, &plan)?;
+    let policy_warnings = policies::check(&policies, &policy_context)?;
     if reservation.object.need.is_some() {
-        let area = reservation.object.location.into();
         let (telemetry, stations) = tokio::try_join!(
             app.store
                 .find::<VehicleTelemetry>(tenant, &vehicle.telemetry),
@@ -109,21 +78,55 @@ pub async fn handle(
         let inputs = PlanInputs {
             driver: &driver,
             vehicle: &vehicle,
-            fleet: fleet.as_ref(),
-            policies: &rules,
-            telemetry: telemetry.as_ref().map(|row| &row.object),
+            fleet,
+            policies: &policies,
+            telemetry: telemetry.as_ref().map(|telemetry| &telemetry.object),
             stations: &stations,
         };
-        let (because, now) = (ReplanReason::Update, context.now());
-        let planning = super::plan::plan(&app, tenant, &mut reservation, inputs, because, now);
-        Box::pin(planning).await?;
+        let because = ReplanReason::Update;
+        Box::pin(plan(&app, tenant, &mut reservation, inputs, because, now)).await?;
     }
-    let made = Allowed {
+    let response = context.respond(&Allowed {
         object: reservation.object.clone(),
         policy_warnings,
-    };
-    let response = context.respond(&made)?;
+    })?;
     let mut tx = app.store.begin(&context.origin);
     tx.create(&mut reservation)?;
     tx.commit(response).await
+}
+
+/// Reads the driver and the vehicle of a request, and the vehicle's fleet, and checks the payment method.
+///
+/// # Errors
+/// 404 for an object that does not exist, `payment_method_scope_invalid` if the payer may not use the payment method.
+async fn read_named(
+    app: &App,
+    tenant: &Tenant,
+    new: &NewReservation,
+    now: Timestamp,
+) -> Result<(Stored<Driver>, Vehicle, Option<Fleet>), Error> {
+    // The body names no fleet. It is likely the one that the tenant has reserved for the last time.
+    let last_fleet = app.last_fleets.get(tenant, now);
+    let named = [(Kind::Driver, &new.driver), (Kind::Vehicle, &new.vehicle)];
+    let method = new.payment_method.as_ref();
+    let method = method.map(|id| (Kind::PaymentMethod, id));
+    let fleet = last_fleet.as_ref().map(|id| (Kind::Fleet, id));
+    let ids = named.into_iter().chain(method).chain(fleet);
+    let mut found = app.store.find_together(tenant, ids).await?;
+    let driver = found.require::<Driver>(&new.driver)?;
+    let vehicle = found.require::<Vehicle>(&new.vehicle)?.object;
+    if let Some(id) = &new.payment_method {
+        let method = found.require::<PaymentMethod>(id);
+        let payer = Payer::of_drive(&driver.object, &vehicle.fleet);
+        let checked = method.and_then(|method| method.object.check_payer(payer));
+        checked.map_err(|error| error.at(Kind::PaymentMethod.name()))?;
+    }
+    let id = &vehicle.fleet;
+    let fleet = if last_fleet.as_ref() == Some(id) {
+        found.take::<Fleet>(id)?
+    } else {
+        app.last_fleets.insert(tenant.clone(), id.clone(), now);
+        app.store.find::<Fleet>(tenant, id).await?
+    };
+    Ok((driver, vehicle, fleet.map(|fleet| fleet.object)))
 }

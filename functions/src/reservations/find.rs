@@ -13,14 +13,15 @@ use models::charging::candidates::{
     ReservationCandidates,
 };
 use models::charging::effective_price::EffectivePrice;
+use models::charging::matching::best_first::Match;
 use models::charging::matching::{self, MatchRequest};
 use models::charging::policies::{Limits, PolicyContext, PricedStation, judge};
 use models::fleet::Fleet;
-use models::reservation::{MatchFilter, Reservation, Terms};
+use models::reservation::{MatchFilter, Reservation};
 use web::{Body, RequestContext, Route};
 
 use super::matcher::Matcher;
-use super::plan::{self, charging_vehicle};
+use super::plan::{self, PlanInputs};
 use crate::{policies, references};
 
 pub const ROUTE: Route = Route::search(
@@ -46,92 +47,84 @@ pub async fn handle(
     search.check(now)?;
     let area = search.location.into();
     let named = plan::read_named(&app, tenant, &search.driver, &search.vehicle, area).await?;
-    let plan::Named {
-        driver,
-        vehicle,
-        fleet,
-        telemetry,
-        stations,
-    } = named;
-    let currency = references::currency(&app, tenant, &driver, fleet.as_ref()).await?;
-    let terms = Terms {
-        currency,
-        fee: app.settings.reservation_fee,
-        fee_tax_percent: references::fee_tax_percent(&app, tenant).await?,
-    };
-    let driver = driver.object;
-    let reservation = Reservation::new(search.reservation(), &driver, &vehicle, terms, now)?.object;
-    let charging = charging_vehicle(&reservation, &vehicle, telemetry.as_ref(), now);
-    let rules = policies::of(&app, tenant, Some(&driver), fleet.as_ref(), &vehicle).await?;
-    let windows = matching::windows(&reservation, now);
-    let zone = Fleet::zone(fleet.as_ref());
+    let fleet = named.fleet.as_ref();
+    let terms = references::terms(&app, tenant, &named.driver, fleet).await?;
+    let (driver, vehicle) = (&named.driver.object, &named.vehicle);
+    let reservation = Reservation::new(search.reservation(), driver, vehicle, terms, now)?;
+    let policies = named.policies(&app, tenant).await?;
+    let windows = matching::windows(&reservation.object, now);
+    let zone = Fleet::zone(fleet);
     let policy_context = PolicyContext {
-        station: None,
-        area: Some(reservation.location.into()),
-        windows: &windows,
-        currency,
-        zone: &zone,
+        area: Some(area),
+        ..PolicyContext::at(&windows, terms.currency, &zone)
     };
-    let policy_warnings = policies::check(&rules, &policy_context)?;
-    let request = MatchRequest {
-        reservation: &reservation,
-        standard: vehicle.charging_standard,
-        vehicle: charging,
-        preferences: &driver.preferences,
-        windows: &windows,
-        limits: &Limits::new(&rules, &policy_context),
-        mode: tenant.mode,
-        refused_evses: &[],
-    };
+    let policy_warnings = policies::check(&policies, &policy_context)?;
+    let (inputs, limits) = (
+        named.inputs(&policies),
+        Limits::new(&policies, &policy_context),
+    );
+    let request = inputs.match_request(&reservation, &windows, &limits, tenant.mode, now);
     let limit = search.limit() as usize;
-    let mut matcher = Matcher::new(&app, tenant, &request, &stations, limit).keeping_stations();
+    let mut matcher =
+        Matcher::new(&app, tenant, &request, inputs.stations, limit).keeping_stations();
     let matches = Box::pin(matcher.matches()).await?;
     let charge = ExpectedCharge {
-        vehicle: charging,
+        vehicle: request.vehicle,
         energy: search.energy.or(matcher.block_energy()),
     };
-    let candidates = matches.iter().filter_map(|best| {
-        let station = matcher.station(&best.assignment.station)?;
-        let mut connectors = station.connectors.iter();
-        let connector = connectors.find(|one| one.id == best.assignment.connector)?;
-        let window = best.assignment.window;
-        let price = EffectivePrice::in_window(station, connector, charging, &window, currency);
-        let verdict = judge(
-            &rules,
-            &PolicyContext {
-                station: Some(PricedStation {
-                    station,
-                    price,
-                    mode: tenant.mode,
-                }),
-                area: None,
-                windows: &[window],
-                ..policy_context
-            },
-        );
-        let warnings = verdict.warnings;
-        Some(ReservationCandidate::new(
-            best, station, connector, charge, currency, price, warnings,
-        ))
-    });
-    let candidates = candidates.collect();
-    let center = reservation.location.center();
+    let candidates = matches
+        .iter()
+        .filter_map(|best| candidate(best, &matcher, &request, charge, &inputs));
+    context.respond(&ReservationCandidates {
+        candidates: candidates.collect(),
+        charging_plan: matcher.plan(matches.first().map(|best| &best.assignment)),
+        match_summary: matcher.summary(),
+        policy_warnings,
+        refused_stations: refused_stations(&matcher, &request),
+    })
+}
+
+/// A match with its prices, and the policies in suggestion mode that it violates. None if its station was not kept.
+fn candidate(
+    best: &Match,
+    matcher: &Matcher<'_>,
+    request: &MatchRequest<'_>,
+    charge: ExpectedCharge,
+    inputs: &PlanInputs<'_>,
+) -> Option<ReservationCandidate> {
+    let station = matcher.station(&best.assignment.station)?;
+    let mut connectors = station.connectors.iter();
+    let connector = connectors.find(|connector| connector.id == best.assignment.connector)?;
+    let (window, currency) = (best.assignment.window, request.reservation.currency);
+    let price = EffectivePrice::in_window(station, connector, request.vehicle, &window, currency);
+    let zone = Fleet::zone(inputs.fleet);
+    let policy_context = PolicyContext {
+        station: Some(PricedStation {
+            station,
+            price,
+            mode: request.mode,
+        }),
+        ..PolicyContext::at(std::slice::from_ref(&window), currency, &zone)
+    };
+    let warnings = judge(inputs.policies, &policy_context).warnings;
+    Some(ReservationCandidate::new(
+        best, station, connector, charge, currency, price, warnings,
+    ))
+}
+
+/// The nearest stations that filters refused, with the policy that did.
+fn refused_stations(matcher: &Matcher<'_>, request: &MatchRequest<'_>) -> Vec<RefusedStation> {
+    let center = request.reservation.location.center();
     let refused = matcher.refused().into_iter().map(|refused| {
         let breach = match refused.filter {
-            MatchFilter::Policy => matching::breach(refused.station, &request),
+            MatchFilter::Policy => matching::breach(refused.station, request),
             _ => None,
         };
         RefusedStation::new(refused.station, refused.filter, center, breach)
     });
-    let mut refused_stations: Vec<RefusedStation> = refused.collect();
-    refused_stations.sort_by_cached_key(|one| (one.distance_meters, one.charging_station.clone()));
-    refused_stations.truncate(NAMED);
-    let charging_plan = matcher.plan(matches.first().map(|best| &best.assignment));
-    context.respond(&ReservationCandidates {
-        candidates,
-        charging_plan,
-        match_summary: matcher.summary(),
-        policy_warnings,
-        refused_stations,
-    })
+    let mut stations: Vec<RefusedStation> = refused.collect();
+    stations
+        .sort_by_cached_key(|refused| (refused.distance_meters, refused.charging_station.clone()));
+    stations.truncate(NAMED);
+    stations
 }

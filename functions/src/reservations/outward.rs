@@ -10,7 +10,7 @@ use kernel::{Error, Id};
 use models::charging_station::ChargingStation;
 use models::driver::Driver;
 use models::ports::network::{
-    CancelRequest, CommandStatus, ReserveOutcome, ReserveRequest, Subject,
+    CancelRequest, CommandStatus, Network, ReserveOutcome, ReserveRequest, Subject,
 };
 use models::ports::{JobSubject, digest_of};
 use models::reservation::outward::{OutwardReservation, OutwardState};
@@ -77,114 +77,91 @@ async fn save(app: &App, tenant: &Tenant, row: &mut Stored<Reservation>) -> Resu
 }
 
 /// Sends RESERVE_NOW, and notes the response.
-async fn send(app: &App, tenant: &Tenant, mut row: Stored<Reservation>) -> Result<(), Error> {
-    let reserved = row.object.state.reserved().cloned();
-    let (Some(reserved), Some(outward)) = (reserved, row.outward().cloned()) else {
+async fn send(
+    app: &App,
+    tenant: &Tenant,
+    mut reservation: Stored<Reservation>,
+) -> Result<(), Error> {
+    let reserved = reservation.object.state.reserved().cloned();
+    let (Some(reserved), Some(outward)) = (reserved, reservation.outward().cloned()) else {
         return Ok(());
     };
-    let station = app
-        .store
-        .find::<ChargingStation>(tenant, &reserved.station)
-        .await?;
-    let driver = app.store.find::<Driver>(tenant, &row.object.driver).await?;
-    let request = match (&station, driver) {
-        (Some(station), Some(driver)) => {
-            request(
-                app,
-                tenant,
-                &row,
-                &reserved,
-                &outward,
-                station,
-                &driver.object,
-            )
-            .await?
-        }
-        _ => None,
-    };
-    let network = match &station {
-        Some(station) => operator::of_station(app, tenant.mode, station).await?,
+    let command = command(app, tenant, &reservation, &reserved, &outward).await?;
+    reservation.begin_outward(app.now());
+    save(app, tenant, &mut reservation).await?;
+    let response = match command {
+        Some((network, request)) => Some(network.reserve(&request).await?),
         None => None,
     };
-    row.begin_outward(app.now());
-    save(app, tenant, &mut row).await?;
-    let answer = match (network, request) {
-        (Some(network), Some(request)) => Some(network.reserve(&request).await?),
-        _ => None,
-    };
-    let (id, now) = (row.object.id.clone(), app.now());
-    let noted = match answer {
-        Some(CommandStatus::Accepted) => {
-            row.accept_outward(None);
-            save(app, tenant, &mut row).await
-        }
-        Some(CommandStatus::Pending { command, .. }) => {
-            row.await_outward(command, now);
-            save(app, tenant, &mut row).await
-        }
+    let (id, now) = (reservation.object.id.clone(), app.now());
+    match response {
+        Some(CommandStatus::Accepted) => reservation.accept_outward(None),
+        Some(CommandStatus::Pending { command, .. }) => reservation.await_outward(command, now),
         Some(CommandStatus::Rejected(why)) => {
             tracing::info!(object.id = %id, ?why, "a network refuses a reservation");
-            row.refuse_outward(now);
-            save(app, tenant, &mut row).await
+            reservation.refuse_outward(now);
         }
         None => {
             tracing::info!(object.id = %id, "the network of a reservation is not connected");
-            row.refuse_outward(now);
-            save(app, tenant, &mut row).await
+            reservation.refuse_outward(now);
         }
-    };
-    if !matches!(noted, Err(Error::Contended)) {
-        return noted;
+    }
+    match save(app, tenant, &mut reservation).await {
+        Err(Error::Contended) => {}
+        done => return done,
     }
     // The reservation has changed meanwhile. If it has ended, its cancellation may have arrived before it did.
     let present = app.store.find::<Reservation>(tenant, &id).await?;
-    let is_wanted = present.is_some_and(|row| {
-        let kept = row
-            .object
-            .state
-            .reserved()
-            .and_then(|one| one.outward.as_ref());
-        row.object.is_for(&reserved.station) && kept.is_some_and(|one| one.id == outward.id)
+    let is_current = present.is_some_and(|reservation| {
+        let kept = reservation.object.state.reserved();
+        let kept = kept.and_then(|reserved| reserved.outward.as_ref());
+        reservation.object.is_for(&reserved.station)
+            && kept.is_some_and(|kept| kept.id == outward.id)
     });
-    match is_wanted {
-        true => Err(Error::Contended),
-        false => {
-            let cancellation = CancelAtNetwork {
-                tenant: tenant.clone(),
-                reservation: id,
-                station: reserved.station,
-                outward: outward.id,
-            };
-            cancellation.run(app).await
-        }
+    if is_current {
+        return Err(Error::Contended);
     }
+    let cancellation = CancelAtNetwork {
+        tenant: tenant.clone(),
+        reservation: id,
+        station: reserved.station,
+        outward: outward.id,
+    };
+    cancellation.run(app).await
 }
 
-/// What RESERVE_NOW says; none if the connector is not there any more.
-async fn request(
-    app: &App,
+/// RESERVE_NOW, and the network that operates the station. None if the driver or the connector is not there any more, or the network is
+/// not connected.
+async fn command<'a>(
+    app: &'a App,
     tenant: &Tenant,
-    row: &Stored<Reservation>,
+    reservation: &Stored<Reservation>,
     reserved: &Reserved,
     outward: &OutwardReservation,
-    station: &Stored<ChargingStation>,
-    driver: &Driver,
-) -> Result<Option<ReserveRequest>, Error> {
-    let mut connectors = station.object.connectors.iter();
-    let connector = connectors.find(|one| one.id == reserved.connector);
-    let Some(place) = connector.and_then(|connector| operator::place(station, connector)) else {
+) -> Result<Option<(Box<dyn Network + 'a>, ReserveRequest)>, Error> {
+    let (station, driver) = (&reserved.station, &reservation.object.driver);
+    let station = app.store.find::<ChargingStation>(tenant, station).await?;
+    let driver = app.store.find::<Driver>(tenant, driver).await?;
+    let (Some(station), Some(driver)) = (station, driver) else {
         return Ok(None);
     };
-    Ok(Some(ReserveRequest {
+    let mut connectors = station.object.connectors.iter();
+    let connector = connectors.find(|connector| connector.id == reserved.connector);
+    let Some(place) = connector.and_then(|connector| operator::place(&station, connector)) else {
+        return Ok(None);
+    };
+    let request = ReserveRequest {
         subject: Subject {
             tenant: tenant.clone(),
-            id: row.object.id.clone(),
+            id: reservation.object.id.clone(),
         },
         place,
-        token: charge_cards::app_token(app, tenant, driver).await?,
+        token: charge_cards::app_token(app, tenant, &driver.object).await?,
         reservation_id: outward.id.clone(),
         expires: reserved.expires(),
-    }))
+    };
+    let network = operator::of_station(app, tenant.mode, &station).await?;
+    Ok(network.map(|network| (network, request)))
 }
 
 /// Looks what became of RESERVE_NOW.

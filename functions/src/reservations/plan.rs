@@ -1,6 +1,7 @@
 //! The plan of a reservation by need: the search that its confirmation makes, without booking anything.
 
-use kernel::origin::Tenant;
+use kernel::origin::{Mode, Tenant};
+use kernel::window::Window;
 use kernel::{Error, Id, Kind, Timestamp};
 use models::charging::effective_price::ChargingVehicle;
 use models::charging::matching::best_first::IndexedStation;
@@ -20,7 +21,8 @@ use super::matcher::Matcher;
 use crate::App;
 use crate::policies;
 
-/// What a plan depends on besides the reservation and the calendars.
+/// The objects on which a search for connectors depends, besides the reservation and the calendars.
+#[derive(Clone, Copy)]
 pub(super) struct PlanInputs<'a> {
     pub driver: &'a Driver,
     pub vehicle: &'a Vehicle,
@@ -31,7 +33,35 @@ pub(super) struct PlanInputs<'a> {
     pub stations: &'a [IndexedStation],
 }
 
-/// What a request names, and what belongs to it.
+impl<'a> PlanInputs<'a> {
+    /// The request for a connector in one of these windows. The vehicle charges until it is full or has the energy of the
+    /// reservation's need.
+    pub fn match_request(
+        &self,
+        reservation: &'a Stored<Reservation>,
+        windows: &'a [Window],
+        limits: &'a Limits<'a>,
+        mode: Mode,
+        now: Timestamp,
+    ) -> MatchRequest<'a> {
+        let vehicle = ChargingVehicle::new(self.vehicle, self.telemetry, now);
+        MatchRequest {
+            reservation: &reservation.object,
+            standard: self.vehicle.charging_standard,
+            vehicle: match &reservation.object.need {
+                Some(need) => vehicle.for_need(need),
+                None => vehicle,
+            },
+            preferences: &self.driver.preferences,
+            windows,
+            limits,
+            mode,
+            refused_evses: reservation.object.refused_evses(),
+        }
+    }
+}
+
+/// The objects that a request names, and those that belong to them.
 pub(super) struct Named {
     pub driver: Stored<Driver>,
     pub vehicle: Vehicle,
@@ -39,6 +69,29 @@ pub(super) struct Named {
     pub telemetry: Option<VehicleTelemetry>,
     /// The stations of the area by their entries in the index.
     pub stations: Vec<IndexedStation>,
+}
+
+impl Named {
+    /// The policies that apply to the driver and the vehicle.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn policies(&self, app: &App, tenant: &Tenant) -> Result<Vec<Policy>, Error> {
+        let driver = Some(&self.driver.object);
+        policies::of(app, tenant, driver, self.fleet.as_ref(), &self.vehicle).await
+    }
+
+    /// The inputs of a search under these policies.
+    pub fn inputs<'a>(&'a self, policies: &'a [Policy]) -> PlanInputs<'a> {
+        PlanInputs {
+            driver: &self.driver.object,
+            vehicle: &self.vehicle,
+            fleet: self.fleet.as_ref(),
+            policies,
+            telemetry: self.telemetry.as_ref(),
+            stations: &self.stations,
+        }
+    }
 }
 
 /// Reads the driver and the vehicle of a request, the vehicle's fleet and telemetry, and the stations of an area.
@@ -67,24 +120,10 @@ pub(super) async fn read_named(
     Ok(Named {
         driver,
         vehicle,
-        fleet: fleet.map(|row| row.object),
-        telemetry: telemetry.map(|row| row.object),
+        fleet: fleet.map(|fleet| fleet.object),
+        telemetry: telemetry.map(|telemetry| telemetry.object),
         stations,
     })
-}
-
-/// The vehicle of a reservation, which charges until it is full or has what the reservation's need asks for.
-pub(super) fn charging_vehicle(
-    reservation: &Reservation,
-    vehicle: &Vehicle,
-    telemetry: Option<&VehicleTelemetry>,
-    now: Timestamp,
-) -> ChargingVehicle {
-    let charging = ChargingVehicle::new(vehicle, telemetry, now);
-    match &reservation.need {
-        Some(need) => charging.for_need(need),
-        None => charging,
-    }
 }
 
 /// Plans a pending reservation by need. A reservation of another kind stays as it is.
@@ -94,46 +133,27 @@ pub(super) fn charging_vehicle(
 pub(super) async fn plan(
     app: &App,
     tenant: &Tenant,
-    row: &mut Stored<Reservation>,
+    reservation: &mut Stored<Reservation>,
     inputs: PlanInputs<'_>,
     because: ReplanReason,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if row.object.need.is_none() {
+    if reservation.object.need.is_none() {
         return Ok(());
     }
-    let PlanInputs {
-        driver,
-        vehicle,
-        fleet,
-        policies,
-        telemetry,
-        stations,
-    } = inputs;
-    let windows = matching::windows(&row.object, now);
-    let context = PolicyContext {
-        station: None,
-        area: None,
-        windows: &windows,
-        currency: row.object.currency,
-        zone: &Fleet::zone(fleet),
-    };
-    let request = MatchRequest {
-        reservation: &row.object,
-        standard: vehicle.charging_standard,
-        vehicle: charging_vehicle(&row.object, vehicle, telemetry, now),
-        preferences: &driver.preferences,
-        windows: &windows,
-        limits: &Limits::new(policies, &context),
-        mode: tenant.mode,
-        refused_evses: row.object.refused_evses(),
-    };
-    let mut matcher = Matcher::new(app, tenant, &request, stations, 1);
+    let windows = matching::windows(&reservation.object, now);
+    let zone = Fleet::zone(inputs.fleet);
+    let context = PolicyContext::at(&windows, reservation.object.currency, &zone);
+    let limits = Limits::new(inputs.policies, &context);
+    let request = inputs.match_request(reservation, &windows, &limits, tenant.mode, now);
+    let mut matcher = Matcher::new(app, tenant, &request, inputs.stations, 1);
     let best = matcher.matches().await?.into_iter().next();
     let plan = matcher.plan(best.as_ref().map(|best| &best.assignment));
     if let Some(plan) = plan {
-        let battery = telemetry.and_then(|one| one.battery.as_ref());
-        row.plan(plan, because, battery.map(|battery| battery.level), now);
+        let battery = inputs
+            .telemetry
+            .and_then(|telemetry| telemetry.battery.as_ref());
+        reservation.plan(plan, because, battery.map(|battery| battery.level), now);
     }
     Ok(())
 }
@@ -145,22 +165,18 @@ pub(super) async fn plan(
 pub(super) async fn plan_again(
     app: &App,
     tenant: &Tenant,
-    row: &mut Stored<Reservation>,
+    reservation: &mut Stored<Reservation>,
     because: ReplanReason,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let (driver, vehicle) = (&row.object.driver, &row.object.vehicle);
-    let named = read_named(app, tenant, driver, vehicle, row.object.location.into()).await?;
-    let (driver, vehicle) = (named.driver.object, named.vehicle);
-    let fleet = named.fleet.as_ref();
-    let rules = policies::of(app, tenant, Some(&driver), fleet, &vehicle).await?;
-    let inputs = PlanInputs {
-        driver: &driver,
-        vehicle: &vehicle,
-        fleet,
-        policies: &rules,
-        telemetry: named.telemetry.as_ref(),
-        stations: &named.stations,
-    };
-    Box::pin(plan(app, tenant, row, inputs, because, now)).await
+    let Reservation {
+        driver,
+        vehicle,
+        location,
+        ..
+    } = &reservation.object;
+    let named = read_named(app, tenant, driver, vehicle, (*location).into()).await?;
+    let policies = named.policies(app, tenant).await?;
+    let inputs = named.inputs(&policies);
+    Box::pin(plan(app, tenant, reservation, inputs, because, now)).await
 }

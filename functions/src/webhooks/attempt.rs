@@ -86,37 +86,22 @@ pub async fn make(
     receiver: Option<&Stored<WebhookEndpoint>>,
     claimed: Attempt,
 ) -> Result<bool, Error> {
+    let (now, signed) = (origin.now, app.clock.wall_clock());
+    let enabled = receiver.filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
+    let outcome = match enabled {
+        Some(receiver) => send(app, origin, receiver, &claimed, signed).await,
+        None => DeliveryOutcome {
+            response: NOT_MADE.into(),
+            ..DeliveryOutcome::default()
+        },
+    };
     let Attempt {
         event,
         number: attempt,
         is_new,
         redelivered_after,
     } = claimed;
-    let (now, signed) = (origin.now, app.clock.wall_clock());
-    let enabled = receiver.filter(|receiver| receiver.object.status == EndpointStatus::Enabled);
-    let outcome = match enabled {
-        Some(receiver) => {
-            let rendered = rendered(app, &event, &receiver.object);
-            let request = Request {
-                event: &rendered,
-                is_redelivery: redelivered_after.is_some(),
-                now,
-                signed,
-            };
-            send(app, receiver, request).await
-        }
-        None => DeliveryOutcome {
-            response: NOT_MADE.into(),
-            ..DeliveryOutcome::default()
-        },
-    };
     let concluded = app.now();
-    if enabled.is_some() {
-        let delay = (attempt == 1).then(|| now.since(event.object.created));
-        let metrics = &app.settings.metrics;
-        let succeeded = outcome.succeeded();
-        metrics.delivered(concluded, &origin.tenant, succeeded, outcome.latency, delay);
-    }
     let delivery = outcome.delivery(
         enabled.is_some(),
         attempt,
@@ -232,108 +217,103 @@ pub async fn known_endpoint(
     Ok(row)
 }
 
-/// What is sent.
-#[derive(Clone, Copy)]
-struct Request<'a> {
-    event: &'a Event,
-    is_redelivery: bool,
-    /// The service's time.
-    now: Timestamp,
-    /// The machine's time, which the receiver compares with its own clock.
-    signed: Timestamp,
-}
-
-/// Sends an event. An error on the way is an outcome, too.
+/// Sends an event to an enabled endpoint, and reports the outcome in the metrics. An error on the way is an outcome, too. `signed` is
+/// the machine's time, which the receiver compares with its own clock.
 async fn send(
     app: &App,
+    origin: &Origin,
     receiver: &Stored<WebhookEndpoint>,
-    request: Request<'_>,
+    claimed: &Attempt,
+    signed: Timestamp,
 ) -> DeliveryOutcome {
     let started = tokio::time::Instant::now();
-    let mut outcome = match post(app, receiver, request).await {
-        Ok(outcome) => outcome,
-        Err(error) => DeliveryOutcome {
-            response: error,
-            ..DeliveryOutcome::default()
-        },
+    let sent = async {
+        let response = request(app, receiver, claimed, origin.now, signed)?
+            .send()
+            .await;
+        Ok(read(app, response.map_err(|error| chain(&error))?).await)
     };
+    let mut outcome = sent.await.unwrap_or_else(|error| DeliveryOutcome {
+        response: error,
+        ..DeliveryOutcome::default()
+    });
     outcome.latency = SignedDuration::try_from(started.elapsed()).unwrap_or(SignedDuration::MAX);
+    let delay = (claimed.number == 1).then(|| origin.now.since(claimed.event.object.created));
+    let (metrics, succeeded) = (&app.settings.metrics, outcome.succeeded());
+    metrics.delivered(app.now(), &origin.tenant, succeeded, outcome.latency, delay);
     outcome
 }
 
-async fn post(
+/// The request that delivers an event.
+///
+/// # Errors
+/// The endpoint has no URL that may be called, or the event cannot be written.
+fn request(
     app: &App,
     receiver: &Stored<WebhookEndpoint>,
-    sent: Request<'_>,
-) -> Result<DeliveryOutcome, String> {
-    let event = sent.event;
-    let internal = &receiver.internal;
-    let receiver = &receiver.object;
-    let url = receiver.url.as_ref().and_then(WebUrl::parts);
+    claimed: &Attempt,
+    now: Timestamp,
+    signed: Timestamp,
+) -> Result<reqwest::RequestBuilder, String> {
+    let endpoint = &receiver.object;
+    let url = endpoint.url.as_ref().and_then(WebUrl::parts);
     let url = url.ok_or("the endpoint has no URL that can be read")?;
     if !app.settings.targets.allow_url(&url) {
         return Err("the URL is not a public address".into());
     }
-    let body = serde_json::to_vec(event).map_err(|error| error.to_string())?;
+    let event = rendered(app, &claimed.event, endpoint);
+    let body = serde_json::to_vec(&event).map_err(|error| error.to_string())?;
     let client = app.outbound.client().map_err(|error| error.to_string())?;
     let mut request = client.post(url).header("content-type", "application/json");
-    let secrets: Vec<_> = [&receiver.secret]
+    let secrets: Vec<_> = [&endpoint.secret]
         .into_iter()
-        .chain(internal.previous_secrets(sent.now))
+        .chain(receiver.internal.previous_secrets(now))
         .collect();
-    for (name, value) in signature::headers(
-        &event.id,
-        &body,
-        &secrets,
-        receiver.signature_timestamp,
-        sent.signed,
-    ) {
+    let timestamp = endpoint.signature_timestamp;
+    for (name, value) in signature::headers(&event.id, &body, &secrets, timestamp, signed) {
         request = request.header(name, value);
     }
-    for (name, value) in receiver.headers.iter() {
+    for (name, value) in endpoint.headers.iter() {
         request = request.header(name, value);
     }
-    if sent.is_redelivery {
+    if claimed.redelivered_after.is_some() {
         request = request.header(REDELIVERY, "true");
     }
-    let mut answer = request
-        .body(body)
-        .send()
-        .await
-        .map_err(|error| chain(&error))?;
+    Ok(request.body(body))
+}
+
+/// Reads the part of a response that is kept.
+async fn read(app: &App, mut response: reqwest::Response) -> DeliveryOutcome {
+    let headers = response.headers();
     let kept = KEPT_HEADERS.into_iter().filter_map(|name| {
-        let value = answer.headers().get(name)?.as_bytes();
+        let value = headers.get(name)?.as_bytes();
         let value = &value[..value.len().min(KEPT_OF_HEADER)];
         Some((name.to_owned(), String::from_utf8_lossy(value).into_owned()))
     });
     let response_headers = kept.collect();
-    let retry_after = answer
-        .headers()
-        .get("retry-after")
-        .and_then(|value| value.to_str().ok());
+    let text_of = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let retry_after = text_of("retry-after");
     let retry_after =
         retry_after.and_then(|text| attempt::retry_after(text, app.clock.wall_clock()));
-    let control = answer.headers().get(CONTROL);
-    let control = control.and_then(|value| Control::parse(value.to_str().ok()?));
-    let mut read = Vec::new();
-    while read.len() < READ {
-        match answer.chunk().await {
-            Ok(Some(chunk)) => read.extend_from_slice(&chunk),
+    let control = text_of(CONTROL).and_then(Control::parse);
+    let mut body = Vec::new();
+    while body.len() < READ {
+        match response.chunk().await {
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) | Err(_) => break,
         }
     }
-    let truncated = read.len() > KEEP;
-    read.truncate(KEEP);
-    let response = String::from_utf8_lossy(&read).into_owned();
-    Ok(DeliveryOutcome {
-        status: Some(answer.status().as_u16()),
+    let truncated = body.len() > KEEP;
+    body.truncate(KEEP);
+    DeliveryOutcome {
+        status: Some(response.status().as_u16()),
         control,
         retry_after,
-        response,
+        response: String::from_utf8_lossy(&body).into_owned(),
         response_headers,
         truncated,
         latency: SignedDuration::ZERO,
-    })
+    }
 }
 
 /// An error with its causes.

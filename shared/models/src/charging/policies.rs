@@ -112,6 +112,19 @@ pub struct PolicyContext<'a> {
     pub zone: &'a TimeZone,
 }
 
+impl<'a> PolicyContext<'a> {
+    /// The context of these windows, without a station and without an area.
+    pub fn at(windows: &'a [Window], currency: Currency, zone: &'a TimeZone) -> Self {
+        Self {
+            station: None,
+            area: None,
+            windows,
+            currency,
+            zone,
+        }
+    }
+}
+
 /// What the policies say of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
