@@ -169,7 +169,46 @@ pub struct NewDeparture {
     pub target_level: Option<f64>,
 }
 
+impl NewDepartures {
+    fn check(&self, now: Timestamp) -> Result<()> {
+        if self.departures.len() > MOST {
+            let message = "must have at most 14 entries";
+            return Err(Error::invalid("departures", message));
+        }
+        for (place, departure) in self.departures.iter().enumerate() {
+            departure.check(place, now)?;
+            let mut before = self.departures.iter().take(place);
+            if before.any(|other| other.at == departure.at) {
+                let param = format!("departures[{place}].at");
+                return Err(Error::invalid(param, "must not be given twice"));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl NewDeparture {
+    /// The departure of a vehicle from its site.
+    fn departure(&self, vehicle: &Vehicle, site: &Id, now: Timestamp) -> Departure {
+        Departure {
+            id: Id::new(Kind::Departure, now),
+            object: Kind::Departure,
+            at: self.at,
+            cost: None,
+            cost_if_immediate: None,
+            created: now,
+            currency: None,
+            energy_delivered_wh: None,
+            energy_wh: self.energy_wh,
+            min_level: self.min_level,
+            short_by_wh: None,
+            site: site.clone(),
+            status: DepartureStatus::Scheduled,
+            target_level: self.target_level,
+            vehicle: vehicle.id.clone(),
+        }
+    }
+
     fn check(&self, place: usize, now: Timestamp) -> Result<()> {
         let invalid = |member: &str, message: &'static str| {
             Err(Error::invalid(
@@ -231,7 +270,7 @@ impl VehicleDepartures {
 
 impl Stored<VehicleDepartures> {
     /// Replaces all scheduled departures. One that is as it was keeps its id, and so does one that has moved: what was charged for it counts.
-    /// Returns what has become of each, in the order in which they were given.
+    /// Returns the result of each, in the order in which they were given.
     ///
     /// # Errors
     /// 409 for a vehicle without a site; 400 that names the departure.
@@ -245,19 +284,8 @@ impl Stored<VehicleDepartures> {
             let message = "The vehicle has no site: update it with the site at which it charges.";
             return Err(Error::conflict(message, Some("site")));
         };
-        if new.departures.len() > MOST {
-            let message = "must have at most 14 entries";
-            return Err(Error::invalid("departures", message));
-        }
-        for (place, departure) in new.departures.iter().enumerate() {
-            departure.check(place, now)?;
-            let before = new.departures.iter().take(place);
-            if before.clone().any(|other| other.at == departure.at) {
-                let param = format!("departures[{place}].at");
-                return Err(Error::invalid(param, "must not be given twice"));
-            }
-        }
-        let is_scheduled = |one: &Departure| one.status == DepartureStatus::Scheduled;
+        new.check(now)?;
+        let is_scheduled = |departure: &Departure| departure.status == DepartureStatus::Scheduled;
         let (scheduled, mut over): (Vec<_>, Vec<_>) = std::mem::take(&mut self.object.departures)
             .into_iter()
             .partition(is_scheduled);
@@ -265,7 +293,11 @@ impl Stored<VehicleDepartures> {
             let need = (old.energy_wh, old.target_level, old.min_level);
             need == (new.energy_wh, new.target_level, new.min_level) && old.site == *site
         };
-        let given: Vec<Timestamp> = new.departures.iter().map(|one| one.at).collect();
+        let given: Vec<Timestamp> = new
+            .departures
+            .iter()
+            .map(|departure| departure.at)
+            .collect();
         let mut new = new.departures;
         new.sort_by_key(|departure| departure.at);
         let (kept, mut moved): (Vec<_>, Vec<_>) = scheduled
@@ -284,29 +316,13 @@ impl Stored<VehicleDepartures> {
                 None => ReplacementResult::Created,
             };
             let moved = old.map(|old| Departure { at: new.at, ..old });
-            let departure = moved.unwrap_or_else(|| Departure {
-                id: Id::new(Kind::Departure, now),
-                object: Kind::Departure,
-                at: new.at,
-                cost: None,
-                cost_if_immediate: None,
-                created: now,
-                currency: None,
-                energy_delivered_wh: None,
-                energy_wh: new.energy_wh,
-                min_level: new.min_level,
-                short_by_wh: None,
-                site: site.clone(),
-                status: DepartureStatus::Scheduled,
-                target_level: new.target_level,
-                vehicle: vehicle.id.clone(),
-            });
+            let departure = moved.unwrap_or_else(|| new.departure(vehicle, site, now));
             results.push((departure.at, departure.id.clone(), result));
             departure
         }));
         over.sort_by_key(|departure| departure.at);
         self.object.departures = over;
-        results.sort_by_key(|(at, ..)| given.iter().position(|one| one == at));
+        results.sort_by_key(|(at, ..)| given.iter().position(|given| given == at));
         let results = results.into_iter();
         let results = results.map(|(_, departure, result)| DepartureResult { departure, result });
         Ok(results.collect())

@@ -379,6 +379,17 @@ impl Stored<WebhookEndpoint> {
         self.stop(reason, now);
     }
 
+    /// Enables the endpoint, and forgets its failures.
+    fn enable(&mut self, now: Timestamp) {
+        self.object.status = EndpointStatus::Enabled;
+        self.object.disabled_reason = None;
+        self.object.disabled_at = None;
+        self.internal.failing_since = None;
+        self.internal.oldest_failed = None;
+        self.internal.failures = 0;
+        self.internal.breaker.release(now);
+    }
+
     fn stop(&mut self, reason: DisabledReason, now: Timestamp) {
         let endpoint = &mut self.object;
         if endpoint.status == EndpointStatus::Enabled {
@@ -409,7 +420,7 @@ impl Stored<WebhookEndpoint> {
         missed.take_if(|since| from <= *since).is_some()
     }
 
-    /// Applies an update; what the body leaves out stays. Enabling an endpoint forgets its failures.
+    /// Applies an update. Omitted fields keep their values. Enabling an endpoint forgets its failures.
     ///
     /// # Errors
     /// 400 for an unknown version, for `http` where `https` is required, a list beyond its limits, or an option that endpoints of this type do
@@ -460,18 +471,8 @@ impl Stored<WebhookEndpoint> {
         }
         match status {
             Change::Keep => {}
-            Change::Set(EndpointStatus::Disabled) => {
-                self.stop(DisabledReason::Manual, now);
-            }
-            Change::Set(EndpointStatus::Enabled) => {
-                self.object.status = EndpointStatus::Enabled;
-                self.object.disabled_reason = None;
-                self.object.disabled_at = None;
-                self.internal.failing_since = None;
-                self.internal.oldest_failed = None;
-                self.internal.failures = 0;
-                self.internal.breaker.release(now);
-            }
+            Change::Set(EndpointStatus::Disabled) => self.stop(DisabledReason::Manual, now),
+            Change::Set(EndpointStatus::Enabled) => self.enable(now),
         }
         check_size(&self.object)
     }

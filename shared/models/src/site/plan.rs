@@ -85,51 +85,20 @@ struct Optimum {
 
 fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp) -> Optimum {
     let windows = windows(charges, from);
-    let until = windows.last().map_or(from, |last| last.until);
-    let limits = Limits::of(site, &Window { from, until });
     let forced = charges.iter().map(|charge| {
         let vehicle = inputs.vehicle(charge)?;
         vehicle.forced(Some(charge), &windows)
     });
     let forced: Vec<Option<Vec<u32>>> = forced.collect();
     let fixed = fixed(site, inputs, charges, &windows);
-    let weights = weights(site, inputs, &windows);
-    let slots = windows.iter().enumerate().map(|(place, window)| {
-        let limit = |kind| {
-            let lowest = limits.lowest(kind, window, fixed[place]);
-            let taken: u64 = forced
-                .iter()
-                .flatten()
-                .map(|one| u64::from(one[place]))
-                .sum();
-            lowest.map(|power| energy(power, window).saturating_sub(taken))
-        };
-        let capacity = limit(LimitType::Capacity).unwrap_or(u64::from(u32::MAX));
-        Slot {
-            capacity,
-            threshold: limit(LimitType::Cost).unwrap_or(capacity).min(capacity),
-            price: weights[place],
-        }
-    });
-    let slots = slots.collect();
-    let demands = charges.iter().map(|charge| {
-        let vehicle = inputs.vehicle(charge);
-        let power = vehicle.map_or(0, |one| one.power(inputs.offered(one), charge));
-        let session = vehicle.and_then(SiteVehicle::session);
-        let assumed = session.map_or(0, |one| one.assumed(from));
-        Demand {
-            key: charge.departure.to_string(),
-            power: powers(power, charge, &windows),
-            need: charge.need.saturating_sub(assumed),
-            minimum: charge.minimum.saturating_sub(assumed),
-            prices: None,
-        }
-    });
-    let demands: Vec<Demand> = demands.collect();
+    let demands: Vec<Demand> = charges
+        .iter()
+        .map(|charge| demand(charge, inputs, &windows, from))
+        .collect();
     let planned = demands.iter().zip(&forced);
     let planned = planned.filter(|(_, forced)| forced.is_none());
     let mut depot = Depot {
-        slots,
+        slots: slots(site, inputs, &windows, &forced, &fixed),
         demands: planned.map(|(demand, _)| demand.clone()).collect(),
     };
     let best = depot.plan();
@@ -137,8 +106,8 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
     let least = pairs.filter(|(_, forced)| forced.is_none());
     let least = least.map(|((charge, demand), _)| {
         let vehicle = inputs.vehicle(charge);
-        vehicle.map_or_else(Vec::new, |one| {
-            one.least(inputs.offered(one), &windows, &demand.power)
+        vehicle.map_or_else(Vec::new, |vehicle| {
+            vehicle.least(inputs.offered(vehicle), &windows, &demand.power)
         })
     });
     let least: Vec<Vec<u32>> = least.collect();
@@ -161,6 +130,55 @@ fn optimum(site: &Site, inputs: &PlanInputs, charges: &[Charge], from: Timestamp
         plan,
         best,
         fixed,
+    }
+}
+
+/// The Wh that can be planned in each window by the limits of the site, and what they weigh.
+fn slots(
+    site: &Site,
+    inputs: &PlanInputs,
+    windows: &[Window],
+    forced: &[Option<Vec<u32>>],
+    fixed: &[u64],
+) -> Vec<Slot> {
+    let (Some(first), Some(last)) = (windows.first(), windows.last()) else {
+        return Vec::new();
+    };
+    let whole = Window {
+        from: first.from,
+        until: last.until,
+    };
+    let limits = Limits::of(site, &whole);
+    let weights = weights(site, inputs, windows);
+    let slots = windows.iter().enumerate().map(|(place, window)| {
+        let limit = |kind| {
+            let lowest = limits.lowest(kind, window, fixed[place]);
+            let forced = forced.iter().flatten();
+            let forced: u64 = forced.map(|flows| u64::from(flows[place])).sum();
+            lowest.map(|power| energy(power, window).saturating_sub(forced))
+        };
+        let capacity = limit(LimitType::Capacity).unwrap_or(u64::from(u32::MAX));
+        Slot {
+            capacity,
+            threshold: limit(LimitType::Cost).unwrap_or(capacity).min(capacity),
+            price: weights[place],
+        }
+    });
+    slots.collect()
+}
+
+/// The Wh that a charge still needs, without those that are assumed to have flowed until `from`.
+fn demand(charge: &Charge, inputs: &PlanInputs, windows: &[Window], from: Timestamp) -> Demand {
+    let vehicle = inputs.vehicle(charge);
+    let power = vehicle.map_or(0, |vehicle| vehicle.power(inputs.offered(vehicle), charge));
+    let session = vehicle.and_then(SiteVehicle::session);
+    let assumed = session.map_or(0, |session| session.assumed(from));
+    Demand {
+        key: charge.departure.to_string(),
+        power: powers(power, charge, windows),
+        need: charge.need.saturating_sub(assumed),
+        minimum: charge.minimum.saturating_sub(assumed),
+        prices: None,
     }
 }
 
@@ -258,30 +276,73 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
     let mut before = settle(site, inputs, now);
     let mut changes = site.internal.changed.clone();
     for charge in &mut before {
-        let next = inputs.vehicle(charge).and_then(|one| one.next.as_ref());
-        let moved = next.filter(|one| one.id == charge.departure && one.at != charge.at);
+        let next = inputs
+            .vehicle(charge)
+            .and_then(|vehicle| vehicle.next.as_ref());
+        let moved = next.filter(|next| next.id == charge.departure && next.at != charge.at);
         if let Some(departure) = moved {
             charge.at = departure.at;
             changes.push(SitePlanReason::Departures);
         }
     }
-    let (ended, mut kept): (Vec<_>, Vec<_>) = before.into_iter().partition(|one| one.at <= now);
+    let (ended, kept): (Vec<_>, Vec<_>) = before.into_iter().partition(|charge| charge.at <= now);
     let currency = site.object.currency;
     let outcome = |charge: Charge| {
         let outcome = charge.outcome(inputs, currency);
         (charge, outcome)
     };
+    let since = site.internal.settled_at.unwrap_or(now);
+    let mut charges = continued(kept, inputs, since, now, &mut changes);
+    changes.sort_by_key(|change| *change as u8);
+    changes.dedup();
+    let Optimum {
+        windows,
+        depot,
+        plan,
+        best,
+        fixed,
+    } = optimum(&site.object, inputs, &charges, now);
+    for (charge, flows) in charges.iter_mut().zip(&plan.flows) {
+        charge.flow = flows.first().copied().unwrap_or_default();
+        if charge.delivered == 0 {
+            charge.immediate = immediate(charge, inputs);
+        }
+    }
+    let prices = windows.iter().map(|window| inputs.price(window.from));
+    Planned {
+        charges,
+        ended: ended.into_iter().map(outcome).collect(),
+        changes,
+        prices: prices.collect(),
+        windows,
+        depot,
+        plan,
+        best,
+        fixed,
+    }
+}
+
+/// The charges of the departures within the horizon, in their order: those of the plan in force with what has changed since then, and new
+/// ones. Adds the reasons for which they differ to `changes`.
+fn continued(
+    mut kept: Vec<Charge>,
+    inputs: &PlanInputs,
+    since: Timestamp,
+    now: Timestamp,
+    changes: &mut Vec<SitePlanReason>,
+) -> Vec<Charge> {
     let mut charges = Vec::new();
     for vehicle in &inputs.vehicles {
         let next = vehicle.next.as_ref();
-        let near = next.filter(|one| one.at > now && one.at.since(now) <= HORIZON);
+        let near = next.filter(|next| next.at > now && next.at.since(now) <= HORIZON);
         let Some(departure) = near else {
             continue;
         };
-        let known = kept.iter().position(|one| one.departure == departure.id);
+        let known = kept
+            .iter()
+            .position(|charge| charge.departure == departure.id);
         match known.map(|place| kept.swap_remove(place)) {
             Some(mut charge) => {
-                let since = site.internal.settled_at.unwrap_or(now);
                 if charge.meter(vehicle, inputs, Some(since)) {
                     changes.push(SitePlanReason::Sessions);
                 }
@@ -301,33 +362,8 @@ pub fn plan(site: &Stored<Site>, inputs: &PlanInputs, now: Timestamp) -> Planned
     if !kept.is_empty() {
         changes.push(SitePlanReason::Departures);
     }
-    changes.sort_by_key(|change| *change as u8);
-    changes.dedup();
     charges.sort_by(|a, b| (a.at, &a.departure).cmp(&(b.at, &b.departure)));
-    let Optimum {
-        windows,
-        depot,
-        plan,
-        best,
-        fixed,
-    } = optimum(&site.object, inputs, &charges, now);
-    for (charge, flows) in charges.iter_mut().zip(&plan.flows) {
-        charge.flow = flows.first().copied().unwrap_or_default();
-        if charge.delivered == 0 {
-            charge.immediate = immediate(charge, inputs);
-        }
-    }
-    Planned {
-        charges,
-        ended: ended.into_iter().map(outcome).collect(),
-        changes,
-        prices: windows.iter().map(|one| inputs.price(one.from)).collect(),
-        windows,
-        depot,
-        plan,
-        best,
-        fixed,
-    }
+    charges
 }
 
 /// What it costs to charge at once at full power, from when the charge was planned first.

@@ -203,6 +203,22 @@ impl Unread {
             kinds,
         }
     }
+
+    /// The prospects of its connectors in windows whose shift adds at least these points.
+    fn prospects(&self, shift: i64) -> impl Iterator<Item = Prospect> {
+        let unknown = Prospect {
+            base: i64::MIN,
+            price: None,
+            lowest: None,
+        };
+        let unknown = self.kinds.is_none().then_some(unknown);
+        let known = self.kinds.iter().flatten();
+        let known = known.map(move |kind| Prospect {
+            base: kind.base.saturating_add(shift),
+            ..*kind
+        });
+        known.chain(unknown)
+    }
 }
 
 impl Prospect {
@@ -525,37 +541,13 @@ impl<'a> BestFirst<'a> {
                 };
                 vehicle_is_free && calendar.is_none_or(is_open)
             });
-            let of_window = |window: usize| {
-                let price = candidate.price(window);
-                let window = candidate.window(&self.request, window);
-                let shift = match need {
-                    Some(_) => 0,
-                    None => super::shift(&window, &preferred),
-                };
-                let merits = Merits {
-                    shift,
-                    ..candidate.merits
-                };
-                let base = need.map(|need| {
-                    let grams = candidate.grams;
-                    need::base(need, &window, price, grams, &self.request)
-                });
-                Pair {
-                    place,
-                    candidate,
-                    window,
-                    merits,
-                    base: base.unwrap_or_else(|| merits.score()),
-                    price,
-                    lowest: None,
-                }
-            };
-            let best = BestPairs::of(candidate, free.map(of_window));
+            let pair = |window| self.pair(place, candidate, window, &preferred);
+            let best = BestPairs::of(candidate, free.map(pair));
             match calendar {
                 Some(_) => pairs.extend(best.best()),
                 None => {
-                    let prospects = best.all().map(|pair| pair.prospect());
-                    open.extend(prospects.map(|one| (Open::Candidate(candidate), one)));
+                    let prospects = best.all().map(Pair::prospect);
+                    open.extend(prospects.map(|prospect| (Open::Candidate(candidate), prospect)));
                 }
             }
         }
@@ -565,29 +557,43 @@ impl<'a> BestFirst<'a> {
                 (0..windows.len()).find(|place| vehicle_is_free[*place] && self.allowed[*place])
             }
         };
-        let shift = shift.map_or(0, |place| super::shift(&windows[place], &preferred));
         let shift = Merits {
-            shift,
+            shift: shift.map_or(0, |place| super::shift(&windows[place], &preferred)),
             ..Merits::default()
-        }
-        .score();
+        };
         for station in &self.unread {
-            match &station.kinds {
-                Some(kinds) => open.extend(kinds.iter().map(|kind| {
-                    let base = kind.base.saturating_add(shift);
-                    (Open::Station(station), Prospect { base, ..*kind })
-                })),
-                None => open.push((
-                    Open::Station(station),
-                    Prospect {
-                        base: i64::MIN,
-                        price: None,
-                        lowest: None,
-                    },
-                )),
-            }
+            let prospects = station.prospects(shift.score());
+            open.extend(prospects.map(|prospect| (Open::Station(station), prospect)));
         }
         State::new(pairs, open)
+    }
+
+    /// The pair of a candidate, which is at this place among the candidates, and one of the windows of the request.
+    fn pair<'s>(
+        &'s self,
+        place: usize,
+        candidate: &'s Candidate,
+        window: usize,
+        preferred: &Window,
+    ) -> Pair<'s> {
+        let price = candidate.price(window);
+        let window = candidate.window(&self.request, window);
+        let need = self.request.need();
+        let merits = Merits {
+            shift: need.map_or_else(|| super::shift(&window, preferred), |_| 0),
+            ..candidate.merits
+        };
+        let base =
+            need.map(|need| need::base(need, &window, price, candidate.grams, &self.request));
+        Pair {
+            place,
+            candidate,
+            window,
+            merits,
+            base: base.unwrap_or_else(|| merits.score()),
+            price,
+            lowest: None,
+        }
     }
 }
 

@@ -345,46 +345,19 @@ fn filter<'a>(
     request: &MatchRequest<'a>,
     price_lists: &mut PriceLists,
 ) -> Result<Vec<PassingConnector<'a>>, MatchFilter> {
-    let mut left: Vec<&Connector> = station.connectors.iter().collect();
-    let mut keep = |passes: &dyn Fn(&Connector) -> bool, otherwise: MatchFilter| {
-        left.retain(|connector| passes(connector));
-        if left.is_empty() {
-            return Err(otherwise);
+    let fitting = fitting(station, request)?.into_iter();
+    let passing = fitting.map(|connector| {
+        let all = request.windows_of(&request.vehicle.charge_at(connector));
+        PassingConnector {
+            connector,
+            windows: (0..all.len()).collect(),
+            prices: price_lists.of(station, connector, all.len(), || {
+                price(station, connector, all.first()?, request)
+            }),
+            all,
         }
-        Ok(())
-    };
-    let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
-    let is_refused = |connector: &Connector| {
-        let mut refused = request.refused_evses.iter();
-        refused.any(|one| one.station == station.id && one.evse == connector.evse)
-    };
-    keep(
-        &|one| reservable && one.reservable && !is_refused(one),
-        MatchFilter::NotReservable,
-    )?;
-    let asked_for = request
-        .reservation
-        .connector_type
-        .contains(&request.standard);
-    keep(
-        &|one| asked_for && one.connector_type() == Some(request.standard),
-        MatchFilter::ConnectorType,
-    )?;
-    keep(&Connector::is_in_order, MatchFilter::OutOfOrder)?;
-    let mut passing: Vec<PassingConnector<'_>> = left
-        .into_iter()
-        .map(|connector| {
-            let all = request.windows_of(&request.vehicle.charge_at(connector));
-            PassingConnector {
-                connector,
-                windows: (0..all.len()).collect(),
-                prices: price_lists.of(station, connector, all.len(), || {
-                    price(station, connector, all.first()?, request)
-                }),
-                all,
-            }
-        })
-        .collect();
+    });
+    let mut passing: Vec<PassingConnector<'_>> = passing.collect();
     if request.need().is_some() {
         keep_windows(&mut passing, MatchFilter::TooSlow, |_, _| true)?;
     }
@@ -405,8 +378,50 @@ fn filter<'a>(
             cap.allows(price.as_ref(), request.mode)
         })?;
     }
+    keep_open(station, &mut passing)?;
+    keep_allowed(station, allowed, request, &mut passing)?;
+    Ok(passing)
+}
+
+/// The connectors that can be reserved, fit the vehicle and are in order.
+fn fitting<'a>(
+    station: &'a ChargingStation,
+    request: &MatchRequest<'_>,
+) -> Result<Vec<&'a Connector>, MatchFilter> {
+    let mut left: Vec<&Connector> = station.connectors.iter().collect();
+    let mut keep = |passes: &dyn Fn(&Connector) -> bool, otherwise: MatchFilter| {
+        left.retain(|connector| passes(connector));
+        if left.is_empty() {
+            return Err(otherwise);
+        }
+        Ok(())
+    };
+    let reservable = station.status == StationStatus::Active && station.capabilities.reservable;
+    let is_refused = |connector: &Connector| {
+        let mut refused = request.refused_evses.iter();
+        refused.any(|refused| refused.station == station.id && refused.evse == connector.evse)
+    };
+    keep(
+        &|connector| reservable && connector.reservable && !is_refused(connector),
+        MatchFilter::NotReservable,
+    )?;
+    let standard = request.standard;
+    let is_accepted = request.reservation.connector_type.contains(&standard);
+    keep(
+        &|connector| is_accepted && connector.connector_type() == Some(standard),
+        MatchFilter::ConnectorType,
+    )?;
+    keep(&Connector::is_in_order, MatchFilter::OutOfOrder)?;
+    Ok(left)
+}
+
+/// Keeps the windows for whose whole length the station is open.
+fn keep_open(
+    station: &ChargingStation,
+    passing: &mut Vec<PassingConnector<'_>>,
+) -> Result<(), MatchFilter> {
     let mut is_open: Option<(SignedDuration, Vec<bool>)> = None;
-    for connector in &mut passing {
+    for connector in passing.iter_mut() {
         let Some(first) = connector.all.first() else {
             continue;
         };
@@ -423,7 +438,16 @@ fn filter<'a>(
             connector.windows.retain(|place| open[*place]);
         }
     }
-    keep_windows(&mut passing, MatchFilter::Closed, |_, _| true)?;
+    keep_windows(passing, MatchFilter::Closed, |_, _| true)
+}
+
+/// Keeps the windows in which policies allow the connector and its price.
+fn keep_allowed(
+    station: &ChargingStation,
+    allowed: &[bool],
+    request: &MatchRequest<'_>,
+    passing: &mut Vec<PassingConnector<'_>>,
+) -> Result<(), MatchFilter> {
     // Most windows have the price of the window before, and the same verdict.
     let judged: Cell<Option<(Option<EffectivePrice>, bool)>> = Cell::new(None);
     let allows = |price: Option<EffectivePrice>| match judged.get() {
@@ -442,10 +466,9 @@ fn filter<'a>(
         Some(_) => request.limits.allow_window(&connector.all[place]),
         None => allowed[place],
     };
-    keep_windows(&mut passing, MatchFilter::Policy, |connector, place| {
+    keep_windows(passing, MatchFilter::Policy, |connector, place| {
         allows_window(connector, place) && allows(connector.price_in(station, place, request))
-    })?;
-    Ok(passing)
+    })
 }
 
 /// Keeps the windows that pass a filter, and the connectors that have any.

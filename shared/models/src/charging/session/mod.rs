@@ -10,7 +10,7 @@ mod tests;
 
 use std::num::NonZeroU32;
 
-use super::battery::Battery;
+use super::battery::{Battery, Charge};
 use super::calendar::Entry;
 use super::tariff::{self, Cost, Line};
 use super::{opening_hours, simulation};
@@ -126,46 +126,46 @@ impl Parties<'_> {
     /// 400 for what is not active, does not fit or does not belong together; `charging_session_conflict` for a station
     /// that nothing operates, or that is not open.
     fn check(&self, now: Timestamp) -> Result<()> {
-        let Self {
-            station,
-            connector,
-            driver,
-            vehicle,
-            fleet,
-            payment_method,
-            operation,
-            ..
-        } = self;
-        if !driver.is_active() {
+        self.check_drive()?;
+        self.check_station(now)
+    }
+
+    /// Checks the driver, the vehicle, its fleet and the payment method.
+    fn check_drive(&self) -> Result<()> {
+        if !self.driver.is_active() {
             return Err(Error::invalid("driver", "the driver is not active"));
         }
-        if !vehicle.is_active() {
+        if !self.vehicle.is_active() {
             return Err(Error::invalid("vehicle", "the vehicle is not active"));
         }
-        if !fleet.is_active() {
-            return Err(Error::invalid(
-                "vehicle",
-                "the vehicle's fleet is not active",
-            ));
+        if !self.fleet.is_active() {
+            let message = "the vehicle's fleet is not active";
+            return Err(Error::invalid("vehicle", message));
         }
-        if !driver.may_drive(vehicle) {
+        if !self.driver.may_drive(self.vehicle) {
             let message = "The driver is neither one of the vehicle's nor in its fleet.";
             return Err(Code::OwnerScopeInvalid.because(message).at("driver"));
         }
-        if payment_method.is_some_and(|method| !self.may_pay_with(method)) {
+        let method = self.payment_method;
+        if method.is_some_and(|method| !self.may_pay_with(method)) {
             let message = "The payment method belongs to another driver or fleet.";
             return Err(Code::PaymentMethodScopeInvalid
                 .because(message)
                 .at("payment_method"));
         }
-        if connector.connector_type() != Some(vehicle.charging_standard) {
+        Ok(())
+    }
+
+    /// Checks the connector and its station.
+    fn check_station(&self, now: Timestamp) -> Result<()> {
+        if self.connector.connector_type() != Some(self.vehicle.charging_standard) {
             return Err(Error::invalid(
                 "connector",
                 "the connector does not fit the vehicle's charging_standard",
             ));
         }
-        if !operation.is_operated() {
-            let message = match station.network {
+        if !self.operation.is_operated() {
+            let message = match self.station.network {
                 Some(_) => "The station's charging network is not connected.",
                 None => {
                     "The station is not connected to a charging network. In live mode a session can only be started at a \
@@ -174,27 +174,65 @@ impl Parties<'_> {
             };
             return Err(conflict("charging_station", message));
         }
-        if station.status != StationStatus::Active {
+        if self.station.status != StationStatus::Active {
             return Err(conflict("charging_station", "The station is not active."));
         }
         let moment = Window {
             from: now,
             until: now.plus(millis(1)),
         };
-        if !opening_hours::is_open(station, &moment) {
+        if !opening_hours::is_open(self.station, &moment) {
             return Err(conflict("charging_station", "The station is closed now."));
         }
         Ok(())
     }
-}
 
-impl Parties<'_> {
     /// Whether the payment method is the driver's, the vehicle's fleet's or the account's.
     fn may_pay_with(&self, method: &PaymentMethod) -> bool {
         match (&method.driver, &method.fleet) {
             (Some(owner), _) => *owner == self.driver.id,
             (None, Some(owner)) => *owner == self.vehicle.fleet,
             (None, None) => true,
+        }
+    }
+
+    /// The vehicle's charge at the connector from its present level on.
+    fn charge(&self) -> Charge {
+        let battery = Battery::of(self.vehicle);
+        battery.charge(simulation::offered(self.connector), self.battery_level)
+    }
+
+    /// The simulation of a session that charges at most `limit` Wh, and has to leave the connector at `free_until`.
+    fn simulation(
+        &self,
+        charge: &Charge,
+        limit: Option<u32>,
+        free_until: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Simulated {
+        let room = Battery::of(self.vehicle).energy_between(self.battery_level, 100.0);
+        let most_energy = room.min(limit.unwrap_or(u32::MAX));
+        let parks = limit.is_none_or(|limit| limit > room);
+        let charged = charge.time_until(most_energy).unwrap_or(LONGEST);
+        let charged = now.plus(charged.clamp(SECOND, LONGEST));
+        let latest = now.plus(LONGEST);
+        let ends = [
+            (!parks).then_some((charged, EndReason::SessionLimit)),
+            opening_hours::closes(self.station, now, latest)
+                .map(|closes| (closes, EndReason::StationClosing)),
+            free_until.map(|until| (until, EndReason::Reservation)),
+        ];
+        let ends = ends.into_iter().flatten();
+        let (at, reason) = ends
+            .min_by_key(|(at, _)| *at)
+            .filter(|(at, _)| *at < latest)
+            .unwrap_or((latest, EndReason::MaximumDuration));
+        Simulated {
+            held_until: at.min(charged),
+            most_energy,
+            parks,
+            taper: charge.taper().map(|taper| Box::new(*taper)),
+            ends_by: EndsBy { at, reason },
         }
     }
 }
@@ -262,60 +300,23 @@ impl ChargingSession {
             vehicle,
             ..
         } = parties;
-        let battery = Battery::of(vehicle);
-        let charge = battery.charge(simulation::offered(connector), parties.battery_level);
-        let room = battery.energy_between(parties.battery_level, 100.0);
+        let charge = parties.charge();
         // A reservation by need ends with what it has planned.
         let planned = || {
             let plan = entries.arriving?.charging_plan.as_ref()?;
             Some(plan.energy_wh).filter(|energy| *energy > 0)
         };
         let limit = new.session_limit.map(NonZeroU32::get).or_else(planned);
-        let most_energy = room.min(limit.unwrap_or(u32::MAX));
-        let parks = limit.is_none_or(|limit| limit > room);
-        let charged = charge.time_until(most_energy).unwrap_or(LONGEST);
-        let charged = now.plus(charged.clamp(SECOND, LONGEST));
-        let latest = now.plus(LONGEST);
-        let ends = [
-            (!parks).then_some((charged, EndReason::SessionLimit)),
-            opening_hours::closes(station, now, latest)
-                .map(|closes| (closes, EndReason::StationClosing)),
-            free_until.map(|until| (until, EndReason::Reservation)),
-        ];
-        let ends = ends.into_iter().flatten();
-        let (at, reason) = ends
-            .min_by_key(|(at, _)| *at)
-            .filter(|(at, _)| *at < latest)
-            .unwrap_or((latest, EndReason::MaximumDuration));
-        let ends_by = EndsBy { at, reason };
-        let held_until = at.min(charged);
+        let simulated = parties.simulation(&charge, limit, free_until, now);
         let of_network = network_session(parties.location, station, connector)
             .filter(|_| parties.operation == Operation::Network);
         let currency = tariff::currency(&connector.pricing, parties.currency, now);
         let mut pricing = connector.pricing.clone();
         pricing.retain(|price| price.currency == currency);
         let source = CostSource::of_tariff(tariff::is_known(&pricing, currency, now));
-        let state = if of_network.is_some() {
-            SessionState::Pending {
-                hold: Some(Window {
-                    from: now,
-                    until: held_until,
-                }),
-                sent: None,
-                start: Start::Due,
-            }
-        } else {
-            SessionState::Active {
-                charged: Charged::default(),
-                cost: SessionCost::nothing(source),
-                operated_by: Operator::Simulation(Simulated {
-                    held_until,
-                    most_energy,
-                    parks,
-                    taper: charge.taper().map(|taper| Box::new(*taper)),
-                    ends_by,
-                }),
-            }
+        let state = match of_network {
+            Some(_) => SessionState::pending(simulated.held_until, now),
+            None => SessionState::begun(simulated, source),
         };
         // A pending session may begin when its reservation is over.
         let arriving = entries.arriving.filter(|_| of_network.is_none());
@@ -356,6 +357,26 @@ impl ChargingSession {
             session.object = session.shown(parties.operation, now);
         }
         Ok(session)
+    }
+}
+
+impl SessionState {
+    /// A session that a network is to start. Its connector is held until a moment.
+    fn pending(until: Timestamp, now: Timestamp) -> Self {
+        Self::Pending {
+            hold: Some(Window { from: now, until }),
+            sent: None,
+            start: Start::Due,
+        }
+    }
+
+    /// A session that has begun, and has not cost anything yet.
+    fn begun(simulated: Simulated, source: CostSource) -> Self {
+        Self::Active {
+            charged: Charged::default(),
+            cost: SessionCost::nothing(source),
+            operated_by: Operator::Simulation(simulated),
+        }
     }
 }
 
