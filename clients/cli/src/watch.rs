@@ -68,14 +68,24 @@ pub async fn run(
         .find_subcommand_mut(group)
         .and_then(|group| group.find_subcommand_mut(name))
         .ok_or_else(|| Failure::local("no such command"))?;
+    repeat(&context, operation, flags, parser, matches).await
+}
 
+/// Requests again and again until the condition of `--until` holds, or without one until the response has changed.
+async fn repeat(
+    context: &Context,
+    operation: &Operation,
+    flags: &ArgMatches,
+    parser: &mut clap::Command,
+    matches: &ArgMatches,
+) -> Result<(), Failure> {
     let seconds = |name: &str| matches.get_one::<u32>(name).copied().map(u64::from);
     let interval = Duration::from_secs(seconds("interval").unwrap_or(2));
     let end = seconds("for").map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let condition = matches.get_one::<(String, Vec<String>)>("until");
     let mut shown: Option<Value> = None;
     loop {
-        let response = operation::response(&context, operation, flags, parser).await?;
+        let response = operation::response(context, operation, flags, parser).await?;
         let changed = shown.as_ref() != Some(&response);
         if changed {
             context.form.page(&response)?;
@@ -90,10 +100,8 @@ pub async fn run(
         if end.is_some_and(|end| Instant::now() + interval > end) {
             return Err(Failure::local(match condition {
                 Some((path, values)) => {
-                    format!(
-                        "the time is over, and {path} is not {}",
-                        values.join(" or ")
-                    )
+                    let values = values.join(" or ");
+                    format!("the time is over, and {path} is not {values}")
                 }
                 None => "the time is over, and the response has not changed".into(),
             }));

@@ -127,27 +127,7 @@ impl Network {
         let Some(partner) = self.read(|state| state.partner.clone()) else {
             return Ok(());
         };
-        let receiver = |module: &str| {
-            let url = partner.endpoint(module, "RECEIVER").map(str::to_owned);
-            url.ok_or_else(|| format!("it has no {module} receiver"))
-        };
         let own = format!("{}/{}", crate::party::COUNTRY_CODE, crate::party::PARTY_ID);
-        let send = async |method: Method, url: String, body: &Value| {
-            let response = partner::request(
-                &self.http,
-                method.clone(),
-                &url,
-                &partner.token,
-                Some(&partner),
-                Some(body),
-            )
-            .await?;
-            let status = response.http_status;
-            let done = response
-                .data()
-                .map_err(|error| format!("{method} {url}: {error}"));
-            done.map(|data| (status, data))
-        };
         match outgoing {
             Outgoing::EvseStatus {
                 location,
@@ -155,42 +135,23 @@ impl Network {
                 status,
                 last_updated,
             } => {
-                let url = format!("{}/{own}/{location}/{evse}", receiver("locations")?);
+                let receiver = receiver(&partner, "locations")?;
+                let url = format!("{receiver}/{own}/{location}/{evse}");
                 let body = json!({"status": status, "last_updated": text(last_updated)});
-                send(Method::PATCH, url, &body).await?;
+                self.request(&partner, Method::PATCH, &url, &body).await?;
                 self.note(format!("PATCH of EVSE {evse}: {status}"));
             }
             Outgoing::Session { id, patch } => {
-                let url = format!("{}/{own}/{id}", receiver("sessions")?);
-                let Some(session) = self.read(|state| Some(state.charge(&id)?.session())) else {
-                    return Ok(());
-                };
-                let sent = match &patch {
-                    Some(patch) => send(Method::PATCH, url, patch).await,
-                    None => send(Method::PUT, url, &session).await,
-                };
-                // After a failure the eMSP's session is of unknown content, so the next request is a PUT of all of it.
-                self.change(|state, _| {
-                    if let Some(charge) = state.charge_mut(&id) {
-                        charge.acknowledged = sent.is_ok();
-                    }
-                });
-                sent?;
-                let (method, kwh) = (
-                    if patch.is_some() { "PATCH" } else { "PUT" },
-                    &session["kwh"],
-                );
-                self.note(format!(
-                    "{method} of session {id}: {}, {kwh} kWh",
-                    session["status"].as_str().unwrap_or_default()
-                ));
+                let url = format!("{}/{own}/{id}", receiver(&partner, "sessions")?);
+                self.send_session(&partner, &url, &id, patch.as_ref())
+                    .await?;
             }
             Outgoing::Cdr { id } => {
-                let url = receiver("cdrs")?;
+                let url = receiver(&partner, "cdrs")?;
                 let cdr =
                     self.read(|state| state.cdrs.iter().find(|cdr| cdr["id"] == *id).cloned());
                 if let Some(cdr) = cdr {
-                    send(Method::POST, url, &cdr).await?;
+                    self.request(&partner, Method::POST, url, &cdr).await?;
                     self.note(format!(
                         "POST of CDR {id}: {} {}",
                         cdr["total_cost"]["incl_vat"],
@@ -199,7 +160,8 @@ impl Network {
                 }
             }
             Outgoing::CommandResult { url, result } => {
-                send(Method::POST, url, &json!({"result": result})).await?;
+                let body = json!({"result": result});
+                self.request(&partner, Method::POST, &url, &body).await?;
                 self.note(format!("command result {result}"));
             }
             Outgoing::PullTokens => {
@@ -217,6 +179,51 @@ impl Network {
             }
         }
         Ok(())
+    }
+
+    /// Sends a session: the whole of it, or a part that has changed.
+    async fn send_session(
+        &self,
+        partner: &Partner,
+        url: &str,
+        id: &str,
+        patch: Option<&Value>,
+    ) -> Result<(), String> {
+        let Some(session) = self.read(|state| Some(state.charge(id)?.session())) else {
+            return Ok(());
+        };
+        let (method, body) = match patch {
+            Some(patch) => (Method::PATCH, patch),
+            None => (Method::PUT, &session),
+        };
+        let sent = self.request(partner, method.clone(), url, body).await;
+        // After a failure the eMSP's session is of unknown content, so the next request is a PUT of all of it.
+        self.change(|state, _| {
+            if let Some(charge) = state.charge_mut(id) {
+                charge.acknowledged = sent.is_ok();
+            }
+        });
+        sent?;
+        let status = session["status"].as_str().unwrap_or_default();
+        let kwh = &session["kwh"];
+        self.note(format!("{method} of session {id}: {status}, {kwh} kWh"));
+        Ok(())
+    }
+
+    /// Sends a request to the eMSP.
+    async fn request(
+        &self,
+        partner: &Partner,
+        method: Method,
+        url: &str,
+        body: &Value,
+    ) -> Result<(), String> {
+        let (token, named) = (&partner.token, method.clone());
+        let response =
+            partner::request(&self.http, method, url, token, Some(partner), Some(body)).await?;
+        let data = response.data();
+        data.map(drop)
+            .map_err(|error| format!("{named} {url}: {error}"))
     }
 
     /// Asks the eMSP whether a card may charge at an EVSE (real-time authorization). Returns its `AuthorizationInfo`.
@@ -340,4 +347,10 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::write(path, bytes)
+}
+
+/// The address at which the eMSP receives objects of a module.
+fn receiver<'a>(partner: &'a Partner, module: &str) -> Result<&'a str, String> {
+    let url = partner.endpoint(module, "RECEIVER");
+    url.ok_or_else(|| format!("it has no {module} receiver"))
 }

@@ -15,10 +15,11 @@ use models::transaction::{
     Movement, Transaction, TransactionInternal, TransactionStatus, TransactionType,
 };
 use models::vehicle::Vehicle;
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use functions::App;
-use kernel::{Id, Kind};
+use kernel::{Id, Kind, Timestamp};
 use models::stored::Stored;
 
 const KEY: &str =
@@ -27,70 +28,83 @@ const KEY: &str =
 /// The number in the account's id; the others follow.
 const FIRST: u128 = 0x01a1_f000_0000_7000_8000_0000_0000_0001;
 
-/// Makes the tenant, where it is not there yet.
+/// Creates the tenant, unless it exists.
+///
+/// # Errors
+/// `Unavailable` if DynamoDB cannot be reached.
 pub async fn create(app: &App) -> Result<()> {
     let (secret, tenant) =
         Secret::parse(KEY).ok_or_else(|| Error::internal("the sample key is malformed"))?;
-    if app
-        .store
-        .find::<Account>(&tenant, &tenant.account)
-        .await?
-        .is_some()
-    {
+    let account = app.store.find::<Account>(&tenant, &tenant.account).await?;
+    if account.is_some() {
         return Ok(());
     }
     let now = app.now();
-    let origin = Origin::background(tenant.clone(), now);
-    let body = json!({"name": "Sample account", "email": "ops@fleet.example", "type": "business"});
-    let mut account = Account::new(serde_json::from_value(body).map_err(Error::internal)?, now)?;
+    let mut account = Account::new(
+        body(json!({"name": "Sample account", "email": "ops@fleet.example", "type": "business"}))?,
+        now,
+    )?;
     account.id = tenant.account.clone();
-    let body = json!({"name": "Sample fleet", "email": "ops@fleet.example",
-        "address": {"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"}});
-    let mut fleet = Fleet::new(
-        serde_json::from_value(body).map_err(Error::internal)?,
-        &account,
-        now,
-    )?;
+    let new = body(json!({"name": "Sample fleet", "email": "ops@fleet.example",
+        "address": {"line1": "1 Bow Road", "city": "London", "postal_code": "E3 4LH", "country": "GB"}}))?;
+    let mut fleet = Fleet::new(new, &account, now)?;
     fleet.clear_events();
-    fleet.object.id = Id::from_number(Kind::Fleet, FIRST + 1);
-    let body = json!({"name": "Sample driver", "email": "driver@fleet.example"});
-    let mut driver = Driver::new(
-        serde_json::from_value(body).map_err(Error::internal)?,
-        &account,
-        now,
-    )?;
+    fleet.object.id = id(Kind::Fleet, 1);
+    let new = body(json!({"name": "Sample driver", "email": "driver@fleet.example"}))?;
+    let mut driver = Driver::new(new, &account, now)?;
     driver.clear_events();
-    driver.object.id = Id::from_number(Kind::Driver, FIRST + 2);
-    let body = json!({"fleet": fleet.object.id, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001",
-        "battery_capacity": 60_000, "charging_standard": "Type2", "drivers": [driver.object.id]});
-    let mut vehicle = Vehicle::new(serde_json::from_value(body).map_err(Error::internal)?, now)?;
+    driver.object.id = id(Kind::Driver, 2);
+    let new = body(
+        json!({"fleet": fleet.object.id, "registration_plate": "AB12 CDE", "vin": "WVWZZZ1KZAW000001",
+        "battery_capacity": 60_000, "charging_standard": "Type2", "drivers": [driver.object.id]}),
+    )?;
+    let mut vehicle = Vehicle::new(new, now)?;
     vehicle.clear_events();
-    vehicle.object.id = Id::from_number(Kind::Vehicle, FIRST + 3);
+    vehicle.object.id = id(Kind::Vehicle, 3);
     fleet.object.total_vehicles = 1;
     driver.object.vehicles.push(vehicle.object.id.clone());
-    let body = json!({"type": "card", "token": "tok_success"});
-    let known = app.payments.of(tenant.mode)?.method("tok_success").await?;
-    let body = serde_json::from_value(body).map_err(Error::internal)?;
-    let (mut method, token) = PaymentMethod::new(body, known.unwrap_or_default(), now)?;
-    method.id = Id::from_number(Kind::PaymentMethod, FIRST + 9);
+    let details = app.payments.of(tenant.mode)?.method("tok_success").await?;
+    let new = body(json!({"type": "card", "token": "tok_success"}))?;
+    let (mut method, token) = PaymentMethod::new(new, details.unwrap_or_default(), now)?;
+    method.id = id(Kind::PaymentMethod, 9);
+    let mut charge = charge(&driver.object, &vehicle.object, &method.id, now);
+    let new = body(json!({"name": "Sample policy", "rules": {"max_price_per_kwh": 100}}))?;
+    let mut policy = Policy::new(new, now)?;
+    policy.clear_events();
+    policy.object.id = id(Kind::Policy, 11);
+    let origin = Origin::background(tenant, now);
+    let mut tx = app.store.begin(&origin);
+    tx.create(&mut Stored::new(account))?;
+    tx.create(&mut api_key(&secret, now))?;
+    tx.create(&mut fleet)?;
+    tx.create(&mut driver)?;
+    tx.create(&mut vehicle)?;
+    tx.create(&mut Stored::with_internal(method, token))?;
+    tx.create(&mut charge)?;
+    tx.create(&mut policy)?;
+    tx.commit_without_response().await
+}
+
+fn charge(driver: &Driver, vehicle: &Vehicle, method: &Id, now: Timestamp) -> Stored<Transaction> {
     let movement = Movement {
         kind: TransactionType::Charge,
-        amount: Money::new(1_250, driver.object.preferences.currency),
+        amount: Money::new(1_250, driver.preferences.currency),
         description: "Charging".into(),
-        payment_method: Some(method.id.clone()),
-        driver: Some(driver.object.id.clone()),
-        fleet: Some(fleet.object.id.clone()),
-        vehicle: Some(vehicle.object.id.clone()),
+        payment_method: Some(method.clone()),
+        driver: Some(driver.id.clone()),
+        fleet: Some(vehicle.fleet.clone()),
+        vehicle: Some(vehicle.id.clone()),
         charging_session: None,
     };
     let mut transaction = Transaction::new(movement, TransactionStatus::Succeeded, now);
-    transaction.id = Id::from_number(Kind::Transaction, FIRST + 10);
-    let body = json!({"name": "Sample policy", "rules": {"max_price_per_kwh": 100}});
-    let mut policy = Policy::new(serde_json::from_value(body).map_err(Error::internal)?, now)?;
-    policy.clear_events();
-    policy.object.id = Id::from_number(Kind::Policy, FIRST + 11);
+    transaction.id = id(Kind::Transaction, 10);
+    let internal = TransactionInternal::charged("a sample".to_owned());
+    Stored::with_internal(transaction, internal)
+}
+
+fn api_key(secret: &Secret, now: Timestamp) -> Stored<ApiKey> {
     let key = ApiKey {
-        id: Id::from_number(Kind::ApiKey, FIRST + 7),
+        id: id(Kind::ApiKey, 7),
         object: Kind::ApiKey,
         created: now,
         expires_at: None,
@@ -100,23 +114,18 @@ pub async fn create(app: &App) -> Result<()> {
         scopes: vec![Scope::Everything],
         secret: None,
     };
-    let mut tx = app.store.begin(&origin);
-    tx.create(&mut Stored::new(account))?;
-    tx.create(&mut Stored::with_internal(
-        key,
-        ApiKeyInternal {
-            hash: secret.hash(),
-            version: None,
-        },
-    ))?;
-    tx.create(&mut fleet)?;
-    tx.create(&mut driver)?;
-    tx.create(&mut vehicle)?;
-    tx.create(&mut Stored::with_internal(method, token))?;
-    tx.create(&mut Stored::with_internal(
-        transaction,
-        TransactionInternal::charged("a sample".to_owned()),
-    ))?;
-    tx.create(&mut policy)?;
-    tx.commit_without_response().await
+    let internal = ApiKeyInternal {
+        hash: secret.hash(),
+        version: None,
+    };
+    Stored::with_internal(key, internal)
+}
+
+/// The id of an object of the tenant.
+fn id(kind: Kind, number: u128) -> Id {
+    Id::from_number(kind, FIRST + number)
+}
+
+fn body<T: DeserializeOwned>(body: Value) -> Result<T> {
+    serde_json::from_value(body).map_err(Error::internal)
 }

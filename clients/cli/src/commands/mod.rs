@@ -264,34 +264,7 @@ fn command(resource: &'static Resource, operation: &'static Operation) -> Comman
         );
     }
     if let Some(body) = &operation.body {
-        let nullable: Vec<&str> = body
-            .fields
-            .iter()
-            .filter(|field| field.nullable)
-            .map(|field| field.flag.as_str())
-            .collect();
-        for field in &body.fields {
-            command = command.arg(flag(MEMBER, field, "Members of the body"));
-        }
-        command = command.arg(
-            Arg::new("body")
-                .long("body")
-                .value_name("JSON")
-                .help("The body as JSON, @FILE, or - for standard input; flags change its members")
-                .help_heading("Members of the body"),
-        );
-        if !nullable.is_empty() {
-            command = command.arg(
-                Arg::new("unset")
-                    .long("unset")
-                    .value_name("MEMBER")
-                    .action(ArgAction::Append)
-                    .value_delimiter(',')
-                    .value_parser(PossibleValuesParser::new(nullable))
-                    .help("Send null for these members")
-                    .help_heading("Members of the body"),
-            );
-        }
+        command = command.args(members(&body.fields));
     }
     for field in &operation.query {
         if operation.paged && field.flag == "limit" {
@@ -300,23 +273,7 @@ fn command(resource: &'static Resource, operation: &'static Operation) -> Comman
         command = command.arg(flag(QUERY, field, "Query"));
     }
     if operation.paged {
-        command = command
-            .arg(
-                Arg::new("limit")
-                    .long("limit")
-                    .value_name("N")
-                    .value_parser(value_parser!(u64).range(1..))
-                    .help("How many objects to list; more than a page are requested page by page [default: 10]")
-                    .help_heading("Query"),
-            )
-            .arg(
-                Arg::new("all")
-                    .long("all")
-                    .action(ArgAction::SetTrue)
-                    .conflicts_with("limit")
-                    .help("List every object, page by page")
-                    .help_heading("Query"),
-            );
+        command = command.args(paging());
     }
     for field in &operation.headers {
         command = command.arg(flag(HEADER, field, "Headers"));
@@ -326,6 +283,55 @@ fn command(resource: &'static Resource, operation: &'static Operation) -> Comman
         true => command,
         false => command.arg(preview(PREVIEW)),
     }
+}
+
+/// The flags of the members of a body.
+fn members(fields: &'static [Field]) -> Vec<Arg> {
+    let heading = "Members of the body";
+    let mut members: Vec<Arg> = fields
+        .iter()
+        .map(|field| flag(MEMBER, field, heading))
+        .collect();
+    members.push(
+        Arg::new("body")
+            .long("body")
+            .value_name("JSON")
+            .help("The body as JSON, @FILE, or - for standard input; flags change its members")
+            .help_heading(heading),
+    );
+    let nullable = fields.iter().filter(|field| field.nullable);
+    let nullable: Vec<&str> = nullable.map(|field| field.flag.as_str()).collect();
+    if !nullable.is_empty() {
+        members.push(
+            Arg::new("unset")
+                .long("unset")
+                .value_name("MEMBER")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .value_parser(PossibleValuesParser::new(nullable))
+                .help("Send null for these members")
+                .help_heading(heading),
+        );
+    }
+    members
+}
+
+/// The flags of a list.
+fn paging() -> [Arg; 2] {
+    [
+        Arg::new("limit")
+            .long("limit")
+            .value_name("N")
+            .value_parser(value_parser!(u64).range(1..))
+            .help("How many objects to list; more than a page are requested page by page [default: 10]")
+            .help_heading("Query"),
+        Arg::new("all")
+            .long("all")
+            .action(ArgAction::SetTrue)
+            .conflicts_with("limit")
+            .help("List every object, page by page")
+            .help_heading("Query"),
+    ]
 }
 
 /// The flag that shows the request and sends nothing.

@@ -16,18 +16,28 @@ fn csv_file() -> Arg {
         .value_hint(clap::ValueHint::FilePath)
 }
 
-/// The `--dry-run` of an import.
-fn only_check(help: &'static str) -> Arg {
-    Arg::new("dry-run")
-        .long("dry-run")
+/// A flag without a value.
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
         .action(ArgAction::SetTrue)
         .help(help)
+}
+
+/// A flag with the path of a file.
+fn file_flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("FILE")
+        .value_parser(value_parser!(std::path::PathBuf))
+        .help(help)
+        .value_hint(clap::ValueHint::FilePath)
 }
 
 pub(super) fn import(resource: &Resource) -> Command {
     let name = resource.name.as_str();
     let drivers = name == "drivers";
-    let mut command = Command::new("import")
+    let command = Command::new("import")
         .about(forever(format!("Create {name} from a CSV file")))
         .long_about(forever(format!(
             "Create {name} from a CSV file, one per line.\n\nThe first line names the members of the body of `fleet {name} create` \
@@ -36,74 +46,60 @@ pub(super) fn import(resource: &Resource) -> Command {
              The lines are created through batches (`POST /v1/batches`), which are written with their outcomes to a journal beside the \
              file, so that an interrupted import continues and nothing is created twice."
         )))
-        .arg(csv_file())
-        .arg(only_check("Only check the file, and list every line that cannot be imported"))
-        .arg(
-            Arg::new("set")
-                .long("set")
-                .value_name("MEMBER=VALUE")
-                .action(ArgAction::Append)
-                .help("A value for every line whose cell is empty or missing, such as fleet=flt_… [repeatable]"),
-        )
-        .arg(
-            Arg::new("skip-invalid")
-                .long("skip-invalid")
-                .action(ArgAction::SetTrue)
-                .help("Import the other lines if some cannot be imported; otherwise nothing is imported then"),
-        )
-        .arg(
-            Arg::new("concurrency")
-                .long("concurrency")
-                .value_name("N")
-                .value_parser(value_parser!(u16).range(1..=64))
-                .default_value("8")
-                .help("How many requests are under way at a time; at most two of them create batches"),
-        )
-        .arg(
-            Arg::new("journal")
-                .long("journal")
-                .value_name("FILE")
-                .value_parser(value_parser!(std::path::PathBuf))
-                .help("The journal [default: FILE.csv.journal]")
-                .value_hint(clap::ValueHint::FilePath),
-        )
-        .arg(
-            Arg::new("upsert")
-                .long("upsert")
-                .action(ArgAction::SetTrue)
-                .help(forever(format!(
-                    "Update the object that has the {} of a line, and create one if there is none; lines that change nothing are not sent",
-                    if drivers { "e-mail address" } else { "VIN" }
-                ))),
-        )
-        .arg(
-            Arg::new("rejected")
-                .long("rejected")
-                .value_name("FILE")
-                .value_parser(value_parser!(std::path::PathBuf))
-                .help("Write the lines that were not imported here, with the reason in a last column; a corrected file can be imported as it is")
-                .value_hint(clap::ValueHint::FilePath),
-        )
-        .arg(
-            Arg::new("retry-uncertain")
-                .long("retry-uncertain")
-                .action(ArgAction::SetTrue)
-                .help("Repeat lines that were sent more than 23 hours ago without a known outcome; they may then exist twice"),
-        );
+        .args(import_arguments(drivers));
     if drivers {
-        command = command.arg(
-            Arg::new("attach")
-                .long("attach")
-                .value_name("FLEET")
-                .value_parser(path_argument)
-                .help("Attach each driver to this fleet"),
+        let attach = Arg::new("attach")
+            .long("attach")
+            .value_name("FLEET")
+            .value_parser(path_argument)
+            .help("Attach each driver to this fleet");
+        return command.arg(attach).after_help(
+            "Example:\n  fleet drivers import drivers.csv --attach flt_… --dry-run",
         );
     }
-    let example = match drivers {
-        true => "  fleet drivers import drivers.csv --attach flt_… --dry-run",
-        false => "  fleet vehicles import vehicles.csv --set fleet=flt_… --dry-run",
-    };
-    command.after_help(format!("Example:\n{example}"))
+    command.after_help("Example:\n  fleet vehicles import vehicles.csv --set fleet=flt_… --dry-run")
+}
+
+fn import_arguments(drivers: bool) -> [Arg; 9] {
+    [
+        csv_file(),
+        switch(
+            "dry-run",
+            "Only check the file, and list every line that cannot be imported",
+        ),
+        Arg::new("set")
+            .long("set")
+            .value_name("MEMBER=VALUE")
+            .action(ArgAction::Append)
+            .help("A value for every line whose cell is empty or missing, such as fleet=flt_… [repeatable]"),
+        switch(
+            "skip-invalid",
+            "Import the other lines if some cannot be imported; otherwise nothing is imported then",
+        ),
+        Arg::new("concurrency")
+            .long("concurrency")
+            .value_name("N")
+            .value_parser(value_parser!(u16).range(1..=64))
+            .default_value("8")
+            .help("How many requests are under way at a time; at most two of them create batches"),
+        file_flag("journal", "The journal [default: FILE.csv.journal]"),
+        switch(
+            "upsert",
+            if drivers {
+                "Update the object that has the e-mail address of a line, and create one if there is none; lines that change nothing are not sent"
+            } else {
+                "Update the object that has the VIN of a line, and create one if there is none; lines that change nothing are not sent"
+            },
+        ),
+        file_flag(
+            "rejected",
+            "Write the lines that were not imported here, with the reason in a last column; a corrected file can be imported as it is",
+        ),
+        switch(
+            "retry-uncertain",
+            "Repeat lines that were sent more than 23 hours ago without a known outcome; they may then exist twice",
+        ),
+    ]
 }
 
 pub(super) fn import_stations() -> Command {
@@ -152,7 +148,7 @@ pub(super) fn import_departures() -> Command {
              their departures. The whole file is checked before the first departure is changed.",
         )
         .arg(csv_file())
-        .arg(only_check("Only check the file and find its vehicles"))
+        .arg(switch("dry-run", "Only check the file and find its vehicles"))
         .after_help("Example:\n  fleet vehicles import-departures departures.csv --dry-run")
 }
 

@@ -17,7 +17,7 @@ mod report;
 pub mod sheet;
 pub mod upsert;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -25,7 +25,7 @@ use clap::ArgMatches;
 use self::create::Import;
 use self::journal::{Journal, Target};
 use self::report::{Summary, dry, print_problems, report};
-use self::sheet::{Problem, Sheet};
+use self::sheet::{Checked, Problem, Sheet};
 use self::upsert::Upsert;
 use crate::client::{Client, Request};
 use crate::commands;
@@ -46,57 +46,27 @@ const FLEET: &str = "fleet";
 pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result<(), Failure> {
     let operation = commands::operation(group, "create");
     let operation = operation.ok_or_else(|| Failure::local("this cannot be created"))?;
-    let file = matches
-        .get_one::<PathBuf>("file")
-        .cloned()
-        .unwrap_or_default();
     let constants = matches.get_many::<String>("set").into_iter().flatten();
-    let sheet = Sheet::open(operation, &file, &constants.cloned().collect::<Vec<_>>())?;
-    let attach = matches
-        .try_get_one::<String>("attach")
-        .ok()
-        .flatten()
-        .cloned();
+    let constants: Vec<String> = constants.cloned().collect();
+    let sheet = Sheet::open(operation, &path(matches, "file").unwrap_or_default(), &constants)?;
     let dry_run = matches.get_flag("dry-run");
-
-    let key = matches
-        .get_flag("upsert")
-        .then(|| Upsert::key_of(group))
-        .flatten();
+    let upserts = matches.get_flag("upsert");
+    let key = upserts.then(|| Upsert::key_of(group)).flatten();
     let mut checked = sheet.check(key)?;
-    let fleets = checked
-        .fleets
-        .iter()
-        .map(String::as_str)
-        .chain(attach.as_deref());
-    let fleets: BTreeSet<String> = fleets.map(str::to_owned).collect();
-    let connected = context.client.settings.api_key.is_some();
     if !dry_run {
         context.needs_key()?;
     }
-    if connected {
-        let missing = missing_fleets(&context.client, &fleets).await?;
-        if attach.as_ref().is_some_and(|fleet| missing.contains(fleet)) {
-            return Err(Failure::local("--attach: no such fleet"));
-        }
-        checked.problems.extend(sheet.lines_with(FLEET, &missing)?);
-        checked.problems.sort_by_key(|problem| problem.line);
-    } else if !fleets.is_empty() {
-        context.note("Without an API key it was not checked whether the fleets exist.");
-    }
-    let bad: BTreeSet<u64> = checked
-        .problems
-        .iter()
-        .map(|problem| problem.line)
-        .collect();
+    check_fleets(context, &sheet, &mut checked, attach(matches)).await?;
+    let problems = checked.problems.iter();
+    let bad: BTreeSet<u64> = problems.map(|problem| problem.line).collect();
     let invalid = bad.len() as u64;
     if dry_run {
         return dry(context, &checked, invalid);
     }
-    let rejected = matches.get_one::<PathBuf>("rejected");
+    let rejected = path(matches, "rejected");
     if invalid > 0 && !matches.get_flag("skip-invalid") {
         if let Some(path) = rejected {
-            sheet.write_rejected(path, &checked.problems)?;
+            sheet.write_rejected(&path, &checked.problems)?;
         }
         print_problems(&checked.problems);
         return Err(Failure::Local(format!(
@@ -107,48 +77,93 @@ pub async fn run(context: &Context, group: &str, matches: &ArgMatches) -> Result
 
     let rows = sheet.rows()?.filter(|row| !bad.contains(&row.line));
     let total = checked.lines - invalid;
-    let concurrency = matches.get_one::<u16>("concurrency").copied().unwrap_or(8);
-    let concurrency = usize::from(concurrency);
+    let concurrency = matches.get_one::<u16>("concurrency");
+    let concurrency = concurrency.copied().unwrap_or(8).into();
     let mut settings = context.client.settings.clone();
     settings.max_retries = settings.max_retries.max(RETRIES);
-    let summary = match key {
-        Some(key) => {
-            let upsert = Upsert::new(Client::new(settings)?, group, key, attach)?;
-            upsert.all(context, rows, total, concurrency).await?
-        }
-        None => {
-            let journal = matches.get_one::<PathBuf>("journal").cloned();
-            let journal = journal.unwrap_or_else(|| beside(&file));
-            let target = Target {
-                resource: group.to_owned(),
-                base_url: settings.base_url.to_string(),
-                account: settings.account.clone(),
-            };
-            let (journal, history) = Journal::open(&journal, &target)?;
-            let import = Import {
-                client: Client::new(settings)?,
-                operation,
-                journal,
-                history,
-                lines: checked.keys,
-                attach,
-                retries_uncertain: matches.get_flag("retry-uncertain"),
-            };
-            import.check_account().await?;
-            let summary = import.all(context, rows, concurrency).await;
-            import.journal.finish()?;
-            summary?
-        }
+    let summary = if let Some(key) = key {
+        let attach = attach(matches).map(str::to_owned);
+        let upsert = Upsert::new(Client::new(settings)?, group, key, attach)?;
+        upsert.all(context, rows, total, concurrency).await?
+    } else {
+        let import = creation(group, operation, matches, settings, checked.keys)?;
+        import.check_account().await?;
+        let summary = import.all(context, rows, concurrency).await;
+        import.journal.finish()?;
+        summary?
     };
     let summary = Summary { invalid, ..summary };
     if let Some(path) = rejected {
         let problems = [&checked.problems, &summary.refused, &summary.uncertain];
         let problems: Vec<Problem> = problems.into_iter().flatten().cloned().collect();
         if !problems.is_empty() {
-            sheet.write_rejected(path, &problems)?;
+            sheet.write_rejected(&path, &problems)?;
         }
     }
     report(context, &summary)
+}
+
+/// The file that a flag names.
+fn path(matches: &ArgMatches, name: &str) -> Option<PathBuf> {
+    matches.get_one::<PathBuf>(name).cloned()
+}
+
+/// The fleet to which drivers are attached.
+fn attach(matches: &ArgMatches) -> Option<&str> {
+    let attach = matches.try_get_one::<String>("attach").ok().flatten();
+    attach.map(String::as_str)
+}
+
+/// Adds the lines to the problems that name a fleet which does not exist. Without an API key that is not checked.
+///
+/// # Errors
+/// The fleet of `--attach` does not exist, or the service cannot be reached.
+async fn check_fleets(
+    context: &Context,
+    sheet: &Sheet,
+    checked: &mut Checked,
+    attach: Option<&str>,
+) -> Result<(), Failure> {
+    let fleets = checked.fleets.iter().map(String::as_str).chain(attach);
+    let fleets: BTreeSet<String> = fleets.map(str::to_owned).collect();
+    if context.client.settings.api_key.is_some() {
+        let missing = missing_fleets(&context.client, &fleets).await?;
+        if attach.is_some_and(|fleet| missing.contains(fleet)) {
+            return Err(Failure::local("--attach: no such fleet"));
+        }
+        checked.problems.extend(sheet.lines_with(FLEET, &missing)?);
+        checked.problems.sort_by_key(|problem| problem.line);
+    } else if !fleets.is_empty() {
+        context.note("Without an API key it was not checked whether the fleets exist.");
+    }
+    Ok(())
+}
+
+/// The import that creates objects, with its journal.
+fn creation(
+    group: &str,
+    operation: &'static Operation,
+    matches: &ArgMatches,
+    settings: Settings,
+    lines: HashMap<String, u64>,
+) -> Result<Import, Failure> {
+    let beside = || beside(&path(matches, "file").unwrap_or_default());
+    let target = Target {
+        resource: group.to_owned(),
+        base_url: settings.base_url.to_string(),
+        account: settings.account.clone(),
+    };
+    let (journal, history) =
+        Journal::open(&path(matches, "journal").unwrap_or_else(beside), &target)?;
+    Ok(Import {
+        client: Client::new(settings)?,
+        operation,
+        journal,
+        history,
+        lines,
+        attach: attach(matches).map(str::to_owned),
+        retries_uncertain: matches.get_flag("retry-uncertain"),
+    })
 }
 
 /// The journal's name, unless another is given: that of the file with `.journal` after it.

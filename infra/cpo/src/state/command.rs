@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::evse::can;
 use super::{BEGINNING, Event, RESPONSE, Reservation, State, same};
-use crate::charge::Authorization;
+use crate::charge::{Authorization, Charge};
 use crate::script::Behaviour;
 use crate::time::{plus_millis, text};
 
@@ -102,7 +102,7 @@ impl State {
         Received::Accepted
     }
 
-    /// What the charge point answers to a command, and what it does a moment later. A charge point whose behaviour is a refusal
+    /// The charge point's result of a command, and what it does a moment later. A charge point whose behaviour is a refusal
     /// or silence does nothing.
     fn carry_out(
         &mut self,
@@ -114,36 +114,28 @@ impl State {
             behaviour,
             None | Some(Behaviour::TimeoutThenDone | Behaviour::Late { .. } | Behaviour::Twice)
         );
-        match command {
+        let result = match command {
             Command::Start {
                 location,
                 evse,
                 authorization,
             } => {
                 let uid = self.choose(&location, evse.as_deref(), &authorization.token)?;
-                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownLocation)?;
-                if !can(evse, "REMOTE_START_STOP_CAPABLE") {
-                    return Err(Received::NotSupported);
-                }
+                self.check_capability(&uid, "REMOTE_START_STOP_CAPABLE")?;
                 self.note(now, format!("START_SESSION at {uid}"));
-                Ok(match self.unusable(&uid, &authorization.token) {
-                    Some(result) => (result, None),
-                    None => {
-                        let event = Event::Begin {
-                            evse: uid,
-                            authorization,
-                        };
-                        ("ACCEPTED", obeys.then_some(event))
-                    }
-                })
+                if let Some(result) = self.unusable(&uid, &authorization.token) {
+                    return Ok((result, None));
+                }
+                let event = Event::Begin {
+                    evse: uid,
+                    authorization,
+                };
+                return Ok(("ACCEPTED", obeys.then_some(event)));
             }
             Command::Stop { session } => {
-                let running = self
-                    .charge(&session)
-                    .filter(|charge| charge.ended.is_none());
-                let session = running.ok_or(Received::UnknownSession)?.id.clone();
+                let session = self.running(&session)?.id.clone();
                 self.note(now, format!("STOP_SESSION of {session}"));
-                Ok(("ACCEPTED", obeys.then_some(Event::Stop { session })))
+                return Ok(("ACCEPTED", obeys.then_some(Event::Stop { session })));
             }
             Command::Reserve {
                 id,
@@ -153,82 +145,117 @@ impl State {
                 expires,
             } => {
                 // A reservation with a known id is replaced.
-                let known = self.reservations.iter().position(|one| one.id == id);
-                let known = known
-                    .filter(|_| obeys)
-                    .map(|place| self.reservations.remove(place));
-                if let Some(known) = &known {
-                    self.set_free(&known.evse, now);
+                if obeys {
+                    self.release(&id, now);
                 }
                 let uid = self.choose(&location, evse.as_deref(), &token)?;
-                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownLocation)?;
-                if !can(evse, "RESERVABLE") {
-                    return Err(Received::NotSupported);
-                }
-                self.note(
-                    now,
-                    format!("RESERVE_NOW {id} at {uid} until {}", text(expires)),
-                );
-                if let Some(result) = self.unusable(&uid, &token) {
-                    return Ok((result, None));
-                }
-                if obeys {
-                    self.set_status(&uid, "RESERVED", now);
-                    self.reservations.push(Reservation {
-                        id,
-                        evse: uid,
-                        token,
-                        expires,
-                    });
-                }
-                Ok(("ACCEPTED", None))
+                let reservation = Reservation {
+                    id,
+                    evse: uid,
+                    token,
+                    expires,
+                };
+                self.reserve(reservation, obeys, now)?
             }
             Command::Cancel { id } => {
                 self.note(now, format!("CANCEL_RESERVATION {id}"));
-                let Some(place) = self.reservations.iter().position(|one| one.id == id) else {
+                if self.reservations.iter().all(|known| known.id != id) {
                     return Ok(("UNKNOWN_RESERVATION", None));
-                };
-                if obeys {
-                    let cancelled = self.reservations.remove(place);
-                    self.set_free(&cancelled.evse, now);
                 }
-                Ok(("CANCELED_RESERVATION", None))
+                if obeys {
+                    self.release(&id, now);
+                }
+                "CANCELED_RESERVATION"
             }
             Command::Limit { session, profile } => {
-                let running = self
-                    .charge(&session)
-                    .filter(|charge| charge.ended.is_none());
-                let running = running.ok_or(Received::UnknownSession)?;
-                let (id, uid) = (running.id.clone(), running.evse.clone());
-                let (_, evse) = self.evse(&uid).ok_or(Received::UnknownSession)?;
-                if !can(evse, "CHARGING_PROFILE_CAPABLE") {
-                    return Err(Received::NotSupported);
-                }
-                let verb = if profile.is_some() { "set" } else { "cleared" };
-                self.note(now, format!("charging profile of {id} {verb}"));
-                let running = self.charge_mut(&id).filter(|_| obeys);
-                match (running, profile) {
-                    (Some(charge), Some(profile)) => charge.limit(now, &profile),
-                    (Some(charge), None) => charge.unlimit(now),
-                    (None, _) => {}
-                }
-                Ok(("ACCEPTED", None))
+                self.limit(&session, profile.as_deref(), obeys, now)?;
+                "ACCEPTED"
             }
             Command::Unlock { location, evse } => {
-                let (at, known) = self.evse(&evse).ok_or(Received::UnknownLocation)?;
+                let (at, _) = self.evse(&evse).ok_or(Received::UnknownLocation)?;
                 if !same(&at["id"], &location) {
                     return Err(Received::UnknownLocation);
                 }
-                if !can(known, "UNLOCK_CAPABLE") {
-                    return Err(Received::NotSupported);
-                }
+                self.check_capability(&evse, "UNLOCK_CAPABLE")?;
                 self.note(now, format!("UNLOCK_CONNECTOR at {evse}"));
                 if obeys {
                     self.unplug(&evse, now);
                 }
-                Ok(("ACCEPTED", None))
+                "ACCEPTED"
             }
+        };
+        Ok((result, None))
+    }
+
+    fn check_capability(&self, uid: &str, capability: &str) -> Result<(), Received> {
+        let (_, evse) = self.evse(uid).ok_or(Received::UnknownLocation)?;
+        match can(evse, capability) {
+            true => Ok(()),
+            false => Err(Received::NotSupported),
         }
+    }
+
+    /// A session that has not ended.
+    fn running(&self, session: &str) -> Result<&Charge, Received> {
+        let charge = self.charge(session);
+        let running = charge.filter(|charge| charge.ended.is_none());
+        running.ok_or(Received::UnknownSession)
+    }
+
+    /// Removes a reservation, if there is one with this id.
+    fn release(&mut self, id: &str, now: Timestamp) {
+        let place = self.reservations.iter().position(|known| known.id == id);
+        if let Some(place) = place {
+            let removed = self.reservations.remove(place);
+            self.set_free(&removed.evse, now);
+        }
+    }
+
+    fn reserve(
+        &mut self,
+        reservation: Reservation,
+        obeys: bool,
+        now: Timestamp,
+    ) -> Result<&'static str, Received> {
+        let Reservation {
+            id,
+            evse,
+            token,
+            expires,
+        } = &reservation;
+        self.check_capability(evse, "RESERVABLE")?;
+        let until = text(*expires);
+        self.note(now, format!("RESERVE_NOW {id} at {evse} until {until}"));
+        if let Some(result) = self.unusable(evse, token) {
+            return Ok(result);
+        }
+        if obeys {
+            self.set_status(evse, "RESERVED", now);
+            self.reservations.push(reservation);
+        }
+        Ok("ACCEPTED")
+    }
+
+    /// Sets or clears the charging profile of a session.
+    fn limit(
+        &mut self,
+        session: &str,
+        profile: Option<&[(Timestamp, u64)]>,
+        obeys: bool,
+        now: Timestamp,
+    ) -> Result<(), Received> {
+        let running = self.running(session)?;
+        let (id, uid) = (running.id.clone(), running.evse.clone());
+        self.check_capability(&uid, "CHARGING_PROFILE_CAPABLE")?;
+        let verb = if profile.is_some() { "set" } else { "cleared" };
+        self.note(now, format!("charging profile of {id} {verb}"));
+        let running = self.charge_mut(&id).filter(|_| obeys);
+        match (running, profile) {
+            (Some(charge), Some(profile)) => charge.limit(now, profile),
+            (Some(charge), None) => charge.unlimit(now),
+            (None, _) => {}
+        }
+        Ok(())
     }
 
     /// The EVSE that a command means: the one it names, or one at the location that the card could use.

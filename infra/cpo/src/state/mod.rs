@@ -356,42 +356,34 @@ impl State {
         authorization: Authorization,
         now: Timestamp,
     ) -> Result<String, String> {
-        let refused = |why: &str| Err(format!("EVSE {uid} {why}"));
-        let Some((location, evse)) = self.evse(uid) else {
-            return refused("is unknown");
-        };
+        let (location, evse) = self
+            .evse(uid)
+            .ok_or_else(|| format!("EVSE {uid} is unknown"))?;
         let connector = evse["connectors"][0].clone();
         let zone = location["time_zone"].as_str().unwrap_or("UTC").to_owned();
-        let (location, uid) = (
-            id_of(location),
-            evse["uid"].as_str().unwrap_or_default().to_owned(),
-        );
-        let reserved = self.reservations.iter().position(|one| one.evse == uid);
+        let location = id_of(location);
+        let uid = evse["uid"].as_str().unwrap_or_default().to_owned();
+        let refused = |why: &str| Err(format!("EVSE {uid} {why}"));
+        let mut reservations = self.reservations.iter();
+        let reserved = reservations.position(|reservation| reservation.evse == uid);
+        let is_ours =
+            |place: usize| self.same_card(&self.reservations[place].token, &authorization.token);
         match self.status(&uid) {
-            "CHARGING" => return Err(format!("EVSE {uid} is in use")),
-            "OUTOFORDER" => return Err(format!("EVSE {uid} is out of order")),
-            "RESERVED"
-                if !reserved.is_some_and(|place| {
-                    self.same_card(&self.reservations[place].token, &authorization.token)
-                }) =>
-            {
-                return Err(format!("EVSE {uid} is reserved for another card"));
+            "CHARGING" => return refused("is in use"),
+            "OUTOFORDER" => return refused("is out of order"),
+            "RESERVED" if !reserved.is_some_and(is_ours) => {
+                return refused("is reserved for another card");
             }
             _ => {}
         }
         if let Some(place) = reserved {
             self.reservations.remove(place);
         }
-        let tariff = self
-            .tariffs
-            .iter()
-            .find(|tariff| tariff["id"] == connector["tariff_ids"][0]);
+        let mut tariffs = self.tariffs.iter();
+        let tariff = tariffs.find(|tariff| tariff["id"] == connector["tariff_ids"][0]);
         let tariff = tariff.cloned().unwrap_or(Value::Null);
         let vehicle = *self.vehicles.entry(uid.clone()).or_default();
-        let power = connector["max_electric_power"]
-            .as_u64()
-            .unwrap_or(1)
-            .min(vehicle.power);
+        let power = connector["max_electric_power"].as_u64().unwrap_or(1);
         self.count += 1;
         let id = format!("S{}", self.count);
         self.charges.push(Charge {
@@ -403,7 +395,7 @@ impl State {
             tariff,
             time_zone: zone,
             began: now,
-            power,
+            power: power.min(vehicle.power),
             needs: vehicle.needs,
             limits: Vec::new(),
             periods: Vec::new(),
