@@ -221,62 +221,19 @@ impl Location {
     /// Why the location cannot be used: coordinates beyond the poles, an unknown country or time zone, an opening time that is
     /// no time, a connector whose power is not given.
     pub fn into_station(self) -> Result<ImportedStation, String> {
-        let degrees = |name: &str, degrees: Decimal, limit: i64| {
-            let valid = degrees.abs() <= Decimal::from(limit);
-            let number = degrees.to_f64().filter(|_| valid);
-            number.ok_or_else(|| format!("{name}: {degrees} is beyond {limit} degrees"))
-        };
-        let location = Point {
-            latitude: degrees("coordinates.latitude", self.coordinates.latitude, 90)?,
-            longitude: degrees("coordinates.longitude", self.coordinates.longitude, 180)?,
-        };
-        let country = country(&self.country)
-            .ok_or_else(|| format!("country: {:?} is no ISO 3166-1 code", self.country))?;
-        let line1 = self.address.unwrap_or_else(|| "-".into());
-        let address = Address {
-            city: required(self.city.as_deref())?,
-            country,
-            line1: required(Some(&line1))?,
-            line2: Memo::default(),
-            postal_code: required(self.postal_code.as_deref())?,
-            state: shortened(&self.state.unwrap_or_default(), 256).try_into()?,
-        };
-        let timezone = match &self.time_zone {
-            Some(name) => ZoneName::try_from(name.trim().to_owned())
-                .map_err(|why| format!("time_zone: {why}, not {name:?}"))?,
-            None => ZoneName::utc(),
-        };
+        let location = self.coordinates.point()?;
+        let address = self.station_address()?;
+        let timezone = self.zone()?;
         let hours = self.opening_times.as_ref();
         let (access_24_7, opening_hours) = opening_hours(hours)?;
         let id = Self::station_id(&self.country_code, &self.party_id, &self.id);
-        let status = station_status(&self.evses);
-        let evses = || {
-            let evses = self.evses.iter();
-            evses.filter(|evse| evse.status != EvseStatus::Removed)
-        };
-        let can = |capability: &str| evses().any(|evse| evse.can(capability));
-        let card = can("CREDIT_CARD_PAYABLE") || can("DEBIT_CARD_PAYABLE");
-        let methods: &[&str] = if card { &["app", "card"] } else { &["app"] };
-        let takes_profiles = evses().filter(|evse| evse.can(TAKES_PROFILES));
+        let takes_profiles = self.present_evses().filter(|evse| evse.can(TAKES_PROFILES));
         let takes_profiles = takes_profiles.map(|evse| evse.uid.clone()).collect();
-        let mut connectors = Vec::new();
-        let mut tariffs = Vec::new();
-        for evse in evses() {
-            for connector in &evse.connectors {
-                let supply = connector.supply();
-                connectors.push(connector.of(evse, supply)?);
-                tariffs.push(TariffIds {
-                    ids: connector.tariff_ids.clone(),
-                    supply,
-                });
-            }
-        }
-        if let Some(twice) = duplicate(&connectors) {
-            return Err(format!("evses: two connectors are {twice}"));
-        }
+        let (connectors, tariffs) = self.connectors()?;
         let updated = self
             .last_updated
             .unwrap_or(Timestamp::from_unix_millis(ID_TIME));
+        let capabilities = self.capabilities(access_24_7);
         let (name, website) = match self.operator {
             Some(operator) => (operator.name, operator.website),
             None => (None, None),
@@ -294,28 +251,18 @@ impl Location {
                 opening_hours,
                 range: Vec::new(),
             },
-            capabilities: Capabilities {
-                access_24_7,
-                amenities: self
-                    .facilities
-                    .iter()
-                    .map(|word| word.to_lowercase())
-                    .collect(),
-                payment_methods: methods.iter().map(|&name| name.to_owned()).collect(),
-                requires_membership: false,
-                reservable: can(RESERVABLE),
-            },
+            capabilities,
             connectors,
             created: updated,
             energy_mix: energy_mix(self.energy_mix.as_ref()),
             location,
             location_id: Some(self.id),
-            name: self.name.unwrap_or(line1),
+            name: self.name.or(self.address).unwrap_or_else(|| "-".into()),
             network: None,
             operator: name.unwrap_or_else(|| self.party_id.clone()),
             operator_contact: website.unwrap_or_default(),
             pricing: Vec::new(),
-            status,
+            status: station_status(&self.evses),
             timezone,
             updated,
         };
@@ -330,6 +277,82 @@ impl Location {
             location: None,
             takes_profiles,
             last_updated: self.last_updated,
+        })
+    }
+
+    fn station_address(&self) -> Result<Address, String> {
+        let country = country(&self.country)
+            .ok_or_else(|| format!("country: {:?} is no ISO 3166-1 code", self.country))?;
+        Ok(Address {
+            city: required(self.city.as_deref())?,
+            country,
+            line1: required(self.address.as_deref().or(Some("-")))?,
+            line2: Memo::default(),
+            postal_code: required(self.postal_code.as_deref())?,
+            state: shortened(self.state.as_deref().unwrap_or_default(), 256).try_into()?,
+        })
+    }
+
+    fn zone(&self) -> Result<ZoneName, String> {
+        let Some(name) = &self.time_zone else {
+            return Ok(ZoneName::utc());
+        };
+        let zone = ZoneName::try_from(name.trim().to_owned());
+        zone.map_err(|why| format!("time_zone: {why}, not {name:?}"))
+    }
+
+    /// The EVSEs that were not removed.
+    fn present_evses(&self) -> impl Iterator<Item = &Evse> {
+        let evses = self.evses.iter();
+        evses.filter(|evse| evse.status != EvseStatus::Removed)
+    }
+
+    /// The connectors, each with its tariffs.
+    fn connectors(&self) -> Result<(Vec<Connector>, Vec<TariffIds>), String> {
+        let (mut connectors, mut tariffs) = (Vec::new(), Vec::new());
+        for evse in self.present_evses() {
+            for connector in &evse.connectors {
+                let supply = connector.supply();
+                connectors.push(connector.of(evse, supply)?);
+                tariffs.push(TariffIds {
+                    ids: connector.tariff_ids.clone(),
+                    supply,
+                });
+            }
+        }
+        match duplicate(&connectors) {
+            Some(twice) => Err(format!("evses: two connectors are {twice}")),
+            None => Ok((connectors, tariffs)),
+        }
+    }
+
+    fn capabilities(&self, access_24_7: bool) -> Capabilities {
+        let can = |capability: &str| self.present_evses().any(|evse| evse.can(capability));
+        let card = can("CREDIT_CARD_PAYABLE") || can("DEBIT_CARD_PAYABLE");
+        let methods: &[&str] = if card { &["app", "card"] } else { &["app"] };
+        let amenities = self.facilities.iter().map(|word| word.to_lowercase());
+        Capabilities {
+            access_24_7,
+            amenities: amenities.collect(),
+            payment_methods: methods.iter().map(|&name| name.to_owned()).collect(),
+            requires_membership: false,
+            reservable: can(RESERVABLE),
+        }
+    }
+}
+
+impl Coordinates {
+    /// # Errors
+    /// The coordinate that is beyond the poles or the date line.
+    fn point(&self) -> Result<Point, String> {
+        let degrees = |name: &str, degrees: Decimal, limit: i64| {
+            let valid = degrees.abs() <= Decimal::from(limit);
+            let number = degrees.to_f64().filter(|_| valid);
+            number.ok_or_else(|| format!("{name}: {degrees} is beyond {limit} degrees"))
+        };
+        Ok(Point {
+            latitude: degrees("coordinates.latitude", self.latitude, 90)?,
+            longitude: degrees("coordinates.longitude", self.longitude, 180)?,
         })
     }
 }

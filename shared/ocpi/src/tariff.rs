@@ -186,22 +186,6 @@ impl Tariff {
         let code = self.currency.trim().to_lowercase();
         let currency = Currency::from_code(&code)
             .ok_or_else(|| format!("currency: {:?} is no ISO 4217 code", self.currency))?;
-        let price = |kind, amount: Decimal, vat: Option<Decimal>| {
-            let exact = amount * Decimal::from(10u32.pow(currency.exponent().into()));
-            let whole = exact.round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
-            let too_large = || format!("a price of {amount} is too large");
-            Ok::<_, String>(Price {
-                currency,
-                price: whole.to_i64().ok_or_else(too_large)?,
-                price_decimal: (whole != exact).then(|| exact.normalize().to_string()),
-                step_size: 1,
-                tax: if vat.is_some() { Tax::Vat } else { Tax::None },
-                tax_included: false,
-                tax_percent: vat.unwrap_or_default().normalize().to_string(),
-                kind,
-                restrictions: None,
-            })
-        };
         let tax_included = self.tax_included == TaxIncluded::Yes;
         let mut prices = Vec::new();
         for element in &self.elements {
@@ -222,7 +206,7 @@ impl Tariff {
                     step_size: step.unwrap_or(1).max(1),
                     restrictions: restrictions.clone(),
                     tax_included,
-                    ..price(kind, component.price, component.vat)?
+                    ..price(currency, kind, component.price, component.vat)?
                 });
             }
         }
@@ -232,7 +216,7 @@ impl Tariff {
         ] {
             if let Some(limit) = limit {
                 let (net, vat) = limit.net_and_percent();
-                prices.push(price(kind, net, vat)?);
+                prices.push(price(currency, kind, net, vat)?);
             }
         }
         Ok(ReadTariff {
@@ -245,6 +229,29 @@ impl Tariff {
             prices,
         })
     }
+}
+
+/// A price without restrictions, in the smallest unit of its currency.
+fn price(
+    currency: Currency,
+    kind: PriceType,
+    amount: Decimal,
+    vat: Option<Decimal>,
+) -> Result<Price, String> {
+    let exact = amount * Decimal::from(10u32.pow(currency.exponent().into()));
+    let whole = exact.round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero);
+    let too_large = || format!("a price of {amount} is too large");
+    Ok(Price {
+        currency,
+        price: whole.to_i64().ok_or_else(too_large)?,
+        price_decimal: (whole != exact).then(|| exact.normalize().to_string()),
+        step_size: 1,
+        tax: if vat.is_some() { Tax::Vat } else { Tax::None },
+        tax_included: false,
+        tax_percent: vat.unwrap_or_default().normalize().to_string(),
+        kind,
+        restrictions: None,
+    })
 }
 
 impl ReadTariff {

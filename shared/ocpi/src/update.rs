@@ -32,35 +32,25 @@ pub fn merged(
     } = imported;
     (internal.location, internal.takes_profiles) = (location, takes_profiles);
     (station.created, station.updated) = (now, now);
-    let Some((before, before_private)) = stored else {
+    let Some((before, before_internal)) = stored else {
         station.show_cheapest_pricing();
         return (station, internal);
     };
     // A file does not take a station from its network.
     if internal.location.is_none() {
-        internal.location.clone_from(&before_private.location);
+        internal.location.clone_from(&before_internal.location);
         station.network.clone_from(&before.network);
     }
     let stored_connector = |id: &str| before.connectors.iter().find(|one| one.id == id);
     for connector in &mut station.connectors {
         let stored = stored_connector(&connector.id);
-        let last = before_private.imported_status.get(&connector.evse).copied();
+        let last = before_internal
+            .imported_status
+            .get(&connector.evse)
+            .copied();
         if let Some(live) = live_status(before, connector) {
             let reported = internal.imported_status.get_mut(&connector.evse);
-            let ours = live == ConnectorStatus::Occupied && last.is_some_and(|last| last != live);
-            let breaks = matches!(
-                connector.status,
-                ConnectorStatus::Faulted | ConnectorStatus::Unavailable
-            );
-            if last == Some(connector.status) {
-                connector.status = live;
-            } else if ours && !breaks {
-                connector.status = live;
-                // The report counts once our session has ended.
-                if let (Some(reported), Some(last)) = (reported, last) {
-                    *reported = last;
-                }
-            }
+            keep_live(connector, live, last, reported);
         }
         if let Some(stored) = stored.filter(|_| !priced.contains(&connector.id)) {
             connector.pricing.clone_from(&stored.pricing);
@@ -70,10 +60,34 @@ pub fn merged(
     station.count_connectors();
     station.created = before.created;
     station.updated = before.updated;
-    if station != *before || internal.published != before_private.published {
+    if station != *before || internal.published != before_internal.published {
         station.updated = now;
     }
     (station, internal)
+}
+
+/// Keeps the status that an EVSE has by now, if the file reports nothing new or a session of ours charges there. `last` is the status
+/// that the file gave the last time, `reported` that which counts as given by this one.
+fn keep_live(
+    connector: &mut Connector,
+    live: ConnectorStatus,
+    last: Option<ConnectorStatus>,
+    reported: Option<&mut ConnectorStatus>,
+) {
+    let ours = live == ConnectorStatus::Occupied && last.is_some_and(|last| last != live);
+    let breaks = matches!(
+        connector.status,
+        ConnectorStatus::Faulted | ConnectorStatus::Unavailable
+    );
+    if last == Some(connector.status) {
+        connector.status = live;
+    } else if ours && !breaks {
+        connector.status = live;
+        // The report counts once our session has ended.
+        if let (Some(reported), Some(last)) = (reported, last) {
+            *reported = last;
+        }
+    }
 }
 
 /// The status that the EVSE of a connector has by now; none for an EVSE that is new.

@@ -116,42 +116,20 @@ impl Store {
         let fees = self.fees_within(&origin.tenant, window, origin.now).await?;
         let mut billed: Vec<Billable> = fees
             .iter()
-            .filter_map(|row| new.bills_fee(currency, row, country))
+            .filter_map(|fee| new.bills_fee(currency, fee, country))
             .collect();
         let mut pages = self.sessions_around(&origin.tenant, new.fleet.as_ref(), window);
         while let Some(page) = pages.next().await? {
-            let billable = page.iter().filter_map(|row| new.bills(mode, currency, row));
+            let billable = page
+                .iter()
+                .filter_map(|session| new.bills(mode, currency, session));
             billed.extend(billable);
         }
-        for row in self.adjustments(&origin.tenant).await? {
-            billed.extend(new.bills_adjustment(currency, &row));
+        for adjustment in self.adjustments(&origin.tenant).await? {
+            billed.extend(new.bills_adjustment(currency, &adjustment));
         }
         billed.sort_by(|a, b| b.line.id.cmp(&a.line.id));
-        let claimants: BTreeSet<Id> = billed
-            .iter()
-            .filter_map(|one| one.claimed_by.clone())
-            .collect();
-        let mut valid = BTreeSet::new();
-        let mut making = None;
-        for claimant in claimants {
-            match self.weigh(origin, &claimant).await? {
-                ClaimState::Valid => drop(valid.insert(claimant)),
-                ClaimState::Void => {}
-                ClaimState::Ours(ours) if making.is_none() => making = Some(ours),
-                ClaimState::Ours(another) => self.give_up(&origin.tenant, &another).await?,
-            }
-        }
-        billed.retain(|one| {
-            let claimed_by = one.claimed_by.as_ref();
-            claimed_by.is_none_or(|claimant| !valid.contains(claimant))
-        });
-        let ours = making.as_ref().map(|making| &making.invoice);
-        for one in &mut billed {
-            // A claim by an invoice that is void or was deleted counts for nothing.
-            if one.claimed_by.as_ref() != ours {
-                one.claimed_by = None;
-            }
-        }
+        let making = self.leave_claimed(origin, &mut billed).await?;
         leave_credits(&mut billed);
         self.name_fees(&origin.tenant, &fees, &mut billed).await?;
         let (invoice, begun) = match &making {
@@ -164,6 +142,40 @@ impl Store {
             begun,
             making,
         })
+    }
+
+    /// Removes the lines that another invoice bills. Returns the invoice that this very request has begun to make.
+    async fn leave_claimed(
+        &self,
+        origin: &Origin,
+        billed: &mut Vec<Billable>,
+    ) -> Result<Option<Making>> {
+        let claimants: BTreeSet<Id> = billed
+            .iter()
+            .filter_map(|line| line.claimed_by.clone())
+            .collect();
+        let mut valid = BTreeSet::new();
+        let mut making = None;
+        for claimant in claimants {
+            match self.weigh(origin, &claimant).await? {
+                ClaimState::Valid => drop(valid.insert(claimant)),
+                ClaimState::Void => {}
+                ClaimState::Ours(ours) if making.is_none() => making = Some(ours),
+                ClaimState::Ours(another) => self.give_up(&origin.tenant, &another).await?,
+            }
+        }
+        billed.retain(|line| {
+            let claimed_by = line.claimed_by.as_ref();
+            claimed_by.is_none_or(|claimant| !valid.contains(claimant))
+        });
+        let ours = making.as_ref().map(|making| &making.invoice);
+        for line in billed.iter_mut() {
+            // A claim by an invoice that is void or was deleted counts for nothing.
+            if line.claimed_by.as_ref() != ours {
+                line.claimed_by = None;
+            }
+        }
+        Ok(making)
     }
 
     /// Says in the lines of fees what drivers, vehicles and stations are called.

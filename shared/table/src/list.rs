@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use futures::future::try_join_all;
@@ -458,67 +459,32 @@ impl Store {
                 .page_of_entries(partition, kind, page_request, &filter, among, attributes)
                 .await;
         }
-        let backward = matches!(page_request.from, Cursor::Before(_));
-        let mut rows = Vec::new();
-        let mut end = None;
-        if let Some((low, high)) = page_request.bounds(kind) {
-            let mut names = names_in(attributes.in_index());
-            names.insert("#pk".into(), attribute.into());
-            let mut values = HashMap::from([
-                (":pk".to_owned(), s(value)),
-                (":low".to_owned(), s(low.as_str())),
-                (":high".to_owned(), s(high.as_str())),
-            ]);
-            let condition = expression_of(filter, among, &mut names, &mut values);
-            let most = page_request.limit + 1;
-            let mut at_a_time = Some(match condition {
-                None => most,
-                Some(_) => most.saturating_mul(LEFT_OUT),
-            });
-            let mut start = None;
-            let (mut read, mut calls) = (0, 0);
-            loop {
-                calls += 1;
-                let query = self
-                    .client
-                    .query()
-                    .table_name(&self.table)
-                    .index_name(index);
-                let page = query
-                    .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
-                    .projection_expression(attributes.in_index())
-                    .set_filter_expression(condition.clone())
-                    .set_expression_attribute_names(Some(names.clone()))
-                    .set_expression_attribute_values(Some(values.clone()))
-                    .scan_index_forward(backward)
-                    .set_exclusive_start_key(start)
-                    .set_limit(at_a_time.and_then(|most| i32::try_from(most).ok()))
-                    .send()
-                    .await
-                    .map_err(client::failure)?;
-                // A filter may leave nothing of many rows: then as much is read at a time as fits into a response.
-                at_a_time = at_a_time.filter(|_| condition.is_none());
-                let items = page.items.unwrap_or_default();
-                start = page.last_evaluated_key;
-                if start.is_some() {
-                    read += items.iter().map(size_of).sum::<usize>();
-                }
-                rows.extend(items);
-                if rows.len() > page_request.limit || start.is_none() {
-                    break;
-                }
-                if read > MAX_READ || (condition.is_some() && calls == MAX_SCANS) {
-                    end = start.as_ref().map(|key| Id::from(string(key, "list_sk")));
-                    break;
-                }
-            }
-        }
-        Ok(Page::part(
-            rows,
-            page_request.limit,
-            &page_request.from,
-            end,
-        ))
+        let (from, limit) = (&page_request.from, page_request.limit);
+        let Some((low, high)) = page_request.bounds(kind) else {
+            return Ok(Page::part(Vec::new(), limit, from, None));
+        };
+        let mut names = names_in(attributes.in_index());
+        names.insert("#pk".into(), attribute.into());
+        let mut values = HashMap::from([
+            (":pk".to_owned(), s(value)),
+            (":low".to_owned(), s(low.as_str())),
+            (":high".to_owned(), s(high.as_str())),
+        ]);
+        let condition = expression_of(filter, among, &mut names, &mut values);
+        let is_filtered = condition.is_some();
+        let query = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .index_name(index)
+            .key_condition_expression("#pk = :pk AND list_sk BETWEEN :low AND :high")
+            .projection_expression(attributes.in_index())
+            .set_filter_expression(condition)
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values))
+            .scan_index_forward(matches!(from, Cursor::Before(_)));
+        let (items, end) = read_items(query, is_filtered, limit).await?;
+        Ok(Page::part(items, limit, from, end))
     }
 
     /// One page of the rows of several partitions, or whose keys are in an index.
@@ -920,6 +886,43 @@ fn size_of(item: &Item) -> usize {
     attributes
         .map(|(name, value)| name.len() + of_value(value))
         .sum()
+}
+
+/// The first items of a query: one more than the limit, or as many as may be read. Then the place of the last item that was read is
+/// returned as well.
+async fn read_items(
+    query: QueryFluentBuilder,
+    is_filtered: bool,
+    limit: usize,
+) -> Result<(Vec<Item>, Option<Id>)> {
+    let mut at_a_time = Some(match is_filtered {
+        false => limit + 1,
+        true => (limit + 1).saturating_mul(LEFT_OUT),
+    });
+    let (mut found, mut start) = (Vec::new(), None);
+    let (mut read, mut calls) = (0, 0);
+    loop {
+        calls += 1;
+        let most = at_a_time.and_then(|most| i32::try_from(most).ok());
+        let query = query.clone().set_exclusive_start_key(start);
+        let page = query.set_limit(most).send().await;
+        let page = page.map_err(client::failure)?;
+        // A filter may leave nothing of many items: then as much is read at a time as fits into a response.
+        at_a_time = at_a_time.filter(|_| !is_filtered);
+        let items = page.items.unwrap_or_default();
+        start = page.last_evaluated_key;
+        if start.is_some() {
+            read += items.iter().map(size_of).sum::<usize>();
+        }
+        found.extend(items);
+        if found.len() > limit || start.is_none() {
+            return Ok((found, None));
+        }
+        if read > MAX_READ || (is_filtered && calls == MAX_SCANS) {
+            let end = start.as_ref().map(|key| Id::from(string(key, "list_sk")));
+            return Ok((found, end));
+        }
+    }
 }
 
 /// A page of ids that are known already, newest first.

@@ -147,72 +147,90 @@ impl Store {
         at_a_time: usize,
     ) -> Result<Vec<(NearbyStation, ChargingStation)>> {
         match source {
-            Source::All(from) => {
-                let Some(start) = from.take() else {
-                    return Ok(Vec::new());
-                };
-                let backward = matches!(start, Cursor::Before(_));
-                let page_request = PageRequest {
-                    from: start,
-                    ..PageRequest::first(at_a_time)
-                };
-                let partition = Partition::Stations { mode: tenant.mode };
-                let page = self
-                    .page(
-                        partition,
-                        Kind::ChargingStation,
-                        &page_request,
-                        Vec::new(),
-                        None,
-                        Attributes::Object,
-                    )
-                    .await?;
-                let page = page.try_map(|item| {
-                    let place = Id::from(string(&item, "list_sk"));
-                    Ok((place, row::object::<ChargingStation>(item, self.layout)?))
-                })?;
-                let (more, mut rows) = match backward {
-                    true => (page.newer, page.rows),
-                    false => (page.older, page.rows),
-                };
-                if backward {
-                    rows.reverse();
-                }
-                let last = rows.last().map(|(place, _)| place.clone());
-                *from = last.filter(|_| more).map(match backward {
-                    true => Cursor::Before,
-                    false => Cursor::After,
-                });
-                let rows = rows.into_iter().map(|(place, station)| {
-                    let created = place.time(Kind::ChargingStation);
-                    let hit = NearbyStation {
-                        distance: 0,
-                        created: created.unwrap_or(Timestamp::EPOCH),
-                        id: station.id.clone(),
-                    };
-                    (hit, station)
-                });
-                Ok(rows.collect())
+            Source::All(from) => self.read_on_in_list(tenant, from, at_a_time).await,
+            Source::These(hits) => self.read_on_in_hits(tenant, hits, at_a_time).await,
+        }
+    }
+
+    /// The next stations of the list of all. `from` moves on; it is None at the end.
+    async fn read_on_in_list(
+        &self,
+        tenant: &Tenant,
+        from: &mut Option<Cursor<Id>>,
+        at_a_time: usize,
+    ) -> Result<Vec<(NearbyStation, ChargingStation)>> {
+        let Some(start) = from.take() else {
+            return Ok(Vec::new());
+        };
+        let backward = matches!(start, Cursor::Before(_));
+        let page_request = PageRequest {
+            from: start,
+            ..PageRequest::first(at_a_time)
+        };
+        let partition = Partition::Stations { mode: tenant.mode };
+        let page = self
+            .page(
+                partition,
+                Kind::ChargingStation,
+                &page_request,
+                Vec::new(),
+                None,
+                Attributes::Object,
+            )
+            .await?;
+        let page = page.try_map(|item| {
+            let place = Id::from(string(&item, "list_sk"));
+            Ok((place, row::object::<ChargingStation>(item, self.layout)?))
+        })?;
+        let (more, mut stations) = match backward {
+            true => (page.newer, page.rows),
+            false => (page.older, page.rows),
+        };
+        if backward {
+            stations.reverse();
+        }
+        let last = stations.last().map(|(place, _)| place.clone());
+        *from = last.filter(|_| more).map(match backward {
+            true => Cursor::Before,
+            false => Cursor::After,
+        });
+        let stations = stations.into_iter().map(|(place, station)| {
+            let created = place.time(Kind::ChargingStation);
+            let hit = NearbyStation {
+                distance: 0,
+                created: created.unwrap_or(Timestamp::EPOCH),
+                id: station.id.clone(),
+            };
+            (hit, station)
+        });
+        Ok(stations.collect())
+    }
+
+    /// The next stations of the hits. Some of the hits may be gone by now.
+    async fn read_on_in_hits(
+        &self,
+        tenant: &Tenant,
+        hits: &mut std::vec::IntoIter<NearbyStation>,
+        at_a_time: usize,
+    ) -> Result<Vec<(NearbyStation, ChargingStation)>> {
+        loop {
+            let hits: Vec<NearbyStation> = hits.take(at_a_time).collect();
+            if hits.is_empty() {
+                return Ok(Vec::new());
             }
-            Source::These(hits) => loop {
-                let hits: Vec<NearbyStation> = hits.take(at_a_time).collect();
-                if hits.is_empty() {
-                    return Ok(Vec::new());
-                }
-                let ids: Vec<Id> = hits.iter().map(|hit| hit.id.clone()).collect();
-                let rows = self.get_all::<ChargingStation>(tenant, &ids).await?;
-                // Of these, some may be gone by now.
-                let mut hits = hits.into_iter();
-                let published = rows.into_iter().filter(|row| row.internal.published);
-                let placed = published.filter_map(|row| {
-                    let hit = hits.find(|hit| hit.id == row.object.id)?;
-                    Some((hit, row.object))
-                });
-                let placed: Vec<_> = placed.collect();
-                if !placed.is_empty() {
-                    return Ok(placed);
-                }
-            },
+            let ids: Vec<Id> = hits.iter().map(|hit| hit.id.clone()).collect();
+            let stations = self.get_all::<ChargingStation>(tenant, &ids).await?;
+            let mut hits = hits.into_iter();
+            let stations = stations.into_iter();
+            let published = stations.filter(|station| station.internal.published);
+            let placed = published.filter_map(|station| {
+                let hit = hits.find(|hit| hit.id == station.object.id)?;
+                Some((hit, station.object))
+            });
+            let placed: Vec<_> = placed.collect();
+            if !placed.is_empty() {
+                return Ok(placed);
+            }
         }
     }
 
