@@ -26,7 +26,7 @@ use models::webhook_endpoint::WebhookEndpoint;
 use ocpi::client::Platform;
 use ocpi::credentials::CredentialsToken;
 use table::Store;
-use table::networks::KnownNetworks;
+use table::known_networks::KnownNetworks;
 use tokio::time::timeout;
 use web::deployment::CONNECTIONS;
 use web::edge::Edge;

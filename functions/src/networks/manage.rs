@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use table::access::Rows;
 use table::charge_cards::CardUidUse;
-use table::networks::{Pull, shared_origin};
+use table::networks::shared_origin;
+use table::pulls::Pull;
 use web::deployment::{Deployment, Need};
 
 use super::operator::set_charging_preferences;

@@ -18,6 +18,7 @@ pub mod import_stations;
 pub mod manage;
 pub mod objects;
 pub mod operator;
+mod page_objects;
 pub mod push_token;
 pub mod received;
 pub mod results;

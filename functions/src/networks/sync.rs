@@ -30,31 +30,25 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use crate::App;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kernel::origin::Mode;
 use kernel::time::{DAY, HOUR, MINUTE, SignedDuration, hours, minutes, seconds};
 use kernel::{Error, Id, Timestamp};
 use models::action::Action;
-use models::network::{Module, ObjectId, PartyId};
+use models::network::{Module, ObjectId};
 use models::ports::JobSubject;
 use models::stored::Stored;
-use ocpi::cdr::Cdr;
 use ocpi::client::{Failure, MAX_PAGE, PageStream};
-use ocpi::network::{Network, PartyRefusal};
-use ocpi::object::{Part, Refusal, Update, put, put_part};
+use ocpi::network::Network;
 use ocpi::party::PartyStatus;
-use ocpi::reader::{self, lenient};
-use ocpi::session::Session;
-use ocpi::tariff::Tariff;
-use ocpi::token::ClientInfo;
 use ocpi::versions::InterfaceRole;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
-use table::networks::{Pull, operators, shared_origin};
+use table::networks::{operators, shared_origin};
+use table::pulls::Pull;
 use tokio::time::{Instant, timeout_at};
 
-use super::{hubs, objects, stations, workers};
+use super::page_objects::{PageObjects, WRITERS};
+use super::{stations, workers};
 use crate::function::Function;
 use crate::job::Job;
 
@@ -104,12 +98,8 @@ const FULL_INTERVAL: SignedDuration = DAY;
 /// How much earlier than the last pull a delta pull begins.
 const OVERLAP: SignedDuration = minutes(10);
 
-/// How many objects are stored at once, and from how many bytes of text on no further one is added to them.
-const WRITERS: usize = 8;
+/// From how many bytes of text on no further object is added to those that are stored at once.
 const GROUP_BYTES: usize = 64 * 1024;
-
-/// The largest object that is stored, in bytes: as large as one that is pushed.
-const MAX_OBJECT: usize = web::body::MAX_BODY;
 
 /// After how many objects it is stored how far the pull has come.
 const NOTED_AT_ONCE: usize = 1_000;
@@ -312,6 +302,13 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    fn objects(&self) -> PageObjects<'_> {
+        PageObjects {
+            app: self.app,
+            network: &self.network.object,
+        }
+    }
+
     /// Reads and stores the next page of a module.
     async fn next_page(&mut self, pull: &mut Pull, module: Module) -> Result<PageEnd, Error> {
         let network = &self.network.object;
@@ -379,13 +376,13 @@ impl Run<'_> {
             let skipped = (first.saturating_sub(number) as usize).min(group.len());
             number += group.len() as u32;
             for object in &group[..skipped] {
-                listed.extend(self.identify(module, object).ok());
+                listed.extend(self.objects().identify(module, object).ok());
             }
             let new = group.split_off(skipped);
             if !new.is_empty() {
                 pull.page_objects = number;
                 pull.objects += new.len() as u32;
-                listed.extend(self.store_group(pull, module, new).await?);
+                listed.extend(self.objects().store_group(pull, module, new).await?);
             }
             if pull.objects > self.limits.objects {
                 let most = self.limits.objects;
@@ -438,163 +435,6 @@ impl Run<'_> {
         }
         self.app.store.put_pull(*mode, id, pull).await
     }
-
-    /// Stores some objects of a page. Returns those that are known by their ids, whether they could be used or not.
-    async fn store_group(
-        &self,
-        pull: &mut Pull,
-        module: Module,
-        group: Vec<Box<RawValue>>,
-    ) -> Result<Vec<ObjectId>, Error> {
-        pull.counts.received += group.len() as u32;
-        if module == Module::HubClientInfo {
-            self.store_parties(pull, &group).await?;
-            return Ok(Vec::new());
-        }
-        let stored: Vec<Outcome> = stream::iter(group)
-            .map(|object| self.store(module, object))
-            .buffer_unordered(WRITERS)
-            .try_collect()
-            .await?;
-        let mut ids = Vec::new();
-        for Outcome {
-            id,
-            is_changed,
-            problem,
-        } in stored
-        {
-            pull.counts.changed += u32::from(is_changed);
-            if let Some(problem) = problem {
-                pull.note_problem(&problem);
-            }
-            ids.extend(id);
-        }
-        Ok(ids)
-    }
-
-    /// Stores parties that a hub reports.
-    async fn store_parties(&self, pull: &mut Pull, group: &[Box<RawValue>]) -> Result<(), Error> {
-        let mut reports: Vec<ClientInfo> = Vec::new();
-        for object in group {
-            match read(object).and_then(|value| lenient(&value)) {
-                Ok(report) => reports.push(report),
-                Err(why) => pull.note_problem(&format!("hubclientinfo: {why}")),
-            }
-        }
-        let Network { mode, id, .. } = &self.network.object;
-        // This pull goes on with the objects of the parties.
-        let refused = hubs::report(self.app, *mode, id, &reports, !pull.full).await?;
-        for (party, why) in refused {
-            pull.note_problem(&format!("hubclientinfo: {party} {why}"));
-        }
-        Ok(())
-    }
-
-    /// Which object it is, if it belongs to one of the platform's parties.
-    fn identify(&self, module: Module, object: &RawValue) -> Result<ObjectId, String> {
-        let Named {
-            id,
-            country_code,
-            party_id,
-        } = serde_json::from_str(object.get())
-            .map_err(|error| format!("an object that cannot be read: {error}"))?;
-        let party = PartyId::new(&country_code, &party_id).map_err(|why| format!("{id}: {why}"))?;
-        let refused = |why: PartyRefusal| match why {
-            PartyRefusal::Unknown => format!("{id}: {party} {why}"),
-            // What is the same for all objects of the party is said once.
-            PartyRefusal::NotApproved => format!("{party} {why}"),
-        };
-        let owner = self.network.object.owner(&party).map_err(refused)?;
-        ObjectId::new(owner, module, &id).map_err(|why| format!("{id}: {why}"))
-    }
-
-    /// Stores an object of a page.
-    async fn store(&self, module: Module, object: Box<RawValue>) -> Result<Outcome, Error> {
-        let id = match self.identify(module, &object) {
-            Ok(id) => id,
-            Err(why) => {
-                return Ok(Outcome::unusable(
-                    None,
-                    format!("{}: {why}", module.as_str()),
-                ));
-            }
-        };
-        let stored = match readable(module, &object) {
-            Ok(value) => self.store_as(&id, value).await,
-            Err(why) => Ok(Err(why)),
-        };
-        Ok(match stored {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(why)) => Outcome::unusable(Some(id.clone()), format!("{id}: {why}")),
-            Err(error @ Error::Unavailable(_)) => return Err(error),
-            // One object must not keep all others from being stored.
-            Err(error) => {
-                tracing::error!(%error, object = %id, "an object of a network was not stored");
-                let why = format!("{id}: it could not be stored");
-                Outcome::unusable(Some(id), why)
-            }
-        })
-    }
-
-    /// Stores an object. The inner error says why it is refused.
-    async fn store_as(
-        &self,
-        id: &ObjectId,
-        object: Value,
-    ) -> Result<Result<Outcome, String>, Error> {
-        let (network, now) = (&self.network.object, self.app.now());
-        let refused = |refusal: Refusal| match refusal {
-            Refusal::NotFound(message) => message.to_owned(),
-            Refusal::Invalid(_, message) => message,
-        };
-        if id.module() == Module::Locations {
-            let change =
-                |before: Option<&Value>| put_part(before, &Part::Location, object.clone(), now);
-            let stored = stations::store(self.app, network.mode, network, id, &change).await?;
-            return Ok(stored.map_err(refused).map(|stored| Outcome {
-                id: Some(id.clone()),
-                is_changed: stored.update != Update::Stale,
-                problem: stored.unusable.map(|why| format!("{id}: {why}")),
-            }));
-        }
-        let change = |before: Option<&Value>| match before {
-            // CDRs do not change.
-            Some(_) if id.module() == Module::Cdrs => Ok(Update::Stale),
-            before => put(before, object.clone(), now),
-        };
-        let stored = objects::store_from(self.app, network.mode, id, change).await?;
-        Ok(stored.map_err(refused).map(|update| Outcome {
-            id: Some(id.clone()),
-            is_changed: update != Update::Stale,
-            problem: None,
-        }))
-    }
-}
-
-/// What became of an object: which one it is, if that is known, and why it cannot be used, if so.
-struct Outcome {
-    id: Option<ObjectId>,
-    is_changed: bool,
-    problem: Option<String>,
-}
-
-impl Outcome {
-    fn unusable(id: Option<ObjectId>, problem: String) -> Self {
-        Self {
-            id,
-            is_changed: false,
-            problem: Some(problem),
-        }
-    }
-}
-
-/// What identifies an object, read without the rest of it, which may be too large.
-#[derive(serde::Deserialize)]
-struct Named {
-    #[serde(deserialize_with = "reader::text")]
-    id: String,
-    country_code: String,
-    party_id: String,
 }
 
 /// The next objects of a page: eight at most, and not more than one that is large. None at the end of what can be read.
@@ -647,27 +487,6 @@ fn first_page(endpoint: &str, pull: &Pull, module: Module) -> String {
     let separator = if endpoint.contains('?') { '&' } else { '?' };
     let from = from.map_or_else(String::new, |from| format!("&date_from={from}"));
     format!("{endpoint}{separator}limit={PAGE}{from}")
-}
-
-/// An object of a page, unless it is too large to be stored.
-fn read(object: &RawValue) -> Result<Value, String> {
-    let size = object.get().len();
-    if size > MAX_OBJECT {
-        return Err(format!("it has {size} bytes, more than {MAX_OBJECT}"));
-    }
-    serde_json::from_str(object.get()).map_err(|error| error.to_string())
-}
-
-/// An object of a page that has what this service needs of it.
-fn readable(module: Module, object: &RawValue) -> Result<Value, String> {
-    let value = read(object)?;
-    match module {
-        Module::Tariffs => lenient::<Tariff>(&value).map(drop),
-        Module::Sessions => lenient::<Session>(&value).map(drop),
-        Module::Cdrs => lenient::<Cdr>(&value).map(drop),
-        Module::Locations | Module::HubClientInfo => Ok(()),
-    }?;
-    Ok(value)
 }
 
 /// Removes the locations that were not in a full pull and have not been pushed since it began. A hub may leave out those of a party that is

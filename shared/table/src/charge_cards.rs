@@ -10,9 +10,9 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{Delete, Put};
 
+use super::item::{STATE, read_state, state};
 use super::keys::{self, Key, Partition};
 use super::list::{Page, PageRequest};
-use super::networks::{STATE, read_state, state};
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use kernel::error::{Code, Error, Result};

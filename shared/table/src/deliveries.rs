@@ -17,10 +17,9 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Update};
-use futures::future::try_join_all;
 
 use super::keys::{self, Key, Partition};
-use super::list::{self, Cursor, Page, PageRequest};
+use super::list::{self, PageRequest};
 use super::row;
 use super::scan::{Filter, Pass};
 use super::unit_of_work::{UnitOfWork, Write};
@@ -32,7 +31,6 @@ use kernel::time::Timestamp;
 use models::event::{self, Delivery, DeliveryState, Event};
 use models::stored::{Object as _, Stored};
 use models::webhook_delivery::WebhookDelivery;
-use models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
 
 /// How many further attempts the item of a delivery names, by which they are found with their event: of any more, the log of the endpoint has
 /// the lines alone.
@@ -42,149 +40,6 @@ const MAX_LINES: u32 = 200;
 pub type Deliveries = BTreeMap<Id, Delivery>;
 
 impl Store {
-    /// Every webhook endpoint of a tenant, newest first.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn webhook_endpoints(&self, tenant: &Tenant) -> Result<Vec<WebhookEndpoint>> {
-        let partition = Partition::Kind {
-            tenant,
-            kind: Kind::WebhookEndpoint,
-        };
-        let found = self
-            .list(partition, &PageRequest::first(MAX_ENDPOINTS), Vec::new())
-            .await?;
-        Ok(found.rows.into_iter().map(|row| row.object).collect())
-    }
-
-    /// One page of the log of an endpoint, newest first.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn deliveries(
-        &self,
-        tenant: &Tenant,
-        endpoint: &Id,
-        page_request: &PageRequest,
-        filter: list::Filter<'_>,
-    ) -> Result<Page<Stored<WebhookDelivery>>> {
-        if !filter.is_empty() {
-            let partition = Partition::Deliveries { tenant, endpoint };
-            return self.list(partition, page_request, filter).await;
-        }
-        let mut items = self.log_lines(tenant, endpoint, page_request).await?;
-        items.sort_by(|a, b| string(a, "sk").cmp(string(b, "sk")));
-        if !matches!(page_request.from, Cursor::Before(_)) {
-            items.reverse();
-        }
-        Page::from_rows(items, page_request).try_map(row::from_item)
-    }
-
-    /// The next lines of each partition of the log of an endpoint.
-    async fn log_lines(
-        &self,
-        tenant: &Tenant,
-        endpoint: &Id,
-        page_request: &PageRequest,
-    ) -> Result<Vec<Item>> {
-        let partitions = 0..keys::DELIVERY_SHARDS;
-        let reads = partitions.map(|number| {
-            let pk = keys::deliveries_partition(tenant, endpoint, number);
-            self.collection(pk, Kind::WebhookDelivery, page_request, has_outcome)
-        });
-        Ok(try_join_all(reads).await?.into_iter().flatten().collect())
-    }
-
-    /// The newest attempts in the log of an endpoint since a moment, as many as `most` at the most: the same number of each partition of the
-    /// log, over which attempts are spread evenly.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn newest_attempts(
-        &self,
-        tenant: &Tenant,
-        endpoint: &Id,
-        since: Timestamp,
-        most: usize,
-    ) -> Result<Vec<WebhookDelivery>> {
-        let page_request = PageRequest {
-            // One more is read of each, to see whether there are more.
-            limit: most / usize::from(keys::DELIVERY_SHARDS) - 1,
-            from: Cursor::Newest,
-            range: (Id::first_number(since), u128::MAX),
-        };
-        let items = self.log_lines(tenant, endpoint, &page_request).await?;
-        let attempt = |row: Stored<WebhookDelivery>| row.object;
-        let rows = items.into_iter().map(row::from_item);
-        rows.map(|row| row.map(attempt)).collect()
-    }
-
-    /// A line of the log of an endpoint.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn attempt(
-        &self,
-        tenant: &Tenant,
-        endpoint: &Id,
-        line: &Id,
-    ) -> Result<Option<Stored<WebhookDelivery>>> {
-        let key = Key::Delivery {
-            tenant,
-            endpoint,
-            delivery: line,
-        };
-        let item = self.item(key, true).await?.filter(has_outcome);
-        item.map(row::from_item).transpose()
-    }
-
-    /// One page of the attempts to deliver an event to these endpoints that meet the conditions, newest first. Of a delivery that was repeated
-    /// more than 200 times, the first of them.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn deliveries_of_event(
-        &self,
-        tenant: &Tenant,
-        event: &Id,
-        endpoints: &[Id],
-        page_request: &PageRequest,
-        filter: &list::Filter<'_>,
-    ) -> Result<Page<Stored<WebhookDelivery>>> {
-        let key = |endpoint: &Id, delivery: &Id| {
-            key_item(Key::Delivery {
-                tenant,
-                endpoint,
-                delivery,
-            })
-        };
-        let firsts = endpoints.iter();
-        let firsts =
-            firsts.map(|endpoint| key(endpoint, &WebhookDelivery::first_id(event, endpoint)));
-        let mut items = self.items(firsts.collect(), None, false).await?;
-        let lines = items.iter().flat_map(|item| {
-            let place = keys::parse_delivery(string(item, "pk"), string(item, "sk"));
-            let lines = item.get("further").and_then(|lines| lines.as_l().ok());
-            let ids = lines.into_iter().flatten().filter_map(|id| id.as_s().ok());
-            let ids = ids.map(|id| Id::from(id.as_str()));
-            place.into_iter().flat_map(move |(_, endpoint, _)| {
-                let ids = ids.clone();
-                ids.map(move |id| key(&endpoint, &id))
-            })
-        });
-        let lines = lines.collect();
-        items.extend(self.items(lines, None, false).await?);
-        items.retain(has_outcome);
-        items.iter_mut().for_each(row::restore);
-        items.retain(|item| filter.iter().all(|condition| list::is_met(item, condition)));
-        let ids = items.iter().map(|item| Id::from(string(item, "sk")));
-        let page = list::page_of_ids(ids.collect(), Kind::WebhookDelivery, page_request);
-        let place = |item: Item| (Id::from(string(&item, "sk")), item);
-        let mut items: HashMap<Id, Item> = items.into_iter().map(place).collect();
-        let missing = || Error::internal("an attempt that was read is missing");
-        page.try_map(|id| row::from_item(items.remove(&id).ok_or_else(missing)?))
-    }
-
     /// Reads an event to show it, with the number of its open deliveries.
     ///
     /// # Errors
@@ -683,11 +538,6 @@ fn by_update(error: &UpdateItemError) -> Option<Option<&Item>> {
     }
 }
 
-/// Whether an item of a log is an attempt that has an outcome.
-fn has_outcome(item: &Item) -> bool {
-    item.contains_key("object")
-}
-
 /// The item of a delivery without an outcome.
 fn delivery_item(origin: &Origin, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<Item> {
     let mut item = new_item(Key::Delivery {
@@ -739,62 +589,6 @@ fn redelivered_after(item: &Item) -> Option<u32> {
 }
 
 impl UnitOfWork<'_> {
-    /// Adds to the changes that the first of these accounts has one webhook endpoint more or less. `lineage` is that account
-    /// and the accounts above it: each counts its own endpoints with those of the accounts below it, in `total`, and its own
-    /// alone in `count`.
-    ///
-    /// # Errors
-    /// The update cannot be built. A commit fails with 409 if one of the accounts has as many as it may have.
-    pub fn count_endpoint(
-        &mut self,
-        lineage: &[Tenant],
-        by: i8,
-        most_with_children: u32,
-    ) -> Result<()> {
-        for (above, tenant) in lineage.iter().enumerate() {
-            let is_own = above == 0;
-            let mut update = Update::builder()
-                .table_name(&self.store.table)
-                .set_key(Some(key_item(Key::EndpointCount { tenant })))
-                .update_expression(match is_own {
-                    true => "ADD #total :by, #count :by",
-                    false => "ADD #total :by",
-                })
-                .expression_attribute_names("#total", "total")
-                .expression_attribute_values(":by", n(by));
-            if is_own {
-                update = update.expression_attribute_names("#count", "count");
-            }
-            if by > 0 {
-                let room = "(attribute_not_exists(#total) OR #total < :most_total)";
-                let own_room = "(attribute_not_exists(#count) OR #count < :most)";
-                update = update.expression_attribute_values(":most_total", n(most_with_children));
-                update = match is_own {
-                    true => update
-                        .condition_expression(format!("{room} AND {own_room}"))
-                        .expression_attribute_values(":most", n(MAX_ENDPOINTS)),
-                    false => update.condition_expression(room),
-                };
-            }
-            let message = match is_own {
-                true => format!(
-                    "There are {MAX_ENDPOINTS} webhook endpoints already, the most there can be, or {most_with_children} \
-                     together with those of the accounts below this one."
-                ),
-                false => format!(
-                    "The account {} has {most_with_children} webhook endpoints together with the accounts below it, the \
-                     most it may have.",
-                    tenant.account
-                ),
-            };
-            self.push(
-                Write::Update(update.build().map_err(Error::internal)?),
-                Error::conflict(message, None),
-            );
-        }
-        Ok(())
-    }
-
     /// Creates a delivery that waits or is claimed. It must not exist.
     fn put_delivery(&mut self, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
         let item = delivery_item(self.origin, event, endpoint, delivery)?;

@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::Value;
 
 use super::keys;
+use super::records;
 use super::row;
 use super::scan::{Filter, Pass};
 use super::{Item, Store, string};
@@ -67,7 +68,7 @@ fn object_of(tenant: &Tenant, item: Item) -> Result<Option<Value>> {
             .map(Some)
             .map_err(Error::internal);
     }
-    let shown = row::shown(kind, item)?;
+    let shown = records::shown(kind, item)?;
     let of_other_mode = |object: &Value| {
         kind == Kind::ApiKey && object["livemode"].as_bool() != Some(tenant.mode.is_live())
     };

@@ -4,7 +4,11 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::keys::Key;
+use kernel::error::{Error, Result};
 
 /// The attributes of a row.
 pub type Item = HashMap<String, AttributeValue>;
@@ -78,4 +82,17 @@ fn size_of(value: &AttributeValue) -> usize {
         }
         _ => 1,
     }
+}
+
+/// The attribute of an item that is stored as JSON text.
+pub(super) const STATE: &str = "state";
+
+pub(super) fn state<T: Serialize>(value: &T) -> Result<AttributeValue> {
+    serde_json::to_string(value).map(s).map_err(Error::internal)
+}
+
+/// # Errors
+/// A permanent `Internal` if the item has no text of this type.
+pub(super) fn read_state<T: DeserializeOwned>(item: &Item) -> Result<T> {
+    serde_json::from_str(string(item, STATE)).map_err(Error::permanent)
 }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
 
+use super::entries::row_key;
 use super::erasure::open_object;
 use super::keys::{PAID_WITH, Partition};
-use super::list::row_key;
 use super::{Item, Store, client, s};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};

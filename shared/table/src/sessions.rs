@@ -1,8 +1,9 @@
 //! Charging sessions by the time they were made, a page at a time, for what adds many of them up.
 
 use super::Store;
+use super::entries::{Attributes, Entries};
 use super::keys::Partition;
-use super::list::{Attributes, Entries, PageRequest};
+use super::list::PageRequest;
 use super::row;
 use kernel::error::Result;
 use kernel::id::{Id, Kind};

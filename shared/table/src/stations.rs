@@ -5,8 +5,9 @@ use futures::TryStreamExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use super::calendars::Calendars;
+use super::entries::Attributes;
 use super::keys::{self, Key, Partition, parse_station};
-use super::list::{Attributes, Cursor, Page, PageRequest};
+use super::list::{Cursor, Page, PageRequest};
 use super::row;
 use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, s, string};

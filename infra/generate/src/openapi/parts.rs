@@ -6,7 +6,7 @@ use functions::request_spec::Schemas;
 use kernel::Kind;
 use kernel::error::Code;
 use serde_json::{Map, Value, json};
-use table::row::schemas;
+use table::records::schemas;
 use table::shown::Shows;
 use web::Route;
 

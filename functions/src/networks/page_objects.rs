@@ -1,0 +1,210 @@
+//! The objects of a page that a pull has read: which ones they are, and how they are stored.
+
+use crate::App;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kernel::Error;
+use models::network::{Module, ObjectId, PartyId};
+use ocpi::cdr::Cdr;
+use ocpi::network::{Network, PartyRefusal};
+use ocpi::object::{Part, Refusal, Update, put, put_part};
+use ocpi::reader::{self, lenient};
+use ocpi::session::Session;
+use ocpi::tariff::Tariff;
+use ocpi::token::ClientInfo;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use table::pulls::Pull;
+
+use super::{hubs, objects, stations};
+
+/// How many objects are stored at once.
+pub(super) const WRITERS: usize = 8;
+
+/// The largest object that is stored, in bytes: as large as one that is pushed.
+const MAX_OBJECT: usize = web::body::MAX_BODY;
+
+/// Stores the objects of a network's pages.
+pub(super) struct PageObjects<'a> {
+    pub app: &'a App,
+    pub network: &'a Network,
+}
+
+impl PageObjects<'_> {
+    /// Stores some objects of a page. Returns those that are known by their ids, whether they could be used or not.
+    pub async fn store_group(
+        &self,
+        pull: &mut Pull,
+        module: Module,
+        group: Vec<Box<RawValue>>,
+    ) -> Result<Vec<ObjectId>, Error> {
+        pull.counts.received += group.len() as u32;
+        if module == Module::HubClientInfo {
+            self.store_parties(pull, &group).await?;
+            return Ok(Vec::new());
+        }
+        let stored: Vec<Outcome> = stream::iter(group)
+            .map(|object| self.store(module, object))
+            .buffer_unordered(WRITERS)
+            .try_collect()
+            .await?;
+        let mut ids = Vec::new();
+        for Outcome {
+            id,
+            is_changed,
+            problem,
+        } in stored
+        {
+            pull.counts.changed += u32::from(is_changed);
+            if let Some(problem) = problem {
+                pull.note_problem(&problem);
+            }
+            ids.extend(id);
+        }
+        Ok(ids)
+    }
+
+    /// Stores parties that a hub reports.
+    async fn store_parties(&self, pull: &mut Pull, group: &[Box<RawValue>]) -> Result<(), Error> {
+        let mut reports: Vec<ClientInfo> = Vec::new();
+        for object in group {
+            match read(object).and_then(|value| lenient(&value)) {
+                Ok(report) => reports.push(report),
+                Err(why) => pull.note_problem(&format!("hubclientinfo: {why}")),
+            }
+        }
+        let Network { mode, id, .. } = self.network;
+        // This pull goes on with the objects of the parties.
+        let refused = hubs::report(self.app, *mode, id, &reports, !pull.full).await?;
+        for (party, why) in refused {
+            pull.note_problem(&format!("hubclientinfo: {party} {why}"));
+        }
+        Ok(())
+    }
+
+    /// Which object it is, if it belongs to one of the platform's parties.
+    pub fn identify(&self, module: Module, object: &RawValue) -> Result<ObjectId, String> {
+        let Named {
+            id,
+            country_code,
+            party_id,
+        } = serde_json::from_str(object.get())
+            .map_err(|error| format!("an object that cannot be read: {error}"))?;
+        let party = PartyId::new(&country_code, &party_id).map_err(|why| format!("{id}: {why}"))?;
+        let refused = |why: PartyRefusal| match why {
+            PartyRefusal::Unknown => format!("{id}: {party} {why}"),
+            // What is the same for all objects of the party is said once.
+            PartyRefusal::NotApproved => format!("{party} {why}"),
+        };
+        let owner = self.network.owner(&party).map_err(refused)?;
+        ObjectId::new(owner, module, &id).map_err(|why| format!("{id}: {why}"))
+    }
+
+    /// Stores an object of a page.
+    async fn store(&self, module: Module, object: Box<RawValue>) -> Result<Outcome, Error> {
+        let id = match self.identify(module, &object) {
+            Ok(id) => id,
+            Err(why) => {
+                return Ok(Outcome::unusable(
+                    None,
+                    format!("{}: {why}", module.as_str()),
+                ));
+            }
+        };
+        let stored = match readable(module, &object) {
+            Ok(value) => self.store_as(&id, value).await,
+            Err(why) => Ok(Err(why)),
+        };
+        Ok(match stored {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(why)) => Outcome::unusable(Some(id.clone()), format!("{id}: {why}")),
+            Err(error @ Error::Unavailable(_)) => return Err(error),
+            // One object must not keep all others from being stored.
+            Err(error) => {
+                tracing::error!(%error, object = %id, "an object of a network was not stored");
+                let why = format!("{id}: it could not be stored");
+                Outcome::unusable(Some(id), why)
+            }
+        })
+    }
+
+    /// Stores an object. The inner error says why it is refused.
+    async fn store_as(
+        &self,
+        id: &ObjectId,
+        object: Value,
+    ) -> Result<Result<Outcome, String>, Error> {
+        let (network, now) = (self.network, self.app.now());
+        let refused = |refusal: Refusal| match refusal {
+            Refusal::NotFound(message) => message.to_owned(),
+            Refusal::Invalid(_, message) => message,
+        };
+        if id.module() == Module::Locations {
+            let change =
+                |before: Option<&Value>| put_part(before, &Part::Location, object.clone(), now);
+            let stored = stations::store(self.app, network.mode, network, id, &change).await?;
+            return Ok(stored.map_err(refused).map(|stored| Outcome {
+                id: Some(id.clone()),
+                is_changed: stored.update != Update::Stale,
+                problem: stored.unusable.map(|why| format!("{id}: {why}")),
+            }));
+        }
+        let change = |before: Option<&Value>| match before {
+            // CDRs do not change.
+            Some(_) if id.module() == Module::Cdrs => Ok(Update::Stale),
+            before => put(before, object.clone(), now),
+        };
+        let stored = objects::store_from(self.app, network.mode, id, change).await?;
+        Ok(stored.map_err(refused).map(|update| Outcome {
+            id: Some(id.clone()),
+            is_changed: update != Update::Stale,
+            problem: None,
+        }))
+    }
+}
+
+/// What became of an object: which one it is, if that is known, and why it cannot be used, if so.
+struct Outcome {
+    id: Option<ObjectId>,
+    is_changed: bool,
+    problem: Option<String>,
+}
+
+impl Outcome {
+    fn unusable(id: Option<ObjectId>, problem: String) -> Self {
+        Self {
+            id,
+            is_changed: false,
+            problem: Some(problem),
+        }
+    }
+}
+
+/// What identifies an object, read without the rest of it, which may be too large.
+#[derive(serde::Deserialize)]
+struct Named {
+    #[serde(deserialize_with = "reader::text")]
+    id: String,
+    country_code: String,
+    party_id: String,
+}
+
+/// An object of a page, unless it is too large to be stored.
+fn read(object: &RawValue) -> Result<Value, String> {
+    let size = object.get().len();
+    if size > MAX_OBJECT {
+        return Err(format!("it has {size} bytes, more than {MAX_OBJECT}"));
+    }
+    serde_json::from_str(object.get()).map_err(|error| error.to_string())
+}
+
+/// An object of a page that has what this service needs of it.
+fn readable(module: Module, object: &RawValue) -> Result<Value, String> {
+    let value = read(object)?;
+    match module {
+        Module::Tariffs => lenient::<Tariff>(&value).map(drop),
+        Module::Sessions => lenient::<Session>(&value).map(drop),
+        Module::Cdrs => lenient::<Cdr>(&value).map(drop),
+        Module::Locations | Module::HubClientInfo => Ok(()),
+    }?;
+    Ok(value)
+}

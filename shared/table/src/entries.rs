@@ -1,0 +1,238 @@
+//! Lists in an index that holds keys, or in several partitions of the table: their entries are merged by id, and lead to the items.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::try_join_all;
+
+use super::filter::{Among, Filter, expression_of};
+use super::keys::{self, Partition};
+use super::page::{Cursor, PageRequest};
+use super::{Item, Store, client, names_in, s, string};
+use kernel::error::Result;
+use kernel::id::{Id, Kind};
+
+/// How many entries are read for each one that is wanted, where DynamoDB leaves some out.
+pub(super) const LEFT_OUT: usize = 16;
+
+/// What is read of the rows of an index that holds whole rows. The attributes that neither reads are index keys and what the relay
+/// reads: a third of a small row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attributes {
+    /// What [`row::read`] reads. Secrets are encrypted in the context of the row's key.
+    Row,
+    /// What [`row::object`] reads.
+    Object,
+}
+
+impl Attributes {
+    /// Those that an index of whole rows is asked for.
+    pub(super) fn in_index(self) -> &'static str {
+        match self {
+            Self::Row => "pk, sk, list_sk, #object, #internal, #version, #schema, kept",
+            Self::Object => "pk, sk, list_sk, #object, #schema",
+        }
+    }
+
+    /// Those that the rows are asked for to which an index leads; none for all of them.
+    fn in_rows(self) -> Option<&'static str> {
+        match self {
+            Self::Row => None,
+            Self::Object => Some(
+                "pk, sk, list_sk, driver_pk, fleet_pk, paid_with, vehicle_pk, #object, deflated, #schema",
+            ),
+        }
+    }
+}
+
+impl Store {
+    /// Reads the entries of an index that holds keys, or of several partitions of the table, in the order and within the bounds of a page.
+    pub(super) fn entries<'a>(
+        &'a self,
+        partition: Partition<'_>,
+        kind: Kind,
+        page_request: &PageRequest,
+        attributes: Attributes,
+    ) -> Entries<'a> {
+        let (index, attribute, _) = partition.place();
+        let bounds = page_request.bounds(kind);
+        Entries {
+            store: self,
+            index: (index, attribute, keys::order_in(index)),
+            values: partition.values(),
+            kind,
+            bounds: bounds.and_then(|(low, high)| Some((low.number(kind)?, high.number(kind)?))),
+            ascending: matches!(page_request.from, Cursor::Before(_)),
+            attributes,
+            condition: None,
+            left_out: LEFT_OUT,
+        }
+    }
+}
+
+/// The entries of a list in an index that holds keys, or in several partitions of the table, which is read on from where it was left. Memory
+/// holds the rows of one reading.
+pub(super) struct Entries<'a> {
+    store: &'a Store,
+    /// The name of the index or [`keys::TABLE`], its hash key, and its range key.
+    index: (&'static str, &'static str, &'static str),
+    /// The partitions over which the list is spread.
+    values: Vec<String>,
+    kind: Kind,
+    /// The smallest and the largest number of an id that is still to be read; none when there are no more.
+    bounds: Option<(u128, u128)>,
+    ascending: bool,
+    /// What is read of the rows.
+    attributes: Attributes,
+    /// What DynamoDB leaves out of the entries, where these are whole rows.
+    condition: Option<Expression>,
+    /// How many entries are read next of each partition for each one that is wanted, where DynamoDB leaves some out.
+    left_out: usize,
+}
+
+/// A filter expression with its names and values.
+struct Expression {
+    text: String,
+    names: HashMap<String, String>,
+    values: HashMap<String, AttributeValue>,
+}
+
+impl Entries<'_> {
+    /// Where reading has ended, unless all entries were read.
+    pub(super) fn end(&self) -> Option<Id> {
+        let (low, high) = self.bounds?;
+        let number = match self.ascending {
+            true => low.checked_sub(1)?,
+            false => high.checked_add(1)?,
+        };
+        Some(Id::from_number(self.kind, number))
+    }
+
+    /// Has DynamoDB leave out the entries that do not meet these conditions, where they are whole rows.
+    pub(super) fn narrow(&mut self, filter: Filter<'_>, among: Option<Among<'_>>) {
+        if !keys::holds_rows(self.index.0) {
+            return;
+        }
+        self.left_out = (LEFT_OUT / self.values.len().max(1)).max(1);
+        let (mut names, mut values) = (names_in("#object"), HashMap::new());
+        let text = expression_of(filter, among, &mut names, &mut values);
+        self.condition = text.map(|text| Expression {
+            text,
+            names,
+            values,
+        });
+    }
+
+    /// The rows of the next entries, at most so many, in the order of the list. Deleted rows are left out, so that there may be
+    /// none although more follow. None after the last.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub(super) async fn next(&mut self, limit: usize) -> Result<Option<Vec<Item>>> {
+        let Some((low, high)) = self.bounds else {
+            return Ok(None);
+        };
+        let ids = (
+            Id::from_number(self.kind, low),
+            Id::from_number(self.kind, high),
+        );
+        let reads = self
+            .values
+            .iter()
+            .map(|value| self.read(value, &ids, limit));
+        let read = try_join_all(reads).await?;
+        self.left_out = LEFT_OUT;
+        // No partition was read beyond the place at which the reading of another one has ended.
+        let ends = read.iter().filter_map(|(_, end)| end.clone());
+        let mut end = match self.ascending {
+            true => ends.min(),
+            false => ends.max(),
+        };
+        let (index, _, order) = self.index;
+        let is_read = |entry: &Item| match (&end, self.ascending) {
+            (None, _) => true,
+            (Some(end), true) => string(entry, order) <= end.as_str(),
+            (Some(end), false) => string(entry, order) >= end.as_str(),
+        };
+        let entries = read.into_iter().flat_map(|(entries, _)| entries);
+        let mut entries: Vec<Item> = entries.filter(is_read).collect();
+        entries.sort_by(|a, b| string(a, order).cmp(string(b, order)));
+        if !self.ascending {
+            entries.reverse();
+        }
+        if entries.len() > limit {
+            entries.truncate(limit);
+            let last = entries.last().map(|entry| string(entry, order));
+            end = last.map(Id::from);
+        }
+        let last = end.and_then(|id| id.number(self.kind));
+        self.bounds = last.and_then(|last| match self.ascending {
+            true => Some((last.checked_add(1)?, high)),
+            false => Some((low, last.checked_sub(1)?)),
+        });
+        self.bounds = self.bounds.filter(|(low, high)| low <= high);
+        if keys::holds_rows(index) {
+            return Ok(Some(entries));
+        }
+        let keys: Vec<Item> = entries.iter().map(row_key).collect();
+        let rows = self
+            .store
+            .items(keys, self.attributes.in_rows(), false)
+            .await?;
+        let place = |item: &Item| (string(item, "pk").to_owned(), string(item, "sk").to_owned());
+        let mut rows: HashMap<_, Item> = rows.into_iter().map(|row| (place(&row), row)).collect();
+        let rows = entries
+            .iter()
+            .filter_map(|entry| rows.remove(&place(entry)));
+        Ok(Some(rows.collect()))
+    }
+
+    /// The next entries of one partition, and where reading has ended unless they are the last ones: at most so many, and fewer where
+    /// entries are left out.
+    async fn read(
+        &self,
+        value: &str,
+        ids: &(Id, Id),
+        limit: usize,
+    ) -> Result<(Vec<Item>, Option<Id>)> {
+        let (index, attribute, order) = self.index;
+        let mut names = HashMap::from([
+            ("#pk".to_owned(), attribute.to_owned()),
+            ("#order".to_owned(), order.to_owned()),
+        ]);
+        let mut values = HashMap::from([
+            (":pk".to_owned(), s(value)),
+            (":low".to_owned(), s(ids.0.as_str())),
+            (":high".to_owned(), s(ids.1.as_str())),
+        ]);
+        if let Some(condition) = &self.condition {
+            names.extend(condition.names.clone());
+            values.extend(condition.values.clone());
+        }
+        let limit = match self.condition {
+            Some(_) => limit.saturating_mul(self.left_out),
+            None => limit,
+        };
+        let query = self.store.client.query().table_name(&self.store.table);
+        let page = query
+            .set_index_name((index != keys::TABLE).then(|| index.to_owned()))
+            .key_condition_expression("#pk = :pk AND #order BETWEEN :low AND :high")
+            .set_filter_expression(self.condition.as_ref().map(|one| one.text.clone()))
+            .set_expression_attribute_names(Some(names))
+            .set_expression_attribute_values(Some(values))
+            .scan_index_forward(self.ascending)
+            .set_limit(i32::try_from(limit).ok())
+            .send()
+            .await
+            .map_err(client::failure)?;
+        let end = page.last_evaluated_key;
+        let end = end.map(|key| Id::from(string(&key, order)));
+        Ok((page.items.unwrap_or_default(), end))
+    }
+}
+
+/// The key of the row that an entry of an index leads to.
+pub(super) fn row_key(entry: &Item) -> Item {
+    let member = |name: &str| Some((name.to_owned(), entry.get(name)?.clone()));
+    ["pk", "sk"].into_iter().filter_map(member).collect()
+}

@@ -1,0 +1,96 @@
+//! Networks that requests look up again and again, as they were read within the last minute.
+
+use super::Store;
+use kernel::cache::TtlCache;
+use kernel::error::Result;
+use kernel::id::Id;
+use kernel::origin::Mode;
+use kernel::time::{MINUTE, SignedDuration, Timestamp};
+use models::network::Owner;
+use models::stored::Stored;
+use ocpi::network::{Network, NetworkStatus};
+
+/// How long a network is believed to be as it was read: a suspension holds everywhere after that.
+const BELIEVED: SignedDuration = MINUTE;
+
+/// How many networks are remembered, and of how many parties it is remembered whether they are reached.
+const MAX_KNOWN: usize = 1_000;
+const MAX_PARTIES_KNOWN: usize = 10_000;
+
+/// Networks as they were read, by the hashes of their tokens, and whether parties are reached.
+#[derive(Debug)]
+pub struct KnownNetworks {
+    by_token: TtlCache<String, Stored<Network>>,
+    /// Whether a party of a network is reached.
+    parties: TtlCache<(Mode, Owner), bool>,
+}
+
+impl Default for KnownNetworks {
+    fn default() -> Self {
+        Self {
+            by_token: TtlCache::new(BELIEVED, MAX_KNOWN),
+            parties: TtlCache::new(BELIEVED, MAX_PARTIES_KNOWN),
+        }
+    }
+}
+
+impl KnownNetworks {
+    /// The network that authenticates with the token that has this hash, if the token is valid and the network is not revoked.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn by_token(
+        &self,
+        store: &Store,
+        mode: Mode,
+        hash: &str,
+        now: Timestamp,
+    ) -> Result<Option<Stored<Network>>> {
+        if let Some(network) = self.by_token.get(hash, now) {
+            return Ok(Some(network));
+        }
+        let network = store.network_of_token(mode, hash).await?;
+        let network = network.filter(|network| network.object.status != NetworkStatus::Revoked);
+        match &network {
+            Some(network) => self.by_token.insert(hash.to_owned(), network.clone(), now),
+            None => self.by_token.remove(hash),
+        }
+        Ok(network)
+    }
+
+    /// Whether the token with this hash was found to be valid within the last minute.
+    pub fn has_token(&self, hash: &str, now: Timestamp) -> bool {
+        self.by_token.get(hash, now).is_some()
+    }
+
+    /// Whether a party is reached ([`Network::reaches`]), as far as that is known within a minute. A command is sent only if it is true at
+    /// that moment.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn reaches(
+        &self,
+        store: &Store,
+        mode: Mode,
+        owner: &Owner,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let key = (mode, owner.clone());
+        if let Some(is_reached) = self.parties.get(&key, now) {
+            return Ok(is_reached);
+        }
+        let network = store.network_of(mode, owner).await?;
+        let network = network.map(|one| one.object);
+        let is_reached = network
+            .as_ref()
+            .is_some_and(|one| one.reaches(&owner.party));
+        self.parties.insert(key, is_reached, now);
+        Ok(is_reached)
+    }
+
+    /// Forgets a network, which was changed, and whether parties are reached.
+    pub fn forget(&self, network: &Id) {
+        self.by_token.remove_if(|known| known.object.id == *network);
+        self.parties.remove_if(|_| true);
+    }
+}

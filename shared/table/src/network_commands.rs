@@ -1,0 +1,160 @@
+//! Commands that were sent to networks, and their results.
+
+use serde::{Deserialize, Serialize};
+
+use super::item::{STATE, read_state, state};
+use super::keys::Key;
+use super::{Store, client, n, new_item};
+use kernel::error::{Error, Result};
+use kernel::id::Id;
+use kernel::origin::Mode;
+use kernel::time::{SignedDuration, Timestamp, days};
+use models::charging_session::SessionFailedReason;
+use models::network::Owner;
+use models::ports::network::{ReserveOutcome, Subject};
+use ocpi::command::{CommandType, ResponseType, ResultType};
+
+/// A command that was sent to a network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentCommand {
+    pub id: Id,
+    /// The party that it was sent to.
+    pub to: Owner,
+    pub command: CommandType,
+    /// What the command is about, such as a charging session or a reservation.
+    pub subject: Subject,
+    pub sent: Timestamp,
+    /// How the operator responded; `None` while it has not, or if its response could not be read.
+    pub response: Option<ResponseType>,
+    /// When the result counts as lost.
+    pub deadline: Timestamp,
+    /// The results in the order in which they arrived; [`SentCommand::result`] is the one that counts.
+    pub results: Vec<CommandOutcome>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutcome {
+    pub result: ResultType,
+    pub received: Timestamp,
+}
+
+/// How many results of one command are kept.
+const MAX_RESULTS: usize = 10;
+
+/// How long a command is kept.
+const COMMAND_KEPT: SignedDuration = days(30);
+
+impl Store {
+    /// A command that was sent.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn command(&self, mode: Mode, id: &Id) -> Result<Option<SentCommand>> {
+        let item = self.item(Key::NetworkCommand { mode, id }, true).await?;
+        item.map(|item| read_state(&item)).transpose()
+    }
+
+    /// Notes a command before it is sent, and how the operator has responded to it.
+    ///
+    /// # Errors
+    /// `Contended` if a result arrived in the meantime; `Unavailable` if DynamoDB cannot be reached.
+    pub async fn put_command(
+        &self,
+        mode: Mode,
+        command: &SentCommand,
+        results_before: Option<usize>,
+    ) -> Result<()> {
+        let key = Key::NetworkCommand {
+            mode,
+            id: &command.id,
+        };
+        let mut item = new_item(key);
+        item.insert(STATE.into(), state(command)?);
+        item.insert("results".into(), n(command.results.len()));
+        item.insert("version".into(), n(command.results.len() + 1));
+        let expiry = command.sent.plus(COMMAND_KEPT);
+        item.insert("ttl".into(), n(expiry.unix_seconds()));
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(item));
+        let put = match results_before {
+            None => put.condition_expression("attribute_not_exists(pk)"),
+            Some(before) => put
+                .condition_expression("results = :before")
+                .expression_attribute_values(":before", n(before)),
+        };
+        match put.send().await {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(|error| error.is_conditional_check_failed_exception()) =>
+            {
+                Err(Error::Contended)
+            }
+            Err(error) => Err(client::failure(error)),
+        }
+    }
+}
+
+impl SentCommand {
+    /// The result that counts: the first one, unless it is a time-out, after which the station may still have executed the command.
+    pub fn result(&self) -> Option<ResultType> {
+        let mut results = self.results.iter().map(|one| one.result);
+        let final_one = results.clone().find(|one| *one != ResultType::Timeout);
+        final_one.or_else(|| results.next())
+    }
+
+    /// What a command to start a session has come to: that it was started, or why not. Nothing while that is open, and for any other
+    /// command.
+    pub fn start_outcome(&self) -> Option<Result<(), SessionFailedReason>> {
+        if self.command != CommandType::StartSession {
+            return None;
+        }
+        if self.is_refused() {
+            return Some(Err(SessionFailedReason::NetworkRejected));
+        }
+        let result = self.result()?;
+        match result.failure() {
+            Some(reason) => Some(Err(reason)),
+            None => (result == ResultType::Accepted).then_some(Ok(())),
+        }
+    }
+
+    /// What a command to keep an EVSE free has come to.
+    pub fn reserve_outcome(&self) -> ReserveOutcome {
+        let mut results = self.results.iter().map(|one| one.result);
+        // A network may end a reservation that it has kept.
+        if results.any(|result| result == ResultType::CanceledReservation) {
+            return ReserveOutcome::Refused;
+        }
+        match self.result() {
+            None | Some(ResultType::Timeout) => ReserveOutcome::Open,
+            Some(ResultType::Accepted) => ReserveOutcome::Kept,
+            Some(_) => ReserveOutcome::Refused,
+        }
+    }
+
+    /// Whether the charging point has accepted a profile; none while that is open, and for any other command.
+    pub fn profile_outcome(&self) -> Option<bool> {
+        if self.command != CommandType::SetChargingProfile {
+            return None;
+        }
+        let refused = self.is_refused().then_some(false);
+        refused.or_else(|| Some(self.result()? == ResultType::Accepted))
+    }
+
+    fn is_refused(&self) -> bool {
+        self.response
+            .is_some_and(|response| response != ResponseType::Accepted)
+    }
+
+    /// Adds a result that has arrived. More than ten are not kept.
+    pub fn add_result(&mut self, result: ResultType, now: Timestamp) {
+        if self.results.len() < MAX_RESULTS {
+            self.results.push(CommandOutcome {
+                result,
+                received: now,
+            });
+        }
+    }
+}

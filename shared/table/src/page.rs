@@ -1,0 +1,276 @@
+//! Pages: the part of a list that is requested, and the part that was read.
+
+use super::row::Record;
+use kernel::error::Result;
+use kernel::id::{Id, Kind};
+use models::stored::Stored;
+
+/// The requested part of a list.
+#[derive(Debug, Clone)]
+pub struct PageRequest {
+    /// How many rows, at most.
+    pub limit: usize,
+    pub from: Cursor,
+    /// The smallest and the largest number of ids that count.
+    pub range: (u128, u128),
+}
+
+/// Where a page begins, in a list that runs from the newest to the oldest, or in whatever order the cursor stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cursor<C = Id> {
+    Newest,
+    /// The rows older than this one.
+    After(C),
+    /// The rows newer than this one, those next to it.
+    Before(C),
+}
+
+/// The rows of a page, newest first, and whether there are newer and older rows.
+#[derive(Debug, Clone)]
+pub struct Page<T, C = Id> {
+    pub rows: Vec<T>,
+    pub newer: bool,
+    pub older: bool,
+    /// Where reading ended in a list that goes on, if the page is short: the page that follows in the direction of the request begins
+    /// behind this place. Otherwise it begins behind the last row.
+    pub end: Option<C>,
+}
+
+impl<T, C> Page<T, C> {
+    /// A page of a list that is empty.
+    pub fn empty() -> Self {
+        Self {
+            rows: Vec::new(),
+            newer: false,
+            older: false,
+            end: None,
+        }
+    }
+
+    /// Makes a page of the rows that were read in the direction of the request, as far as `end` if the list was not read to its end. One
+    /// row more than the limit means that more rows follow.
+    pub(super) fn part(mut rows: Vec<T>, limit: usize, from: &Cursor<C>, end: Option<C>) -> Self {
+        let end = end.filter(|_| rows.len() <= limit);
+        let more = rows.len() > limit || end.is_some();
+        rows.truncate(limit);
+        let (newer, older) = match from {
+            Cursor::Newest => (false, more),
+            Cursor::After(_) => (true, more),
+            Cursor::Before(_) => {
+                rows.reverse();
+                (more, true)
+            }
+        };
+        Self {
+            rows,
+            newer,
+            older,
+            end,
+        }
+    }
+}
+
+impl<T> Page<T> {
+    /// A page of the rows of a list that was read to its end, or to one row more than the limit.
+    pub(super) fn from_rows(rows: Vec<T>, page_request: &PageRequest) -> Self {
+        Self::part(rows, page_request.limit, &page_request.from, None)
+    }
+}
+
+impl<T: Record> Page<Stored<T>> {
+    /// The same page of the objects alone.
+    pub fn objects(self) -> Page<T> {
+        Page {
+            rows: self.rows.into_iter().map(|row| row.object).collect(),
+            newer: self.newer,
+            older: self.older,
+            end: self.end,
+        }
+    }
+}
+
+impl<T, C> Page<T, C> {
+    /// Ends the page before the first row that is refused, seen from where the page began: from its newest row on, or
+    /// `backward` from its oldest. One row is always kept, and what is left out is on the next page.
+    ///
+    /// # Errors
+    /// That of `keep`.
+    pub fn keep_while(
+        &mut self,
+        backward: bool,
+        mut keep: impl FnMut(&T) -> Result<bool>,
+    ) -> Result<()> {
+        let mut kept = 0;
+        for place in 0..self.rows.len() {
+            let place = if backward {
+                self.rows.len() - 1 - place
+            } else {
+                place
+            };
+            if !keep(&self.rows[place])? && kept > 0 {
+                break;
+            }
+            kept += 1;
+        }
+        if kept < self.rows.len() {
+            self.end = None;
+            if backward {
+                self.rows.drain(..self.rows.len() - kept);
+                self.newer = true;
+            } else {
+                self.rows.truncate(kept);
+                self.older = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same page of other things.
+    ///
+    /// # Errors
+    /// The first thing that cannot be turned into another.
+    pub fn try_map<U>(self, turn: impl FnMut(T) -> Result<U>) -> Result<Page<U, C>> {
+        let rows = self.rows.into_iter().map(turn).collect::<Result<_>>()?;
+        Ok(Page {
+            rows,
+            newer: self.newer,
+            older: self.older,
+            end: self.end,
+        })
+    }
+
+    /// The same page in another kind of places.
+    #[must_use]
+    pub fn at<D>(self, place: impl FnOnce(C) -> D) -> Page<T, D> {
+        Page {
+            rows: self.rows,
+            newer: self.newer,
+            older: self.older,
+            end: self.end.map(place),
+        }
+    }
+}
+
+impl PageRequest {
+    /// The first page of everything.
+    pub fn first(limit: usize) -> Self {
+        Self {
+            limit,
+            from: Cursor::Newest,
+            range: (0, u128::MAX),
+        }
+    }
+
+    /// The bounds of ids this slice may hold, both inclusive; none when it can hold nothing.
+    pub(super) fn bounds(&self, kind: Kind) -> Option<(Id, Id)> {
+        let (mut low, mut high) = self.range;
+        match &self.from {
+            Cursor::Newest => {}
+            Cursor::After(id) => high = high.min(id.number(kind)?.checked_sub(1)?),
+            Cursor::Before(id) => low = low.max(id.number(kind)?.checked_add(1)?),
+        }
+        (low <= high).then(|| (Id::from_number(kind, low), Id::from_number(kind, high)))
+    }
+}
+
+/// A page of ids that are known already, newest first.
+pub fn page_of_ids(mut ids: Vec<Id>, kind: Kind, page_request: &PageRequest) -> Page<Id> {
+    ids.sort();
+    let bounds = page_request.bounds(kind);
+    ids.retain(|id| {
+        bounds
+            .as_ref()
+            .is_some_and(|(low, high)| low <= id && id <= high)
+    });
+    if !matches!(page_request.from, Cursor::Before(_)) {
+        ids.reverse();
+    }
+    Page::from_rows(ids, page_request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(numbers: &[u128]) -> Vec<Id> {
+        numbers
+            .iter()
+            .map(|number| Id::from_number(Kind::Vehicle, *number))
+            .collect()
+    }
+
+    #[test]
+    fn pages_of_known_ids_walk_forward_and_back() {
+        let all = ids(&[3, 1, 5, 2, 4]);
+        let request = |from| PageRequest {
+            limit: 2,
+            from,
+            range: (0, u128::MAX),
+        };
+        let first = page_of_ids(all.clone(), Kind::Vehicle, &request(Cursor::Newest));
+        assert_eq!(
+            (first.rows.clone(), first.newer, first.older),
+            (ids(&[5, 4]), false, true)
+        );
+        let second = page_of_ids(
+            all.clone(),
+            Kind::Vehicle,
+            &request(Cursor::After(first.rows[1].clone())),
+        );
+        assert_eq!(
+            (second.rows.clone(), second.newer, second.older),
+            (ids(&[3, 2]), true, true)
+        );
+        let last = page_of_ids(
+            all.clone(),
+            Kind::Vehicle,
+            &request(Cursor::After(second.rows[1].clone())),
+        );
+        assert_eq!((last.rows.clone(), last.older), (ids(&[1]), false));
+        let back = page_of_ids(
+            all,
+            Kind::Vehicle,
+            &request(Cursor::Before(second.rows[0].clone())),
+        );
+        assert_eq!(
+            (back.rows, back.newer, back.older),
+            (ids(&[5, 4]), false, true)
+        );
+    }
+
+    #[test]
+    fn a_page_that_ends_early_leaves_the_rest_to_the_next_page() {
+        let page = |rows: &[u32]| Page::<u32> {
+            rows: rows.to_vec(),
+            ..Page::empty()
+        };
+        let cut = |rows: &[u32], backward, most: usize| {
+            let (mut found, mut seen) = (page(rows), 0);
+            let keep = |_: &u32| {
+                seen += 1;
+                Ok(seen <= most)
+            };
+            found.keep_while(backward, keep).unwrap();
+            (found.rows, found.newer, found.older)
+        };
+        assert_eq!(cut(&[5, 4, 3], false, 2), (vec![5, 4], false, true));
+        assert_eq!(cut(&[5, 4, 3], true, 2), (vec![4, 3], true, false));
+        assert_eq!(cut(&[5, 4, 3], false, 3), (vec![5, 4, 3], false, false));
+        // A row that is too large by itself is shown by itself.
+        assert_eq!(cut(&[5, 4, 3], false, 0), (vec![5], false, true));
+        assert_eq!(cut(&[5, 4, 3], true, 0), (vec![3], true, false));
+    }
+
+    #[test]
+    fn a_range_bounds_every_page() {
+        let page_request = PageRequest {
+            limit: 9,
+            from: Cursor::After(ids(&[4])[0].clone()),
+            range: (2, 9),
+        };
+        assert_eq!(
+            page_of_ids(ids(&[1, 2, 3, 4]), Kind::Vehicle, &page_request).rows,
+            ids(&[3, 2])
+        );
+    }
+}

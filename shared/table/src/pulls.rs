@@ -1,0 +1,310 @@
+//! How far the pulls from networks have come.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::item::{STATE, read_state, state};
+use super::keys::Key;
+use super::{Item, Store, client, n, new_item, s};
+use kernel::error::Result;
+use kernel::id::Id;
+use kernel::origin::Mode;
+use kernel::time::{SignedDuration, Timestamp, days};
+use models::network::{Module, ObjectId};
+
+/// How far a pull has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pull {
+    /// Whether objects are pulled that have not changed, to find out which ones are gone.
+    pub full: bool,
+    pub started: Timestamp,
+    pub finished: Option<Timestamp>,
+    /// The modules that are still to be pulled, the present one first.
+    pub modules: Vec<Module>,
+    /// The address of the next page of the present module; `None` before the first one.
+    pub next_page: Option<String>,
+    /// How many objects of that page have been stored by a run that ended before the page did.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub page_objects: u32,
+    /// How many pages of the present module have been read, how many objects they had, and their size in bytes.
+    pub pages: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub objects: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub bytes: u64,
+    /// How many rows say which locations the pull had.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub notes: u32,
+    /// When the last complete pull began: objects that have changed since are pulled.
+    pub since: Option<Timestamp>,
+    /// When the last complete full pull began.
+    pub last_full: Option<Timestamp>,
+    pub counts: PullCounts,
+    /// The first objects that could not be used, with the reasons.
+    pub problems: Vec<String>,
+    /// Whether pages of a module are missing, because the platform has refused one.
+    #[serde(default)]
+    pub incomplete: bool,
+    /// Why the pull was interrupted the last time.
+    pub error: Option<String>,
+}
+
+/// What a pull has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullCounts {
+    pub received: u32,
+    pub changed: u32,
+    /// Objects that could not be used.
+    pub skipped: u32,
+    /// Stations that became `removed` because their location is gone.
+    pub removed: u32,
+}
+
+/// How many objects that could not be used a pull names, and how long a problem is, in characters.
+pub const MAX_PROBLEMS: usize = 100;
+const MAX_PROBLEM: usize = 400;
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Store {
+    /// How far the present or last pull from a network has come.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn pull(&self, mode: Mode, network: &Id) -> Result<Option<Pull>> {
+        let item = self.item(Key::Pull { mode, network }, true).await?;
+        item.map(|item| read_state(&item)).transpose()
+    }
+
+    /// Stores how far a pull has come.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn put_pull(&self, mode: Mode, network: &Id, pull: &Pull) -> Result<()> {
+        let mut item = new_item(Key::Pull { mode, network });
+        item.insert(STATE.into(), state(pull)?);
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(item)).send().await;
+        put.map_err(client::failure).map(drop)
+    }
+
+    /// Notes some of the objects that a full pull had, as number `pull.notes`.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn note_pulled(
+        &self,
+        mode: Mode,
+        network: &Id,
+        pull: &Pull,
+        ids: &[ObjectId],
+    ) -> Result<()> {
+        let mut item = new_item(Key::PulledPage {
+            mode,
+            network,
+            page: pull.notes,
+        });
+        item.insert(STATE.into(), state(&(pull.started, ids))?);
+        let expiry = pull.started.plus(days(7));
+        item.insert("ttl".into(), n(expiry.unix_seconds()));
+        let put = self.client.put_item().table_name(&self.table);
+        let put = put.set_item(Some(item)).send().await;
+        put.map_err(client::failure).map(drop)
+    }
+
+    /// The objects that a full pull had, and how many items say so. They are fewer than the pull has written if another pull ran at the
+    /// same time.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn pulled(
+        &self,
+        mode: Mode,
+        network: &Id,
+        started: Timestamp,
+    ) -> Result<(u32, HashSet<ObjectId>)> {
+        let (pk, first) = Key::PulledPage {
+            mode,
+            network,
+            page: 0,
+        }
+        .pair();
+        let pages = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :end")
+            .expression_attribute_values(":pk", s(pk))
+            .expression_attribute_values(":end", s(format!("{}~", first.trim_end_matches('0'))))
+            .expression_attribute_values(":first", s(first))
+            .consistent_read(true)
+            .into_paginator()
+            .items()
+            .send();
+        let items: Vec<Item> = pages.try_collect().await.map_err(client::failure)?;
+        let (mut notes, mut pulled) = (0, HashSet::new());
+        for item in &items {
+            let (of, ids): (Timestamp, Vec<ObjectId>) = read_state(item)?;
+            if of == started {
+                notes += 1;
+                pulled.extend(ids);
+            }
+        }
+        Ok((notes, pulled))
+    }
+}
+
+impl Pull {
+    /// A pull of these modules. It is a full one the first time, when the last full one began `full_interval` ago, and when one was
+    /// asked for since. Only a full one asks a hub for its parties.
+    pub fn begin(
+        last: Option<Self>,
+        mut modules: Vec<Module>,
+        full_interval: SignedDuration,
+        full_asked: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Self {
+        let last_full = last.as_ref().and_then(|last| last.last_full);
+        let is_recent = last_full.is_some_and(|at| {
+            now.since(at) < full_interval && full_asked.is_none_or(|asked| asked <= at)
+        });
+        if is_recent {
+            modules.retain(|module| *module != Module::HubClientInfo);
+        }
+        Self {
+            full: !is_recent,
+            started: now,
+            finished: None,
+            modules,
+            next_page: None,
+            page_objects: 0,
+            pages: 0,
+            objects: 0,
+            bytes: 0,
+            notes: 0,
+            since: last.and_then(|last| last.since),
+            last_full,
+            counts: PullCounts::default(),
+            problems: Vec::new(),
+            incomplete: false,
+            error: None,
+        }
+    }
+
+    /// Ends a pull that is under way, so that the next one begins.
+    pub fn give_up(&mut self) {
+        self.finished.get_or_insert(self.started);
+    }
+
+    /// Goes on with the next page of the module, or with the next module if there is none.
+    pub fn end_page(&mut self, next: Option<String>) {
+        self.pages += 1;
+        self.page_objects = 0;
+        self.error = None;
+        self.next_page = next;
+        if self.next_page.is_none() {
+            self.end_module();
+        }
+    }
+
+    /// Goes on with the next module.
+    pub fn end_module(&mut self) {
+        if !self.modules.is_empty() {
+            self.modules.remove(0);
+        }
+        self.next_page = None;
+        self.error = None;
+        (self.page_objects, self.pages) = (0, 0);
+        (self.objects, self.bytes) = (0, 0);
+    }
+
+    /// Goes on with the next module although pages of this one are missing. The reason is the first of the problems.
+    pub fn give_up_module(&mut self, why: &str) {
+        self.incomplete = true;
+        self.problems.insert(0, shortened(why));
+        self.end_module();
+    }
+
+    /// Ends the pull although pages of its modules are missing.
+    pub fn give_up_modules(&mut self, why: &str) {
+        self.modules.truncate(1);
+        self.give_up_module(why);
+    }
+
+    /// Counts an object that could not be used, and says why if it is one of the first. What is the same for several objects is said once.
+    pub fn note_problem(&mut self, problem: &str) {
+        self.counts.skipped += 1;
+        let problem = shortened(problem);
+        if self.problems.len() < MAX_PROBLEMS && !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Notes that the pull is over. After an incomplete one, the next begins where this one did.
+    pub fn finish(&mut self, now: Timestamp) {
+        self.finished = Some(now);
+        if self.incomplete {
+            return;
+        }
+        self.since = Some(self.started);
+        if self.full {
+            self.last_full = Some(self.started);
+        }
+    }
+}
+
+/// A problem as operators see it. What a platform has sent may be in it.
+fn shortened(problem: &str) -> String {
+    problem.chars().take(MAX_PROBLEM).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::time::{DAY, MINUTE, millis};
+
+    #[test]
+    fn a_pull_is_full_the_first_time_once_a_day_and_when_it_is_asked_for() {
+        let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
+        let modules = vec![Module::HubClientInfo, Module::Locations];
+        let asked_at = |last: &Pull, asked: Option<Timestamp>, at: Timestamp| {
+            Pull::begin(Some(last.clone()), modules.clone(), DAY, asked, at)
+        };
+        let begin = |last: &Pull, at: Timestamp| asked_at(last, None, at);
+        let mut first = Pull::begin(None, modules.clone(), DAY, None, now);
+        assert!(first.full && first.since.is_none());
+        first.finish(now.plus(MINUTE));
+        let mut second = begin(&first, now.plus(DAY - millis(1)));
+        assert!(!second.full && second.since == Some(now));
+        second.finish(now.plus(DAY));
+        assert_eq!(second.last_full, Some(now));
+        assert!(begin(&second, now.plus(DAY)).full);
+        let later = now.plus(DAY - millis(1));
+        assert!(asked_at(&second, Some(now.plus(MINUTE)), later).full);
+        assert!(!asked_at(&second, Some(now), later).full, "it was made");
+        // A hub is asked for its parties by full pulls.
+        assert_eq!(first.modules, modules);
+        assert_eq!(second.modules, [Module::Locations]);
+    }
+
+    #[test]
+    fn a_pull_that_is_given_up_says_so_before_its_other_problems() {
+        let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
+        let mut pull = Pull::begin(None, vec![Module::Tariffs, Module::Cdrs], DAY, None, now);
+        for n in 0..2 * MAX_PROBLEMS {
+            pull.note_problem(&format!("{n}: {}", "é".repeat(10_000)));
+        }
+        pull.note_problem("the same");
+        pull.give_up_modules("too long");
+        assert_eq!(pull.problems[0], "too long");
+        assert!(pull.modules.is_empty() && pull.incomplete);
+        assert_eq!(pull.counts.skipped, 201);
+        let size = serde_json::to_vec(&pull).unwrap().len();
+        assert!(size < 100_000, "{size} bytes");
+        pull.finish(now.plus(MINUTE));
+        assert_eq!((pull.since, pull.last_full), (None, None));
+    }
+}

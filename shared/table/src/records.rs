@@ -1,0 +1,612 @@
+//! How the objects of each kind are stored: their keys and lists, and what their items leave out.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::Value;
+
+use super::deflate::{deflated, inflated};
+use super::item::{Item, n, s};
+use super::keys::{Key, Lookup, Partition};
+use super::row::{ById, Cipher, Record, STATE, from_item, text_in};
+use kernel::error::{Error, Result};
+use kernel::id::{Id, Kind};
+use kernel::origin::Tenant;
+use kernel::time::Timestamp;
+use models::account::{Account, AccountInternal};
+use models::adjustment::{Adjustment, AdjustmentInternal};
+use models::api_key::{ApiKey, ApiKeyInternal};
+use models::batch::Batch;
+use models::charge_card::ChargeCard;
+use models::charging_session::{ChargingSession, SessionInternal};
+use models::charging_station::{ChargingStation, StationInternal};
+use models::credit_note::CreditNote;
+use models::departure::VehicleDepartures;
+use models::driver::Driver;
+use models::estimation::Estimation;
+use models::event::{self, Event, EventInternal};
+use models::fleet::Fleet;
+use models::invoice::{Invoice, InvoiceInternal};
+use models::payment_method::PaymentMethod;
+use models::policy::Policy;
+use models::report::Report;
+use models::reservation::{FeeState, MatchRefusals, Reservation, ReservationInternal};
+use models::schema::{Named, named};
+use models::site::{Site, SiteDay};
+use models::stored::Object;
+use models::transaction::{Transaction, TransactionInternal, TransactionType};
+use models::vehicle::{Vehicle, VehicleInternal};
+use models::vehicle_telemetry::VehicleTelemetry;
+use models::webhook_delivery::WebhookDelivery;
+use models::webhook_endpoint::{SigningSecret, WebhookEndpoint};
+use models::webhook_replay::{ReplayInternal, WebhookReplay};
+use models::webhooks::headers::MASKED;
+
+/// Records with what differs from the defaults, and [`ById`] for those that [`Key::Object`] locates.
+macro_rules! records {
+    ($($record:ident $(: $by:ident)? { $($rest:tt)* })*) => {
+        $(
+            impl Record for $record {
+                $($rest)*
+            }
+
+            $(impl $by for $record {})?
+        )*
+
+        /// The object of a row as clients see it, with secrets masked. None for a kind whose rows are read elsewhere.
+        ///
+        /// # Errors
+        /// A permanent `Internal` if the item is not a row of this kind.
+        pub(super) fn shown(kind: Kind, item: Item) -> Result<Option<serde_json::Value>> {
+            let shown = match kind {
+                $(Kind::$record => serde_json::to_value(from_item::<$record>(item)?.object),)*
+                _ => return Ok(None),
+            };
+            shown.map(Some).map_err(Error::internal)
+        }
+
+        /// The schema of the objects of a kind as the OpenAPI document shows them.
+        pub fn schemas(kind: Kind) -> Option<Named> {
+            match kind {
+                $(Kind::$record => Some(named::<$record>()),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+records! {
+    Driver: ById {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a <Self as Object>::Internal) -> Vec<Partition<'a>> {
+            let (kind, member, value) = (Self::KIND, Lookup::Email, self.email.as_str());
+            let found_by = Partition::Lookup { tenant, kind, member, value };
+            vec![Partition::Kind { tenant, kind }, found_by]
+        }
+    }
+
+    Fleet: ById {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a <Self as Object>::Internal) -> Vec<Partition<'a>> {
+            let (kind, member, value) = (Self::KIND, Lookup::Email, self.email.as_str());
+            let found_by = Partition::Lookup { tenant, kind, member, value };
+            vec![Partition::Kind { tenant, kind }, found_by]
+        }
+
+        /// Leaves out the billing details that are not given.
+        fn compact(object: &mut AttributeValue) {
+            without_absent(object, "billing_details");
+        }
+    }
+
+    ChargeCard: ById {}
+
+    PaymentMethod: ById {}
+    Policy: ById {}
+    // The object in the row has the masked secret and masked headers, which is what most readers are shown. The secret itself and the
+    // values of the headers are in `internal`, encrypted, with the secrets that were replaced.
+    WebhookEndpoint: ById {
+        /// Leaves out what most endpoints do not have.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(endpoint) = object else {
+                return;
+            };
+            endpoint.retain(|name, member| match member {
+                AttributeValue::M(members) => name != "headers" || !members.is_empty(),
+                AttributeValue::L(entries) => name != "fleets" || !entries.is_empty(),
+                AttributeValue::S(text) => name != "payload" || text != "snapshot",
+                _ => true,
+            });
+        }
+
+        fn encrypt(
+            object: &mut AttributeValue,
+            internal: &mut AttributeValue,
+            cipher: &Cipher<'_>,
+        ) -> Result<()> {
+            if let Some(secret) = text_in(object, "secret") {
+                let encrypted = cipher.encrypt(secret)?;
+                *secret = SigningSecret::stored(secret).masked().as_str().to_owned();
+                if let AttributeValue::M(members) = internal {
+                    members.insert("secret".into(), s(encrypted));
+                }
+            }
+            let mut headers = Item::new();
+            for (name, value) in headers_in(object) {
+                if let AttributeValue::S(text) = value {
+                    headers.insert(name.clone(), s(cipher.encrypt(text)?));
+                }
+                *value = s(MASKED);
+            }
+            if let (false, AttributeValue::M(members)) = (headers.is_empty(), &mut *internal) {
+                members.insert("headers".into(), AttributeValue::M(headers));
+            }
+            previous_secrets(internal).try_for_each(|secret| {
+                *secret = cipher.encrypt(secret)?;
+                Ok(())
+            })
+        }
+
+        fn decrypt(
+            object: &mut AttributeValue,
+            internal: &mut AttributeValue,
+            cipher: &Cipher<'_>,
+        ) -> Result<()> {
+            let encrypted = text_in(internal, "secret");
+            if let (Some(secret), Some(encrypted)) = (text_in(object, "secret"), encrypted) {
+                *secret = cipher.decrypt(encrypted)?;
+            }
+            for (name, encrypted) in headers_in(internal) {
+                if let (Some(value), AttributeValue::S(encrypted)) = (header_in(object, name), encrypted) {
+                    *value = cipher.decrypt(encrypted)?;
+                }
+            }
+            previous_secrets(internal).try_for_each(|secret| {
+                *secret = cipher.decrypt(secret)?;
+                Ok(())
+            })
+        }
+    }
+
+    Vehicle: ById {
+        fn fleet(&self) -> Option<&Id> {
+            Some(&self.fleet)
+        }
+
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a VehicleInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let (list, fleet) = (Partition::Kind { tenant, kind }, &self.fleet);
+            let site = self.site.iter().map(|site| Partition::Site { tenant, site });
+            let found_by = |member, value| Partition::Lookup { tenant, kind, member, value };
+            let fixed = [
+                list,
+                Partition::Fleet { tenant, fleet, kind },
+                found_by(Lookup::Plate, self.registration_plate.as_str()),
+                found_by(Lookup::Vin, self.vin.as_str()),
+            ];
+            fixed.into_iter().chain(site).collect()
+        }
+    }
+
+    Site: ById {}
+
+    SiteDay: ById {
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.kept_until())
+        }
+    }
+
+    VehicleDepartures: ById {
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+    }
+
+    Transaction: ById {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a TransactionInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
+            // The charge of a session is found by its id, which follows from the session.
+            let is_charge = self.kind == TransactionType::Charge;
+            let session = self.charging_session.as_ref().filter(|_| !is_charge);
+            let paid = session.or(self.invoice.as_ref());
+            let paid = paid.map(|what| Partition::PaymentsFor { tenant, what });
+            let month = self.created.utc_date().first_of_month();
+            let refund = Partition::Refunds { tenant, month };
+            let refund = (self.kind == TransactionType::Refund).then_some(refund);
+            let always = Partition::Kind { tenant, kind };
+            [Some(always), fleet, paid, refund].into_iter().flatten().collect()
+        }
+    }
+
+    ChargingSession: ById {
+        const READABLE: Option<&'static [&'static str]> =
+            Some(&["charging_station", "invoice", STATE, "updated"]);
+
+        /// Leaves out the moment at which the session began if it was created then.
+        fn compact(object: &mut AttributeValue) {
+            if let AttributeValue::M(session) = object
+                && session.get("session_started") == session.get("created")
+            {
+                session.remove("session_started");
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            if let AttributeValue::M(session) = object
+                && let Some(created) = session.get("created").cloned()
+            {
+                session.entry("session_started".into()).or_insert(created);
+            }
+        }
+
+        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a SessionInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let (fleet, driver, vehicle) = (&self.fleet, &self.driver, &self.vehicle);
+            let is_listed = self.payment_method.is_some() && !internal.shares_method;
+            let open = is_listed && self.status().is_open();
+            let always = [
+                Partition::Kind { tenant, kind },
+                Partition::Fleet { tenant, fleet, kind },
+                Partition::Driver { tenant, driver },
+                Partition::Vehicle { tenant, vehicle },
+            ];
+            let open = open.then_some(Partition::Open { tenant });
+            always.into_iter().chain(open).collect()
+        }
+
+        fn paid_with(&self) -> Option<&Id> {
+            self.payment_method.as_ref()
+        }
+    }
+
+    Adjustment: ById {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a AdjustmentInternal) -> Vec<Partition<'a>> {
+            vec![Partition::Adjustments { tenant }]
+        }
+    }
+
+    Reservation: ById {
+        const READABLE: Option<&'static [&'static str]> = Some(&["internal", STATE, "updated"]);
+
+        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a ReservationInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let fleet = internal.fleet.iter().map(|fleet| Partition::Fleet { tenant, fleet, kind });
+            let (driver, vehicle) = (&self.driver, &self.vehicle);
+            let always = [
+                Partition::Kind { tenant, kind },
+                Partition::Driver { tenant, driver },
+                Partition::Vehicle { tenant, vehicle },
+            ];
+            let open = self.status().is_open().then_some(Partition::Open { tenant });
+            let fee = match self.state.fee() {
+                FeeState::None | FeeState::Waived => None,
+                FeeState::Due { .. } => Some(Partition::Fees { tenant }),
+                FeeState::Paid { since, .. } => Some(Partition::PaidFees {
+                    tenant,
+                    month: since.utc_date().first_of_month(),
+                }),
+            };
+            always.into_iter().chain(fleet).chain(open).chain(fee).collect()
+        }
+
+        fn paid_with(&self) -> Option<&Id> {
+            self.payment_method.as_ref()
+        }
+
+        /// Leaves out the counts of the last attempt that are 0.
+        fn compact(object: &mut AttributeValue) {
+            let Some(summary) = match_summary(object) else {
+                return;
+            };
+            if let Some(AttributeValue::M(refused)) = summary.get_mut("refused") {
+                refused.retain(|_, count| *count != n(0));
+                if refused.is_empty() {
+                    summary.remove("refused");
+                }
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            let none = serde_dynamo::to_item(MatchRefusals::default());
+            let (Some(summary), Ok(none)) = (match_summary(object), none) else {
+                return;
+            };
+            let refused = summary.remove("refused");
+            let mut counts: Item = none;
+            if let Some(AttributeValue::M(refused)) = refused {
+                counts.extend(refused);
+            }
+            summary.insert("refused".into(), AttributeValue::M(counts));
+        }
+    }
+
+    Invoice: ById {
+        const READABLE: Option<&'static [&'static str]> =
+            Some(&["fleet", "internal", "number", "status"]);
+
+        fn lists<'a>(&'a self, tenant: &'a Tenant, _: &'a InvoiceInternal) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let status = self.status.as_str();
+            let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
+            let number = self.number.as_deref();
+            let number = number.map(|number| Partition::Number { tenant, kind, number });
+            let finalized = self.finalized_at.map(|at| {
+                let month = at.utc_date().first_of_month();
+                Partition::Finalized { tenant, first: month, last: month }
+            });
+            let always = [Partition::Kind { tenant, kind }, Partition::Status { tenant, kind, status }];
+            always.into_iter().chain(fleet).chain(number).chain(finalized).collect()
+        }
+    }
+
+    CreditNote: ById {
+        fn lists<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            let kind = Self::KIND;
+            let fleet = self.fleet.as_ref().map(|fleet| Partition::Fleet { tenant, fleet, kind });
+            let of_invoice = Partition::PaymentsFor { tenant, what: &self.invoice };
+            let always = [Partition::Kind { tenant, kind }, of_invoice];
+            always.into_iter().chain(fleet).collect()
+        }
+    }
+
+    Report: ById {}
+
+    Batch: ById {
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.kept_until())
+        }
+    }
+
+    Event {
+        fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a EventInternal) -> Key<'a> {
+            Self::locate(tenant, &self.id)
+        }
+
+        /// Events are listed as they lie in the table.
+        fn lists<'a>(&'a self, _: &'a Tenant, _: &'a EventInternal) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        /// Deflates the snapshot. What is pending is counted when the event is read, and the first event of an object has no number.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(event) = object else {
+                return;
+            };
+            event.remove("pending_webhooks");
+            if event.get("sequence") == Some(&n(1)) {
+                event.remove("sequence");
+            }
+            if let Some(data) = event.get_mut("data") {
+                let json = serde_dynamo::from_attribute_value::<_, Value>(data.clone());
+                let text = json.ok().map(|json| json.to_string());
+                let deflated = text.and_then(|text| deflated(text.as_bytes()).ok());
+                *data = deflated.unwrap_or_else(|| data.clone());
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            let AttributeValue::M(event) = object else {
+                return;
+            };
+            event.insert("pending_webhooks".into(), n(0));
+            if let Some(AttributeValue::B(bytes)) = event.get("data") {
+                let text = inflated(bytes).ok();
+                let json = text.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+                let data = json.and_then(|json| serde_dynamo::to_attribute_value(json).ok());
+                event.extend(data.map(|data| ("data".to_owned(), data)));
+            }
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.created.plus(event::KEPT))
+        }
+    }
+
+    Estimation: ById {
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.kept_until())
+        }
+    }
+
+    VehicleTelemetry: ById {
+        fn lists<'a>(&'a self, _: &'a Tenant, _: &'a Option<Id>) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+    }
+
+    WebhookDelivery {
+        /// Leaves out what most attempts do not have.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(delivery) = object else {
+                return;
+            };
+            delivery.retain(|_, member| match member {
+                AttributeValue::M(headers) => !headers.is_empty(),
+                member => *member != AttributeValue::Bool(false),
+            });
+        }
+
+        fn key<'a>(&'a self, tenant: &'a Tenant, (): &'a ()) -> Key<'a> {
+            Key::Delivery {
+                tenant,
+                endpoint: &self.webhook_endpoint,
+                delivery: &self.id,
+            }
+        }
+
+        fn lists<'a>(&'a self, _: &'a Tenant, (): &'a ()) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.created.plus(event::KEPT))
+        }
+    }
+
+    WebhookReplay: ById {
+        fn lists<'a>(&'a self, _: &'a Tenant, _: &'a ReplayInternal) -> Vec<Partition<'a>> {
+            Vec::new()
+        }
+
+        fn expires(&self) -> Option<Timestamp> {
+            Some(self.created.plus(event::KEPT))
+        }
+    }
+
+    Account {
+        fn key<'a>(&'a self, _: &'a Tenant, _: &'a AccountInternal) -> Key<'a> {
+            Key::Account { id: &self.id }
+        }
+
+        fn lists<'a>(&'a self, _: &'a Tenant, internal: &'a AccountInternal) -> Vec<Partition<'a>> {
+            let parent = internal.parent.iter();
+            parent.map(|parent| Partition::Children { parent }).collect()
+        }
+    }
+
+    ApiKey {
+        fn key<'a>(&'a self, tenant: &'a Tenant, internal: &'a ApiKeyInternal) -> Key<'a> {
+            Key::ApiKey {
+                account: &tenant.account,
+                hash: &internal.hash,
+            }
+        }
+    }
+
+    ChargingStation {
+        fn key<'a>(&'a self, tenant: &'a Tenant, _: &'a StationInternal) -> Key<'a> {
+            Self::locate(tenant, &self.id)
+        }
+
+        /// A station that is not published is in no list.
+        fn lists<'a>(&'a self, tenant: &'a Tenant, internal: &'a StationInternal) -> Vec<Partition<'a>> {
+            let list = internal.published.then_some(Partition::Stations { mode: tenant.mode });
+            list.into_iter().collect()
+        }
+
+        /// Ids of stations that come from OCPI do not sort by creation.
+        fn list_id(&self) -> Id {
+            self.id.with_time(Self::KIND, self.created)
+        }
+
+        /// Leaves out what many connectors have in common: the station's prices, and what is null.
+        fn compact(object: &mut AttributeValue) {
+            let AttributeValue::M(station) = object else {
+                return;
+            };
+            let pricing = station.get("pricing").cloned();
+            for connector in connectors(station) {
+                connector.retain(|name, member| {
+                    !member.is_null() && (name != "pricing" || Some(&*member) != pricing.as_ref())
+                });
+            }
+        }
+
+        fn complete(object: &mut AttributeValue) {
+            let AttributeValue::M(station) = object else {
+                return;
+            };
+            let pricing = station.get("pricing").cloned();
+            for connector in connectors(station) {
+                if let (false, Some(pricing)) = (connector.contains_key("pricing"), &pricing) {
+                    connector.insert("pricing".into(), pricing.clone());
+                }
+            }
+        }
+    }
+}
+
+/// The result of the last attempt to confirm a stored reservation.
+fn match_summary(reservation: &mut AttributeValue) -> Option<&mut Item> {
+    let AttributeValue::M(members) = reservation else {
+        return None;
+    };
+    match members.get_mut("match_summary")? {
+        AttributeValue::M(summary) => Some(summary),
+        _ => None,
+    }
+}
+
+/// The connectors of a stored station.
+fn connectors(station: &mut Item) -> impl Iterator<Item = &mut Item> {
+    let connectors = match station.get_mut("connectors") {
+        Some(AttributeValue::L(connectors)) => connectors.as_mut_slice(),
+        _ => &mut [],
+    };
+    connectors.iter_mut().filter_map(|one| match one {
+        AttributeValue::M(connector) => Some(connector),
+        _ => None,
+    })
+}
+
+/// The headers of an endpoint: in `object` or in `internal`.
+fn headers_in(part: &mut AttributeValue) -> impl Iterator<Item = (&String, &mut AttributeValue)> {
+    let headers = match part {
+        AttributeValue::M(members) => members.get_mut("headers"),
+        _ => None,
+    };
+    let headers = match headers {
+        Some(AttributeValue::M(headers)) => Some(headers.iter_mut()),
+        _ => None,
+    };
+    headers.into_iter().flatten()
+}
+
+/// The value of a header of an endpoint.
+fn header_in<'a>(object: &'a mut AttributeValue, name: &str) -> Option<&'a mut String> {
+    let mut headers = headers_in(object);
+    match headers.find(|(found, _)| *found == name)?.1 {
+        AttributeValue::S(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// The secrets that an endpoint had before: `internal.previous[].secret`.
+fn previous_secrets(internal: &mut AttributeValue) -> impl Iterator<Item = &mut String> {
+    let previous = match internal {
+        AttributeValue::M(members) => members.get_mut("previous"),
+        _ => None,
+    };
+    let previous = match previous {
+        Some(AttributeValue::L(previous)) => previous.as_mut_slice(),
+        _ => &mut [],
+    };
+    previous.iter_mut().filter_map(|one| text_in(one, "secret"))
+}
+
+/// Leaves out the nulls of a member, and the member if it holds nothing else.
+fn without_absent(object: &mut AttributeValue, name: &str) {
+    let AttributeValue::M(members) = object else {
+        return;
+    };
+    if let Some(AttributeValue::M(member)) = members.get_mut(name) {
+        member.retain(|_, value| !value.is_null());
+        if member.is_empty() {
+            members.remove(name);
+        }
+    }
+}
+
+impl ById for Account {
+    fn locate<'a>(_: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Account { id }
+    }
+}
+
+impl ById for Event {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        Key::Event { tenant, id }
+    }
+}
+
+impl ById for ChargingStation {
+    fn locate<'a>(tenant: &'a Tenant, id: &'a Id) -> Key<'a> {
+        let mode = tenant.mode;
+        Key::Station { mode, id }
+    }
+}

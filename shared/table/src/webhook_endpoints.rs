@@ -1,0 +1,87 @@
+//! Webhook endpoints of a tenant, and how many there are.
+
+use aws_sdk_dynamodb::types::Update;
+
+use super::keys::{Key, Partition};
+use super::page::PageRequest;
+use super::unit_of_work::{UnitOfWork, Write};
+use super::{Store, key_item, n};
+use kernel::error::{Error, Result};
+use kernel::id::Kind;
+use kernel::origin::Tenant;
+use models::webhook_endpoint::{MAX_ENDPOINTS, WebhookEndpoint};
+
+impl Store {
+    /// Every webhook endpoint of a tenant, newest first.
+    ///
+    /// # Errors
+    /// `Unavailable` if DynamoDB cannot be reached.
+    pub async fn webhook_endpoints(&self, tenant: &Tenant) -> Result<Vec<WebhookEndpoint>> {
+        let partition = Partition::Kind {
+            tenant,
+            kind: Kind::WebhookEndpoint,
+        };
+        let found = self
+            .list(partition, &PageRequest::first(MAX_ENDPOINTS), Vec::new())
+            .await?;
+        Ok(found.rows.into_iter().map(|row| row.object).collect())
+    }
+}
+
+impl UnitOfWork<'_> {
+    /// Adds to the changes that the first of these accounts has one webhook endpoint more or less. `lineage` is that account
+    /// and the accounts above it: each counts its own endpoints with those of the accounts below it, in `total`, and its own
+    /// alone in `count`.
+    ///
+    /// # Errors
+    /// The update cannot be built. A commit fails with 409 if one of the accounts has as many as it may have.
+    pub fn count_endpoint(
+        &mut self,
+        lineage: &[Tenant],
+        by: i8,
+        most_with_children: u32,
+    ) -> Result<()> {
+        for (above, tenant) in lineage.iter().enumerate() {
+            let is_own = above == 0;
+            let mut update = Update::builder()
+                .table_name(&self.store.table)
+                .set_key(Some(key_item(Key::EndpointCount { tenant })))
+                .update_expression(match is_own {
+                    true => "ADD #total :by, #count :by",
+                    false => "ADD #total :by",
+                })
+                .expression_attribute_names("#total", "total")
+                .expression_attribute_values(":by", n(by));
+            if is_own {
+                update = update.expression_attribute_names("#count", "count");
+            }
+            if by > 0 {
+                let room = "(attribute_not_exists(#total) OR #total < :most_total)";
+                let own_room = "(attribute_not_exists(#count) OR #count < :most)";
+                update = update.expression_attribute_values(":most_total", n(most_with_children));
+                update = match is_own {
+                    true => update
+                        .condition_expression(format!("{room} AND {own_room}"))
+                        .expression_attribute_values(":most", n(MAX_ENDPOINTS)),
+                    false => update.condition_expression(room),
+                };
+            }
+            let message = match is_own {
+                true => format!(
+                    "There are {MAX_ENDPOINTS} webhook endpoints already, the most there can be, or {most_with_children} \
+                     together with those of the accounts below this one."
+                ),
+                false => format!(
+                    "The account {} has {most_with_children} webhook endpoints together with the accounts below it, the \
+                     most it may have.",
+                    tenant.account
+                ),
+            };
+            self.push(
+                Write::Update(update.build().map_err(Error::internal)?),
+                Error::conflict(message, None),
+            );
+        }
+        Ok(())
+    }
+}
