@@ -21,6 +21,7 @@ use models::fleet::Fleet;
 use models::payment_method::{PaymentMethod, PaymentMethodType};
 use models::policy::Policy;
 use models::ports::network::Subject;
+use models::stored::Stored;
 use models::token::{AllowedType, Token, TokenType};
 use models::vehicle_telemetry::VehicleTelemetry;
 
@@ -75,10 +76,10 @@ pub async fn authorize(
     let Some(Subject { tenant, id }) = known.card.clone() else {
         return Ok(decided(known.token, AllowedType::Blocked));
     };
-    let Some(card) = app.store.find::<ChargeCard>(&tenant, &id).await? else {
+    let Some(Stored { object: card, .. }) = app.store.find::<ChargeCard>(&tenant, &id).await?
+    else {
         return Ok(decided(known.token, AllowedType::Blocked));
     };
-    let card = card.object;
     if token_type(card.kind) != kind {
         return Ok(None);
     }

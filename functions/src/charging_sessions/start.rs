@@ -127,16 +127,14 @@ impl SessionStart {
         let window = charging_window(reservation, now);
         let (station, connector) = (&self.station, &self.connector);
         let price = EffectivePrice::in_window(station, connector, vehicle, &window, self.currency);
+        let (windows, zone) = ([Window::moment(now)], Fleet::zone(fleet));
         let plan = PolicyContext {
             station: Some(PricedStation {
                 station,
                 price,
                 mode: tenant.mode,
             }),
-            area: None,
-            windows: &[Window::moment(now)],
-            currency: self.currency,
-            zone: &Fleet::zone(fleet),
+            ..PolicyContext::at(&windows, self.currency, &zone)
         };
         policies::check(&rules, &plan)
     }

@@ -39,6 +39,7 @@ pub async fn handle(
     let fleet = app.store.get::<Fleet>(tenant, &vehicle.fleet).await?;
     let preferred = fleet.object.preferences.default_currency;
     let rules = policies::of(&app, tenant, None, Some(&fleet.object), &vehicle).await?;
+    let (windows, zone) = ([Window::moment(start)], Fleet::zone(Some(&fleet.object)));
     let judge = |currency, price| {
         let plan = PolicyContext {
             station: Some(PricedStation {
@@ -46,10 +47,7 @@ pub async fn handle(
                 price,
                 mode: tenant.mode,
             }),
-            area: None,
-            windows: &[Window::moment(start)],
-            currency,
-            zone: &Fleet::zone(Some(&fleet.object)),
+            ..PolicyContext::at(&windows, currency, &zone)
         };
         judge(&rules, &plan)
     };

@@ -63,10 +63,10 @@ pub async fn send(
     let id = Id::new(Kind::NetworkCommand, now);
     let (kind, recipient) = (command.kind(), &network.object);
     let endpoint = recipient.endpoint(command.module(), InterfaceRole::Receiver);
-    let own_url = network.internal.own_url.as_deref();
-    let (Some(endpoint), Some(own_url), Some(version), true) = (
+    let own_urls = network.internal.own_url.as_deref().map(OwnUrls);
+    let (Some(endpoint), Some(own_urls), Some(version), true) = (
         endpoint,
-        own_url,
+        own_urls,
         recipient.version,
         recipient.is_connected(),
     ) else {
@@ -92,7 +92,6 @@ pub async fn send(
         results: Vec::new(),
     };
     app.store.put_command(mode, &sent, None).await?;
-    let own_urls = OwnUrls(own_url);
     let response_url = match command.module() {
         module::CHARGING_PROFILES => own_urls.profile_result(version, id.as_str()),
         _ => own_urls.command_result(version, kind.as_str(), id.as_str()),

@@ -59,10 +59,8 @@ pub async fn handle(
         ..PolicyContext::at(&windows, terms.currency, &zone)
     };
     let policy_warnings = policies::check(&policies, &policy_context)?;
-    let (inputs, limits) = (
-        named.inputs(&policies),
-        Limits::new(&policies, &policy_context),
-    );
+    let inputs = named.inputs(&policies);
+    let limits = Limits::new(&policies, &policy_context);
     let request = inputs.match_request(&reservation, &windows, &limits, tenant.mode, now);
     let limit = search.limit() as usize;
     let mut matcher =

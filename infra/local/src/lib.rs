@@ -60,7 +60,6 @@ pub use crate::server::ClientLimits;
 use crate::service::Service;
 pub use crate::start_error::StartError;
 pub use crate::stations::DEMO_STATIONS;
-use crate::token::Access;
 
 /// The service, running.
 pub struct Running {
@@ -122,16 +121,11 @@ impl Running {
             inbox: Arc::new(inbox),
             folder,
         };
-        let access = Access {
-            token: service.token.clone(),
-            port: LocalPort(address.port()),
-            clock: service.clock.clone(),
-        };
         let routes = Routes {
             service: &service,
             remains: &remains,
             network: network.as_ref(),
-            access,
+            port: LocalPort(address.port()),
             tiles: options.tiles(),
         };
         let router = routes.router().map_err(StartError)?;

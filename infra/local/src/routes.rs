@@ -20,7 +20,7 @@ use tower::ServiceExt as _;
 use crate::accounts::{self, Remains};
 use crate::console::{self, Tiles};
 use crate::engine::{Engine, Moved};
-use crate::guard::{self, Guard};
+use crate::guard::{self, Guard, LocalPort};
 use crate::requests::{self, Requests};
 use crate::service::Service;
 use crate::session::{self, Session};
@@ -32,7 +32,7 @@ pub struct Routes<'a> {
     pub service: &'a Service,
     pub remains: &'a Remains,
     pub network: Option<&'a Cpo>,
-    pub access: Access,
+    pub port: LocalPort,
     pub tiles: Option<Tiles>,
 }
 
@@ -55,16 +55,19 @@ impl Routes<'_> {
     /// # Errors
     /// The console cannot be read.
     pub fn router(self) -> Result<Router, String> {
+        let (port, clock) = (self.port, self.service.app.clock.clone());
         let guard = Guard {
-            port: self.access.port,
-            clock: self.access.clock.clone(),
+            port,
+            clock: clock.clone(),
         };
+        let token = self.service.token.clone();
+        let access = Access { token, port, clock };
         let console = console::router(self.tiles.as_ref())?
-            .layer(from_fn_with_state(self.access.clone(), token::sign_in));
+            .layer(from_fn_with_state(access.clone(), token::sign_in));
         let requests = Arc::new(Requests::new(self.service.app.clock.clone()));
         let private = self
             .private(requests.clone())
-            .layer(from_fn_with_state(self.access.clone(), token::check));
+            .layer(from_fn_with_state(access, token::check));
         // The methods that the inbox does not have are refused by those that are merged last.
         let router = console.merge(self.public(requests)).merge(private);
         Ok(router.layer(from_fn_with_state(guard, guard::check)))

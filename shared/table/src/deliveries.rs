@@ -16,20 +16,19 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
 use super::keys::{self, Key, Partition};
 use super::list::{self, PageRequest};
 use super::row;
 use super::scan::{Filter, Pass};
-use super::unit_of_work::{UnitOfWork, Write};
 use super::{Item, Store, client, key_item, n, new_item, number, s, string};
 use kernel::error::{Error, Result};
 use kernel::id::{Id, Kind};
 use kernel::origin::{Origin, Tenant};
 use kernel::time::Timestamp;
 use models::event::{self, Delivery, DeliveryState, Event};
-use models::stored::{Object as _, Stored};
+use models::stored::Stored;
 use models::webhook_delivery::WebhookDelivery;
 
 /// How many further attempts the item of a delivery names, by which they are found with their event: of any more, the log of the endpoint has
@@ -91,32 +90,6 @@ impl Store {
         let last = found.rows.last().map(|event| event.object.id.clone());
         let next = found.end.or(last).filter(|_| found.newer);
         Ok((found.rows, next))
-    }
-
-    /// Claims a further delivery of an event to an endpoint, which has come that far so far, for this worker until a moment. False if another
-    /// worker has changed the delivery or the event in the meantime.
-    ///
-    /// # Errors
-    /// `Unavailable` if DynamoDB cannot be reached.
-    pub async fn claim_once_more(
-        &self,
-        origin: &Origin,
-        event: &Stored<Event>,
-        endpoint: &Id,
-        before: Option<&Delivery>,
-        until: Timestamp,
-    ) -> Result<bool> {
-        let attempts = before.map_or(0, |before| before.attempts);
-        let claimed = Delivery::claimed_once_more(attempts, until);
-        let of_endpoint = |one: Delivery| Deliveries::from([(endpoint.clone(), one)]);
-        let before = before.cloned().map(of_endpoint).unwrap_or_default();
-        let mut tx = self.begin(origin);
-        tx.deliver_anew(event, &before, &of_endpoint(claimed))?;
-        match tx.commit_without_response().await {
-            Ok(()) => Ok(true),
-            Err(Error::Contended) => Ok(false),
-            Err(error) => Err(error),
-        }
     }
 
     /// The deliveries of these events to these endpoints that a worker has begun with, by event and endpoint.
@@ -539,7 +512,12 @@ fn by_update(error: &UpdateItemError) -> Option<Option<&Item>> {
 }
 
 /// The item of a delivery without an outcome.
-fn delivery_item(origin: &Origin, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<Item> {
+pub(super) fn delivery_item(
+    origin: &Origin,
+    event: &Id,
+    endpoint: &Id,
+    delivery: &Delivery,
+) -> Result<Item> {
     let mut item = new_item(Key::Delivery {
         tenant: &origin.tenant,
         endpoint,
@@ -588,122 +566,6 @@ fn redelivered_after(item: &Item) -> Option<u32> {
     earlier.parse().ok()
 }
 
-impl UnitOfWork<'_> {
-    /// Creates a delivery that waits or is claimed. It must not exist.
-    fn put_delivery(&mut self, event: &Id, endpoint: &Id, delivery: &Delivery) -> Result<()> {
-        let item = delivery_item(self.origin, event, endpoint, delivery)?;
-        let put = self
-            .store
-            .put(item)
-            .condition_expression("attribute_not_exists(pk)");
-        self.push(
-            Write::Put(put.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        Ok(())
-    }
-
-    /// Delivers an event again: to endpoints that it was delivered to before, and to others. The commit fails if one of the
-    /// deliveries has changed since it was read, or if the event is delivered to other endpoints by now.
-    ///
-    /// # Errors
-    /// `Internal` if the write cannot be built.
-    pub fn deliver_anew(
-        &mut self,
-        event: &Stored<Event>,
-        before: &Deliveries,
-        again: &Deliveries,
-    ) -> Result<()> {
-        for (endpoint, delivery) in again {
-            match before.get(endpoint) {
-                None => self.put_delivery(&event.object.id, endpoint, delivery)?,
-                Some(before) => {
-                    self.reopen_delivery(&event.object.id, endpoint, before, delivery)?
-                }
-            }
-        }
-        let known = event.internal.endpoints.clone().unwrap_or_default();
-        let added = again.keys().filter(|endpoint| !known.contains(endpoint));
-        let endpoints: Vec<&Id> = known.iter().chain(added).collect();
-        if endpoints.len() == known.len() && event.internal.endpoints.is_some() {
-            return Ok(());
-        }
-        let list = |ids: Vec<&Id>| serde_dynamo::to_attribute_value(ids).map_err(Error::internal);
-        let update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key_item(Key::Event {
-                tenant: &self.origin.tenant,
-                id: event.object.id(),
-            })))
-            .update_expression(
-                "SET #internal.endpoints = :endpoints REMOVE #internal.unplanned_since, next_pk, next_at, #version",
-            )
-            .expression_attribute_names("#internal", "internal")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":endpoints", list(endpoints)?);
-        let update = match &event.internal.endpoints {
-            None => update.condition_expression("attribute_not_exists(#internal.endpoints)"),
-            Some(read) => update
-                .condition_expression("#internal.endpoints = :read")
-                .expression_attribute_values(":read", list(read.iter().collect())?),
-        };
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        Ok(())
-    }
-
-    /// Lets a delivery wait for another attempt, or claims that.
-    fn reopen_delivery(
-        &mut self,
-        event: &Id,
-        endpoint: &Id,
-        before: &Delivery,
-        delivery: &Delivery,
-    ) -> Result<()> {
-        let key = key_item(Key::Delivery {
-            tenant: &self.origin.tenant,
-            endpoint,
-            delivery: &WebhookDelivery::first_id(event, endpoint),
-        });
-        let partition = keys::next_action_partition(string(&key, "pk"), string(&key, "sk"));
-        let mut update = Update::builder()
-            .table_name(&self.store.table)
-            .set_key(Some(key))
-            .condition_expression("attempts = :read_attempts AND delivery = :read")
-            .expression_attribute_values(":read_attempts", n(before.attempts))
-            .expression_attribute_values(":read", state(before.state)?)
-            .expression_attribute_values(":attempts", n(delivery.attempts))
-            .expression_attribute_values(":state", state(delivery.state)?)
-            .expression_attribute_values(":moment", s(delivery.next_at.to_string()))
-            .expression_attribute_values(":earlier", n(before.attempts));
-        let set = "SET delivery = :state, attempts = :attempts, redelivered_after = :earlier";
-        if delivery.state == DeliveryState::Claimed {
-            let number = delivery.attempts;
-            let line = WebhookDelivery::id_of(event, endpoint, number, self.origin.now);
-            update = update
-                .update_expression(format!(
-                    "{set}, claimed_until = :moment, further = list_append(if_not_exists(further, :none), :line) \
-                     REMOVE next_pk, next_at"
-                ))
-                .expression_attribute_values(":none", AttributeValue::L(Vec::new()))
-                .expression_attribute_values(":line", AttributeValue::L(vec![s(line.as_str())]));
-        } else {
-            update = update
-                .update_expression(format!(
-                    "{set}, next_pk = :next_pk, next_at = :moment REMOVE claimed_until"
-                ))
-                .expression_attribute_values(":next_pk", s(partition));
-        }
-        self.push(
-            Write::Update(update.build().map_err(Error::internal)?),
-            Error::Contended,
-        );
-        Ok(())
-    }
-}
-
 /// The event of a delivery and how far it has come, by its item as the stream has it; none for the line of a further attempt.
 ///
 /// # Errors
@@ -717,6 +579,6 @@ pub fn delivery_of(item: serde_dynamo::Item) -> Result<Option<(Id, Delivery)>> {
     Ok(Some((event, read_delivery(&item)?)))
 }
 
-fn state(state: DeliveryState) -> Result<AttributeValue> {
+pub(super) fn state(state: DeliveryState) -> Result<AttributeValue> {
     serde_dynamo::to_attribute_value(state).map_err(Error::internal)
 }

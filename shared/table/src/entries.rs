@@ -19,9 +19,9 @@ pub(super) const LEFT_OUT: usize = 16;
 /// reads: a third of a small row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attributes {
-    /// What [`row::read`] reads. Secrets are encrypted in the context of the row's key.
+    /// What [`super::row::read`] reads. Secrets are encrypted in the context of the row's key.
     Row,
-    /// What [`row::object`] reads.
+    /// What [`super::row::object`] reads.
     Object,
 }
 

@@ -32,6 +32,7 @@ pub mod pulls;
 pub mod queues;
 pub mod rates;
 pub mod records;
+mod redeliveries;
 pub mod reservations;
 pub mod row;
 pub mod scan;

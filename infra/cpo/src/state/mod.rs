@@ -364,8 +364,7 @@ impl State {
         let location = id_of(location);
         let uid = evse["uid"].as_str().unwrap_or_default().to_owned();
         let refused = |why: &str| Err(format!("EVSE {uid} {why}"));
-        let mut reservations = self.reservations.iter();
-        let reserved = reservations.position(|reservation| reservation.evse == uid);
+        let reserved = self.reservations.iter().position(|held| held.evse == uid);
         let is_ours =
             |place: usize| self.same_card(&self.reservations[place].token, &authorization.token);
         match self.status(&uid) {
