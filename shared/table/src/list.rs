@@ -471,10 +471,10 @@ impl Store {
             ]);
             let condition = expression_of(filter, among, &mut names, &mut values);
             let most = page_request.limit + 1;
-            let mut at_a_time = Some(match condition {
+            let mut at_a_time = match condition {
                 None => most,
                 Some(_) => most.saturating_mul(LEFT_OUT),
-            });
+            };
             let mut start = None;
             let (mut read, mut calls) = (0, 0);
             loop {
@@ -492,12 +492,13 @@ impl Store {
                     .set_expression_attribute_values(Some(values.clone()))
                     .scan_index_forward(backward)
                     .set_exclusive_start_key(start)
-                    .set_limit(at_a_time.and_then(|most| i32::try_from(most).ok()))
+                    .set_limit(i32::try_from(at_a_time).ok())
                     .send()
                     .await
                     .map_err(client::failure)?;
-                // A filter may leave nothing of many rows: then as much is read at a time as fits into a response.
-                at_a_time = at_a_time.filter(|_| condition.is_none());
+                if condition.is_some() {
+                    at_a_time = at_a_time.saturating_mul(GROWTH);
+                }
                 let items = page.items.unwrap_or_default();
                 start = page.last_evaluated_key;
                 if start.is_some() {
@@ -560,12 +561,15 @@ impl Store {
                 end = entries.end();
                 break;
             }
-            let fitting = AT_A_TIME * seen / seen_bytes.max(1);
-            let most = MAX_KEYS.saturating_sub(seen).max(limit + 1);
-            at_a_time = match seen {
-                0 => most,
-                _ => fitting.clamp(limit + 1, most),
-            };
+            // DynamoDB leaves out what does not match: `Entries` reads more of it each time.
+            if entries.condition.is_none() {
+                let fitting = AT_A_TIME * seen / seen_bytes.max(1);
+                let most = MAX_KEYS.saturating_sub(seen).max(limit + 1);
+                at_a_time = match seen {
+                    0 => most,
+                    _ => fitting.clamp(limit + 1, most),
+                };
+            }
         }
         Ok(Page::part(rows, limit, from, end))
     }
@@ -606,6 +610,8 @@ impl Store {
     ) -> Result<Page<Stored<T>>> {
         let backward = matches!(page_request.from, Cursor::Before(_));
         let mut rest = page_request.clone();
+        // One more than the page shows: then another page follows, and nothing else is read.
+        rest.limit += 1;
         let mut rows: Vec<Stored<T>> = Vec::new();
         let (mut seen, mut end) = (0, None);
         loop {
@@ -792,7 +798,7 @@ impl Entries<'_> {
             .iter()
             .map(|value| self.read(value, &ids, limit));
         let read = try_join_all(reads).await?;
-        self.left_out = LEFT_OUT;
+        self.left_out = self.left_out.saturating_mul(GROWTH);
         // No partition was read beyond the place at which the reading of another one has ended.
         let ends = read.iter().filter_map(|(_, end)| end.clone());
         let mut end = match self.ascending {
@@ -894,10 +900,12 @@ const AT_A_TIME: usize = 4_000_000;
 /// How many rows a page of a list of keys reads, about, so that it takes a bounded time: four calls of BatchGetItem.
 const MAX_KEYS: usize = 400;
 
-/// How many entries are read for each one that is wanted, where DynamoDB leaves some out.
+/// How many entries are read for each one that is wanted, where DynamoDB leaves some out, and how many times as many with each further
+/// call: a frequent value costs little, and a rare one is found with few calls.
 const LEFT_OUT: usize = 16;
+const GROWTH: usize = 8;
 
-/// How often a page with a filter reads as much of an index as one call does: 1 MB.
+/// How many calls a page with a filter makes at most. Each reads at most 1 MB of an index.
 const MAX_SCANS: usize = 4;
 
 /// How many bytes of rows are read for one page: more than an answer can show, and few enough for the memory of a function.
