@@ -5,7 +5,7 @@ mod accounts;
 mod clock;
 mod console;
 mod deliveries;
-mod demo;
+pub mod demo;
 mod demo_network;
 mod downloads;
 mod due;
