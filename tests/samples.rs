@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kernel::origin::Origin;
 use kernel::{Id, Kind};
+use local::demo::KEY;
 use models::charging_session::network::{AtNetwork, Billed, Total};
 use models::charging_session::review::{PendingReview, Prices, ReviewReason};
 use models::charging_session::{
@@ -118,7 +119,8 @@ fn unknown_id(event: &Value) -> Option<String> {
 /// There is none.
 pub fn text(name: &str) -> String {
     let path = format!("{}/../events/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{path}: {error}: `cargo run -p generate events` writes it"))
 }
 
 /// The sample event with that name, and the ids of the objects that exist for it.
@@ -218,11 +220,7 @@ async fn prepared(app: &TestApp, receiver: &Receiver, name: &str) -> (Value, Vec
     let mut text = text(name);
     let mut known = Vec::new();
     for (from, to) in [
-        (
-            "sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9"
-                .into(),
-            secret,
-        ),
+        (KEY.into(), secret),
         (id("acct", 1), account),
         (id("flt", 2), crew.fleet),
         (id("drv", 3), crew.driver),

@@ -46,7 +46,7 @@ fn every_function_with_a_sample_event_is_deployed_and_no_other() {
     expected.retain(|one| one != name);
     let operations = modules.iter().flat_map(|module| &module.operations);
     expected.extend(operations.map(|one| one.name.to_owned()));
-    let remedy = "a sample in events/ is missing, or `cargo run -p generate template` writes or removes these functions";
+    let remedy = "`cargo run -p generate events template` writes or removes their sample events and functions";
     assert_same(&expected.iter().cloned().collect(), &samples, remedy);
     assert_eq!(expected.len(), samples.len());
 }

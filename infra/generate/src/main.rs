@@ -3,6 +3,7 @@
 
 mod capacity;
 mod openapi;
+mod samples;
 mod template;
 
 use std::io::Write as _;
@@ -13,7 +14,7 @@ use clap::{Parser, ValueEnum};
 use kernel::function_scope::{EVERY_CHANGE, EVERY_REQUEST};
 use tests::access;
 
-/// Writes the OpenAPI document, the deployment's template and the capacity table, and what functions may call of the table.
+/// Writes the sample events, the OpenAPI document, the deployment's template and the capacity table, and what functions may call of the table.
 #[derive(Parser)]
 #[command(name = "generate")]
 struct Options {
@@ -27,9 +28,11 @@ struct Options {
     all: bool,
 }
 
-/// A generated file. The order is that of writing: measuring the capacity validates responses against the document.
+/// A generated file. The order is that of writing: measuring the capacity sends the sample events and validates responses against the document.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum File {
+    /// events: the sample event of each function
+    Events,
     /// api/openapi.json
     Openapi,
     /// target/openapi-3.0.json: the same document for programs that do not read OpenAPI 3.1. Written only when it is asked for
@@ -48,6 +51,7 @@ enum File {
 impl File {
     fn name(self) -> &'static str {
         match self {
+            Self::Events => "events",
             Self::Openapi => "openapi",
             Self::Openapi30 => "openapi-3.0",
             Self::Access => "access",
@@ -57,10 +61,20 @@ impl File {
         }
     }
 
+    /// The folder that has its files and no others.
+    fn folder(self) -> Option<&'static str> {
+        match self {
+            Self::Events => Some("events"),
+            Self::Template => Some("infra/stacks"),
+            _ => None,
+        }
+    }
+
     /// The paths of its files in the repository, and what each should contain. The root stack's template is the present one
     /// with its generated parts replaced.
     async fn render(self, options: &Options) -> std::io::Result<Vec<(String, String)>> {
         Ok(match self {
+            Self::Events => samples::render()?,
             Self::Openapi => vec![("api/openapi.json".to_owned(), openapi::render())],
             Self::Openapi30 => vec![("target/openapi-3.0.json".to_owned(), openapi::render_3_0())],
             Self::Access => vec![(access::FILE.to_owned(), recorded_access(options.all)?)],
@@ -98,10 +112,10 @@ fn present(path: &str) -> std::io::Result<String> {
     }
 }
 
-/// The templates of nested stacks that are there and should not be.
-fn left_over(files: &[(String, String)]) -> std::io::Result<Vec<PathBuf>> {
+/// The files of a folder that are there and should not be.
+fn left_over(folder: &str, files: &[(String, String)]) -> std::io::Result<Vec<PathBuf>> {
     let mut left = Vec::new();
-    for entry in std::fs::read_dir(root().join("infra/stacks"))? {
+    for entry in std::fs::read_dir(root().join(folder))? {
         let path = entry?.path();
         if !files.iter().any(|(file, _)| root().join(file) == path) {
             left.push(path);
@@ -145,10 +159,10 @@ async fn main() -> std::io::Result<ExitCode> {
                 writeln!(std::io::stdout(), "wrote {path}")?;
             }
         }
-        if *file == File::Template {
-            for path in left_over(&files)? {
+        if let Some(folder) = file.folder() {
+            for path in left_over(folder, &files)? {
                 if options.check {
-                    let difference = "no nested stack has this template".to_owned();
+                    let difference = "no function or nested stack has it".to_owned();
                     out_of_date.push((path.display().to_string(), file.name(), difference));
                 } else {
                     std::fs::remove_file(path)?;

@@ -1,10 +1,10 @@
-//! Makes the OpenAPI document from the code: routes and handlers give the operations, models the schemas, sample events the
-//! examples, and the first lines of each route's file the descriptions.
+//! Makes the OpenAPI document from the code: routes and handlers give the operations, models the schemas, sample requests and
+//! `infra/generate/examples` the examples, and the first lines of each route's file the descriptions.
 
 mod downgrade;
 mod errors;
 mod events;
-mod examples;
+pub mod examples;
 mod names;
 mod parts;
 mod schemas;
@@ -24,7 +24,7 @@ use web::{Conditional, DRY_RUN, Method, Route, expand};
 use self::names::{capital, pascal};
 use self::parts::{header, headers_of_every_response, is_warned, quoted, reference};
 use self::schemas::Components;
-use crate::root;
+use crate::{root, samples};
 
 /// The document as it is written to the file: indented by one blank, because the file is part of the executable.
 pub fn render() -> String {
@@ -240,7 +240,7 @@ fn operation(endpoint: &Endpoint, components: &mut Components) -> Value {
     if let Some(body) = spec.body {
         let (schema, required) = components.body(route, body);
         operation["requestBody"] = json!({"required": required, "content":
-            {"application/json": {"schema": schema, "example": examples::body(route)}}});
+            {"application/json": {"schema": schema, "example": samples::body(endpoint)}}});
     }
     operation
 }
@@ -344,7 +344,7 @@ fn operation_parameters(endpoint: &Endpoint) -> Vec<Value> {
             .map(|resource| resource.kind())
             .expect("a resource");
         list.push(json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string", "minLength": 1},
-            "description": format!("The id of the {}.", kind.name().replace('_', " ")), "example": examples::id(route)}));
+            "description": format!("The id of the {}.", kind.name().replace('_', " ")), "example": examples::object(kind)["id"]}));
     }
     list.extend(query_parameters(spec.query).into_values());
     if expand::is_taken(route) {

@@ -22,7 +22,8 @@ use functions::App;
 use kernel::{Id, Kind, Timestamp};
 use models::stored::Stored;
 
-const KEY: &str =
+/// The key of the tenant.
+pub const KEY: &str =
     "sk_test_01a1f00000007000800000000000000100000000000000000000000000000de03535f1d9";
 
 /// The number in the account's id; the others follow.

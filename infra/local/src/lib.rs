@@ -7,7 +7,7 @@ mod console;
 mod credentials;
 mod database;
 mod deliveries;
-mod demo;
+pub mod demo;
 mod demo_network;
 mod downloads;
 mod due;

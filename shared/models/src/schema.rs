@@ -18,7 +18,7 @@ use super::transaction::TopUpAmount;
 use super::webhook_endpoint::{SigningSecret, Subscription};
 use super::webhooks::headers::{CustomHeaders, HeadersChange, MOST_HEADERS, MOST_NAME, MOST_VALUE};
 use super::{Distinct, Limited, MAX_LIST};
-use kernel::fields::schema::{first, nullable, string};
+use kernel::fields::schema::{nullable, string};
 use kernel::schemas;
 
 /// The name of a schema, and that schema and those it refers to by their names.
@@ -68,8 +68,8 @@ fn headers(value: RefOr<Schema>) -> ObjectBuilder {
         .additional_properties(Some(AdditionalProperties::RefOr(value)))
 }
 
-impl ComposeSchema for HeadersChange {
-    fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+impl PartialSchema for HeadersChange {
+    fn schema() -> RefOr<Schema> {
         let visible = string()
             .max_length(Some(MOST_VALUE))
             .pattern(Some("^[!-~]([ -~]*[!-~])?$|^$"));
@@ -83,16 +83,16 @@ impl ComposeSchema for HeadersChange {
 
 impl ToSchema for HeadersChange {}
 
-impl<T: ComposeSchema> ComposeSchema for Limited<T> {
-    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+impl<T: PartialSchema> ComposeSchema for Limited<T> {
+    fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
         ArrayBuilder::new()
-            .items(first(generics, T::schema))
+            .items(T::schema())
             .max_items(Some(MAX_LIST))
             .into()
     }
 }
 
-impl<T: ToSchema + ComposeSchema> ToSchema for Limited<T> {
+impl<T: ToSchema> ToSchema for Limited<T> {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         T::schemas(schemas);
     }
@@ -103,9 +103,9 @@ fn is_enumeration(schema: &RefOr<Schema>) -> bool {
     matches!(schema, RefOr::T(Schema::Object(object)) if object.enum_values.is_some())
 }
 
-impl<T: ToSchema + ComposeSchema> ComposeSchema for Distinct<T> {
-    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
-        let items = first(generics, T::schema);
+impl<T: ToSchema> ComposeSchema for Distinct<T> {
+    fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        let items = T::schema();
         // Without a name, openapi-generator makes a set of such values that Java cannot compile.
         let items = match is_enumeration(&items) {
             true => Ref::from_schema_name(T::name()).into(),
@@ -119,7 +119,7 @@ impl<T: ToSchema + ComposeSchema> ComposeSchema for Distinct<T> {
     }
 }
 
-impl<T: ToSchema + ComposeSchema> ToSchema for Distinct<T> {
+impl<T: ToSchema> ToSchema for Distinct<T> {
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         T::schemas(schemas);
         if is_enumeration(&T::schema()) {

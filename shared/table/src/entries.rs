@@ -12,8 +12,10 @@ use super::{Item, Store, client, names_in, s, string};
 use kernel::error::Result;
 use kernel::id::{Id, Kind};
 
-/// How many entries are read for each one that is wanted, where DynamoDB leaves some out.
+/// How many entries are read for each one that is wanted, where DynamoDB leaves some out, and how many times as many with each further
+/// call: a frequent value costs little, and a rare one is found with few calls.
 pub(super) const LEFT_OUT: usize = 16;
+pub(super) const GROWTH: usize = 8;
 
 /// What is read of the rows of an index that holds whole rows. The attributes that neither reads are index keys and what the relay
 /// reads: a third of a small row.
@@ -108,6 +110,11 @@ impl Entries<'_> {
         Some(Id::from_number(self.kind, number))
     }
 
+    /// Whether DynamoDB leaves out entries.
+    pub(super) fn is_narrowed(&self) -> bool {
+        self.condition.is_some()
+    }
+
     /// Has DynamoDB leave out the entries that do not meet these conditions, where they are whole rows.
     pub(super) fn narrow(&mut self, filter: Filter<'_>, among: Option<Among<'_>>) {
         if !keys::holds_rows(self.index.0) {
@@ -141,7 +148,7 @@ impl Entries<'_> {
             .iter()
             .map(|value| self.read(value, &ids, limit));
         let read = try_join_all(reads).await?;
-        self.left_out = LEFT_OUT;
+        self.left_out = self.left_out.saturating_mul(GROWTH);
         // No partition was read beyond the place at which the reading of another one has ended.
         let ends = read.iter().filter_map(|(_, end)| end.clone());
         let mut end = match self.ascending {

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::entries::{Attributes, LEFT_OUT, row_key};
+use super::entries::{Attributes, GROWTH, LEFT_OUT, row_key};
 use super::filter::{expression_of, is_met};
 use super::keys::{self, Partition};
 use super::row::{self, ById, Record};
@@ -296,12 +296,15 @@ impl Store {
                 end = entries.end();
                 break;
             }
-            let fitting = AT_A_TIME * seen / seen_bytes.max(1);
-            let most = MAX_KEYS.saturating_sub(seen).max(limit + 1);
-            at_a_time = match seen {
-                0 => most,
-                _ => fitting.clamp(limit + 1, most),
-            };
+            // DynamoDB leaves out what does not match: `Entries` reads more of it each time.
+            if !entries.is_narrowed() {
+                let fitting = AT_A_TIME * seen / seen_bytes.max(1);
+                let most = MAX_KEYS.saturating_sub(seen).max(limit + 1);
+                at_a_time = match seen {
+                    0 => most,
+                    _ => fitting.clamp(limit + 1, most),
+                };
+            }
         }
         Ok(Page::part(rows, limit, from, end))
     }
@@ -319,6 +322,8 @@ impl Store {
     ) -> Result<Page<Stored<T>>> {
         let backward = matches!(page_request.from, Cursor::Before(_));
         let mut rest = page_request.clone();
+        // One more than the page shows: then another page follows, and nothing else is read.
+        rest.limit += 1;
         let mut rows: Vec<Stored<T>> = Vec::new();
         let (mut seen, mut end) = (0, None);
         loop {
@@ -440,7 +445,7 @@ const AT_A_TIME: usize = 4_000_000;
 /// How many rows a page of a list of keys reads, about, so that it takes a bounded time: four calls of BatchGetItem.
 const MAX_KEYS: usize = 400;
 
-/// How often a page with a filter reads as much of an index as one call does: 1 MB.
+/// How many calls a page with a filter makes at most. Each reads at most 1 MB of an index.
 const MAX_SCANS: usize = 4;
 
 /// How many bytes of rows are read for one page: more than an answer can show, and few enough for the memory of a function.
@@ -472,20 +477,20 @@ async fn read_items(
     is_filtered: bool,
     limit: usize,
 ) -> Result<(Vec<Item>, Option<Id>)> {
-    let mut at_a_time = Some(match is_filtered {
+    let mut at_a_time = match is_filtered {
         false => limit + 1,
         true => (limit + 1).saturating_mul(LEFT_OUT),
-    });
+    };
     let (mut found, mut start) = (Vec::new(), None);
     let (mut read, mut calls) = (0, 0);
     loop {
         calls += 1;
-        let most = at_a_time.and_then(|most| i32::try_from(most).ok());
         let query = query.clone().set_exclusive_start_key(start);
-        let page = query.set_limit(most).send().await;
-        let page = page.map_err(client::failure)?;
-        // A filter may leave nothing of many items: then as much is read at a time as fits into a response.
-        at_a_time = at_a_time.filter(|_| !is_filtered);
+        let query = query.set_limit(i32::try_from(at_a_time).ok());
+        let page = query.send().await.map_err(client::failure)?;
+        if is_filtered {
+            at_a_time = at_a_time.saturating_mul(GROWTH);
+        }
         let items = page.items.unwrap_or_default();
         start = page.last_evaluated_key;
         if start.is_some() {

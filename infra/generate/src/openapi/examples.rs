@@ -1,4 +1,4 @@
-//! Examples: the bodies of the sample events in `events`, and the objects in `infra/generate/examples`.
+//! Examples: the objects in `infra/generate/examples`.
 
 use kernel::Kind;
 use models::event::EventType;
@@ -9,37 +9,14 @@ use web::Route;
 use super::parts::is_warned;
 use crate::root;
 
-fn sample(name: &str) -> Value {
-    let path = root().join(format!("events/{name}.json"));
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).expect("JSON")
-}
-
-/// The id in the path of the route's sample event.
-pub fn id(route: &Route) -> Value {
-    let path = sample(route.name)["rawPath"]
-        .as_str()
-        .expect("a path")
-        .to_owned();
-    json!(path.split('/').nth(3).expect("an id"))
-}
-
-/// The body of the route's sample event, or an empty one.
-pub fn body(route: &Route) -> Value {
-    match sample(route.name)["body"].as_str() {
-        Some(body) => serde_json::from_str(body).expect("JSON"),
-        None => json!({}),
-    }
-}
-
 /// The name of the example of a match's candidates.
 const CANDIDATES: &str = "reservation_candidates";
 
 /// The name of the example of the plan of a site.
 const PLAN: &str = "site_plan";
 
-fn example(name: &str) -> Value {
+/// The content of the file with that name in the folder.
+pub fn example(name: &str) -> Value {
     let path = root().join(format!("infra/generate/examples/{name}.json"));
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));

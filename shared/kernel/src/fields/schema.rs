@@ -5,7 +5,7 @@ use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema,
     SchemaFormat, SchemaType, Type,
 };
-// What the derive macro itself builds on; lists and generics take nothing less.
+// The derive macro calls this trait on the type of a field that has type arguments. Only generic types implement it.
 use utoipa::__dev::ComposeSchema;
 use utoipa::{PartialSchema, ToSchema};
 
@@ -28,10 +28,8 @@ pub fn string() -> ObjectBuilder {
 macro_rules! schemas {
     ($($([$max:ident: $size:ty])? ($type:ty) $name:expr, $schema:expr;)*) => {
         $(
-            impl $(<const $max: $size>)? utoipa::__dev::ComposeSchema for $type {
-                fn compose(
-                    _: Vec<utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>>,
-                ) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+            impl $(<const $max: $size>)? utoipa::PartialSchema for $type {
+                fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
                     $schema.into()
                 }
             }
@@ -83,8 +81,8 @@ pub fn nullable(schema: RefOr<Schema>) -> RefOr<Schema> {
     OneOfBuilder::new().item(null).item(schema).into()
 }
 
-impl ComposeSchema for MetadataChange {
-    fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+impl PartialSchema for MetadataChange {
+    fn schema() -> RefOr<Schema> {
         let value = nullable(string().max_length(Some(500)).into());
         let names = string().min_length(Some(1)).max_length(Some(40));
         let pairs = ObjectBuilder::new()
@@ -98,20 +96,15 @@ impl ComposeSchema for MetadataChange {
 
 impl ToSchema for MetadataChange {}
 
-/// The schema of a type parameter.
-pub fn first(generics: Vec<RefOr<Schema>>, otherwise: fn() -> RefOr<Schema>) -> RefOr<Schema> {
-    generics.into_iter().next().unwrap_or_else(otherwise)
-}
-
 impl<T: PartialSchema> ComposeSchema for Change<T> {
-    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
-        first(generics, T::schema)
+    fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        T::schema()
     }
 }
 
 impl<T: PartialSchema> ComposeSchema for Patch<T> {
-    fn compose(generics: Vec<RefOr<Schema>>) -> RefOr<Schema> {
-        nullable(first(generics, T::schema))
+    fn compose(_: Vec<RefOr<Schema>>) -> RefOr<Schema> {
+        nullable(T::schema())
     }
 }
 
