@@ -288,10 +288,7 @@ async fn the_network_of_an_evse_that_breaks_or_is_removed_is_asked_to_cancel_and
         assert_eq!(sent.len(), 2, "{status}");
         assert_ne!(evses(&sent)[0], evses(&sent)[1]);
         let cancelled = stage.sent(CANCEL);
-        assert_eq!(
-            cancelled[0].body["reservation_id"],
-            first.body["reservation_id"]
-        );
+        assert_has!(cancelled[0].body, {"reservation_id": first.body["reservation_id"]});
         stage.app.drain().await;
     }
 }
@@ -337,10 +334,7 @@ async fn a_network_is_asked_to_cancel_what_has_no_other_evse() {
     assert_eq!(stage.reservation().await["status"], "pending");
     let cancelled = stage.sent(CANCEL);
     assert_eq!(cancelled.len(), 1);
-    assert_eq!(
-        cancelled[0].body["reservation_id"],
-        first.body["reservation_id"]
-    );
+    assert_has!(cancelled[0].body, {"reservation_id": first.body["reservation_id"]});
 }
 
 #[tokio::test]
