@@ -3,7 +3,7 @@
 //! | In a response | In its snapshot |
 //! |---|---|
 //! | an id, also within a longer text | the prefix of its kind and a number, in the order of appearance: equal ids stay equal |
-//! | a time or date within 100 days of the start of the test | the minutes or days since then, so that other times, such as those of fixtures, stay |
+//! | a time or date within 100 days of the start of the test, also within a longer text | the minutes or days since then, so that other times, such as those of fixtures, stay |
 //! | the port of a service on this machine | `{port}` |
 //! | a member named `secret` or `token` | `{secret}` |
 //!
@@ -71,12 +71,15 @@ impl Redaction {
                 });
                 Value::Object(redacted.collect::<Map<_, _>>())
             }
-            Value::String(text) => self.text(text).into(),
+            Value::String(text) => {
+                let words = text.split(' ').map(|word| self.word(word));
+                words.collect::<Vec<_>>().join(" ").into()
+            }
             other => other.clone(),
         }
     }
 
-    fn text(&mut self, text: &str) -> String {
+    fn word(&mut self, text: &str) -> String {
         if let Ok(time) = Timestamp::parse(text) {
             let since = time.unix_millis() - self.started.unix_millis();
             return match since.abs() < NEAR {
