@@ -17,13 +17,16 @@ pub mod recorder;
 pub mod records;
 pub mod samples;
 pub mod seeds;
+pub mod snapshot;
 pub mod stage;
 pub mod tls;
 pub mod units;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::panic::Location;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -68,6 +71,91 @@ pub fn assert_same(found: &BTreeSet<String>, expected: &BTreeSet<String>, remedy
     assert!(difference.is_empty(), "{remedy}: {difference:?}");
 }
 
+/// Checks these members of an object, whatever its others are: `assert_has!(session, {"status": "active", "amount_due": 0})`. A name that
+/// begins with a slash is a JSON pointer, and a member that is missing is null.
+#[macro_export]
+macro_rules! assert_has {
+    ($object:expr, $members:tt) => {
+        $crate::check_members(&$object, ::serde_json::json!($members))
+    };
+}
+
+/// What [`assert_has`] does.
+///
+/// # Panics
+/// A member has another value. The message has the object.
+#[track_caller]
+pub fn check_members(object: &Value, members: Value) {
+    let Value::Object(members) = members else {
+        panic!("the members are an object");
+    };
+    for (name, expected) in members {
+        let found = match name.starts_with('/') {
+            true => object.pointer(&name).unwrap_or(&Value::Null),
+            false => &object[&name],
+        };
+        assert_eq!(*found, expected, "`{name}` of {object}");
+    }
+}
+
+/// A member of each object of a list, as a list.
+///
+/// # Panics
+/// The value is not a list.
+#[track_caller]
+pub fn each(list: &Value, member: &str) -> Value {
+    let items = list.as_array().expect("a list").iter();
+    items.map(|item| item[member].clone()).collect()
+}
+
+/// Checks that a text, or else a JSON value as text, has this part.
+///
+/// # Panics
+/// It does not.
+#[track_caller]
+pub fn assert_contains(value: &Value, part: &str) {
+    let found = match value {
+        Value::String(text) => text.contains(part),
+        other => other.to_string().contains(part),
+    };
+    assert!(found, "`{part}` is not in {value}");
+}
+
+/// The id of an object.
+///
+/// # Panics
+/// It has none.
+#[track_caller]
+pub fn id_of(object: &Value) -> &str {
+    object["id"].as_str().expect("an id")
+}
+
+/// A table of JSON values and what follows from each: `cases! { {"limit": 0} => "limit", {"limit": "x"} => "limit" }`.
+#[macro_export]
+macro_rules! cases {
+    ($($value:tt => $outcome:expr),+ $(,)?) => {
+        [$((::serde_json::json!($value), $outcome)),+]
+    };
+}
+
+/// The path of the object with this id.
+///
+/// # Panics
+/// The id is of no kind that has a path.
+#[track_caller]
+pub fn path_of(id: &(impl Display + ?Sized)) -> String {
+    let id = id.to_string();
+    let mut kinds = Kind::ALL.iter();
+    let kind = kinds.find(|kind| id.starts_with(kind.prefix()));
+    let name = kind.expect("the id of an object").name();
+    let plural = match name.strip_suffix('y') {
+        Some(stem) if name != "api_key" => format!("{stem}ies"),
+        _ if name.ends_with("ch") => format!("{name}es"),
+        _ => format!("{name}s"),
+    };
+    format!("/v1/{plural}/{id}")
+}
+
 /// Tests run beside each other, and beside whatever else the machine has to do: what is slow is not broken.
 pub const SLACK: u32 = 8;
 
@@ -87,6 +175,8 @@ pub struct TestApp {
     pub alice: Client,
     /// No key.
     pub anon: Client,
+    /// When the clock of the test began.
+    started: Timestamp,
 }
 
 /// How the process of a test ends that cannot run against a deployed service.
@@ -120,6 +210,8 @@ pub struct Client {
 /// What the service answered.
 #[derive(Debug, Clone)]
 pub struct TestResponse {
+    /// The method, the path and the body.
+    pub request: String,
     pub status: u16,
     pub headers: reqwest::header::HeaderMap,
     pub text: String,
@@ -142,6 +234,20 @@ impl TestApp {
         }
     }
 
+    /// A service with a crew in the account of its test key.
+    pub async fn with_crew() -> (Self, Crew) {
+        let app = Self::start().await;
+        let crew = app.crew(&app.alice).await;
+        (app, crew)
+    }
+
+    /// The same with the station that [`TestApp::station`] makes.
+    pub async fn with_station() -> (Self, Crew, String) {
+        let (app, crew) = Self::with_crew().await;
+        let station = app.station(json!({})).await;
+        (app, crew, station)
+    }
+
     async fn deployed_at(url: &str) -> Self {
         let key = std::env::var("API_KEY").expect("API_KEY is a full-access test key");
         let operator = Client::new(url, Some(&key));
@@ -149,6 +255,7 @@ impl TestApp {
             alice: operator.child().await,
             anon: Client::new(url, None),
             running: None,
+            started: SystemClock.now(),
         }
     }
 
@@ -199,6 +306,7 @@ impl TestApp {
         Self {
             alice,
             anon,
+            started: running.app.now(),
             running: Some(running),
         }
     }
@@ -698,6 +806,47 @@ impl Client {
         self.send("POST", path, Some(body.to_string()), &[]).await
     }
 
+    /// The body of the response to a GET, which has to succeed.
+    #[track_caller]
+    pub fn get_ok(&self, path: &str) -> impl Future<Output = Value> {
+        self.send_ok("GET", path, None)
+    }
+
+    /// The body of the response to a POST, which has to succeed.
+    #[track_caller]
+    pub fn post_ok(&self, path: &str, body: Value) -> impl Future<Output = Value> {
+        self.send_ok("POST", path, Some(body.to_string()))
+    }
+
+    /// The body of the response to a DELETE, which has to succeed.
+    #[track_caller]
+    pub fn delete_ok(&self, path: &str) -> impl Future<Output = Value> {
+        self.send_ok("DELETE", path, None)
+    }
+
+    #[track_caller]
+    fn send_ok(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<String>,
+    ) -> impl Future<Output = Value> {
+        let caller = Location::caller();
+        async move {
+            let response = self.send(method, path, body, &[]).await;
+            let text = &response.text;
+            assert_eq!(response.status, 200, "{caller}: {method} {path}: {text}");
+            response.body
+        }
+    }
+
+    /// Creates an object, and gives its id.
+    #[track_caller]
+    pub fn create(&self, path: &str, body: Value) -> impl Future<Output = String> {
+        let created = self.post_ok(path, body);
+        async move { id_of(&created.await).to_owned() }
+    }
+
     pub async fn delete(&self, path: &str) -> TestResponse {
         self.send("DELETE", path, None, &[]).await
     }
@@ -727,6 +876,7 @@ impl Client {
         } else {
             format!("{}{path}", self.base_url)
         };
+        let described = format!("{method} {path} {}", body.as_deref().unwrap_or_default());
         let mut request = self.http.request(method.parse().expect("a method"), url);
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
@@ -757,6 +907,7 @@ impl Client {
             );
         }
         Ok(TestResponse {
+            request: described,
             status,
             headers,
             text,
@@ -781,7 +932,7 @@ impl TestResponse {
     /// The answer, if it has that status.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
-        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.status, status, "{}: {}", self.request, self.text);
         self
     }
 
@@ -819,11 +970,17 @@ impl TestResponse {
         )
     }
 
-    /// Checks that this is an `invalid_request_error` with this status, code and param.
+    /// Checks that this is an `invalid_request_error` with this status, code and param. The message has the request, so that rows of a
+    /// table need no other name.
     #[track_caller]
-    pub fn expect_error(&self, status: u16, code: Option<&str>, param: Option<&str>) {
-        let expected = (status, "invalid_request_error", code, param);
-        assert_eq!(self.error(), expected, "{}", self.text);
+    pub fn expect_error<'a>(
+        &self,
+        status: u16,
+        code: impl Into<Option<&'a str>>,
+        param: impl Into<Option<&'a str>>,
+    ) {
+        let expected = (status, "invalid_request_error", code.into(), param.into());
+        assert_eq!(self.error(), expected, "{}: {}", self.request, self.text);
     }
 }
 
@@ -872,6 +1029,19 @@ impl Receiver {
             .with_state(inbox.clone());
         tokio::spawn(async move { axum::serve(port, router).await });
         Self { url, inbox }
+    }
+
+    /// A receiver with an endpoint of the client's account.
+    pub async fn subscribed(client: &Client, events: &[&str]) -> Self {
+        let receiver = Self::start().await;
+        receiver.subscribe(client, events).await;
+        receiver
+    }
+
+    /// Makes an endpoint of the client's account for these events. Gives its id.
+    pub async fn subscribe(&self, client: &Client, events: &[&str]) -> String {
+        let endpoint = json!({"url": self.url, "enabled_events": events});
+        client.create("/v1/webhook_endpoints", endpoint).await
     }
 
     /// What the next deliveries are answered with.

@@ -1,6 +1,7 @@
 //! The platform of a charge point operator on this machine, which is the simulator `cpo` as its script says, connected to a service.
 
 use std::ops::Deref;
+use std::panic::Location;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -41,6 +42,19 @@ pub async fn manage(app: &TestApp, mut action: Value) -> Result<Value, String> {
     let managed = functions::networks::manage::handle(app.app(), action, Some(&own_url));
     let managed = managed.await.map_err(|error| error.to_string())?;
     Ok(serde_json::to_value(managed).expect("JSON"))
+}
+
+/// The same, which has to succeed.
+///
+/// # Panics
+/// It does not.
+#[track_caller]
+pub fn manage_ok(app: &TestApp, action: Value) -> impl Future<Output = Value> {
+    let caller = Location::caller();
+    async move {
+        let done = manage(app, action.clone()).await;
+        done.unwrap_or_else(|error| panic!("{caller}: {action}: {error}"))
+    }
 }
 
 /// Sends a request of a platform.
@@ -133,6 +147,16 @@ impl Connected {
         Self::register(app, platform, "test").await
     }
 
+    /// Another platform, of the party NL*OTH.
+    pub async fn other(app: &TestApp) -> Self {
+        Self::with(app, |script| script.roles[0]["party_id"] = json!("OTH")).await
+    }
+
+    /// Has the platform list these objects of a module.
+    pub fn list(&self, module: &'static str, objects: Vec<Value>) {
+        self.script().lists.insert(module, objects);
+    }
+
     /// The same in live mode.
     pub async fn live(app: &TestApp) -> Self {
         Self::register(app, platform().await, "live").await
@@ -172,6 +196,16 @@ impl Connected {
         let report = || format!("{method} {path} {body:?}: {}", answer.text);
         assert_eq!(codes(&answer), expected, "{}", report());
         answer
+    }
+
+    /// The object at a path.
+    pub async fn data(&self, path: &str) -> Value {
+        self.send("GET", path, None).await.body["data"].clone()
+    }
+
+    /// Sends a change of an object, which has to be taken.
+    pub async fn patch(&self, path: &str, change: &Value) {
+        self.expect("PATCH", path, Some(change), (200, 1000)).await;
     }
 
     /// Sends an object, which has to be taken.

@@ -2,7 +2,7 @@
 
 use kernel::origin::Mode;
 use serde_json::{Value, json};
-use tests::TestApp;
+use tests::{TestApp, assert_has, cases, id_of, path_of};
 
 fn child() -> Value {
     json!({"email": "ops@child.example", "name": "Child", "type": "business", "default_currency": "eur"})
@@ -11,9 +11,9 @@ fn child() -> Value {
 #[tokio::test]
 async fn a_new_account_has_every_field_of_the_specification() {
     let app = TestApp::start().await;
-    let made = app.alice.post("/v1/accounts", child()).await.expect(200);
-    let now = &made.body["created"];
-    let want = json!({"id": made.id(), "object": "account", "billing_details": {"bic": null, "billing_address": null,
+    let made = app.alice.post_ok("/v1/accounts", child()).await;
+    let now = &made["created"];
+    let want = json!({"id": id_of(&made), "object": "account", "billing_details": {"bic": null, "billing_address": null,
         "electronic_address": null, "iban": null, "invoice_prefix": null, "legal_name": null, "payment_terms_days": null,
         "reservation_fee_tax_percent": null, "timezone": null, "vat_id": null},
         "business_type": null, "contact": {"email": "ops@child.example", "name": "Child", "phone": null}, "created": now,
@@ -22,21 +22,15 @@ async fn a_new_account_has_every_field_of_the_specification() {
         "preferences": {"billing_cycle": "monthly", "default_currency": "eur", "default_payment_method": null,
             "notifications": true, "report_frequency": "weekly", "reporting_enabled": true, "searchable_metadata": []},
         "registration_number": null, "status": "active", "type": "business", "updated": now, "wallet_balance": 0});
-    assert_eq!(made.body, want);
-    assert_eq!(
-        app.alice
-            .get(&format!("/v1/accounts/{}", made.id()))
-            .await
-            .body,
-        want
-    );
+    assert_eq!(made, want);
+    assert_eq!(app.alice.get_ok(&path_of(id_of(&made))).await, want);
     for name in ["email", "name", "type"] {
         let mut body = child();
         body.as_object_mut().expect("an object").remove(name);
         app.alice
             .post("/v1/accounts", body)
             .await
-            .expect_error(400, None, Some(name));
+            .expect_error(400, None, name);
     }
 }
 
@@ -44,8 +38,8 @@ async fn a_new_account_has_every_field_of_the_specification() {
 async fn an_account_sees_and_changes_itself_and_its_children() {
     let app = TestApp::start().await;
     let own = app.alice.account.clone().expect("an account").to_string();
-    let one = app.alice.post("/v1/accounts", child()).await.id();
-    let two = app.alice.post("/v1/accounts", child()).await.id();
+    let one = app.alice.create("/v1/accounts", child()).await;
+    let two = app.alice.create("/v1/accounts", child()).await;
     assert_eq!(
         app.alice.get("/v1/accounts").await.ids(),
         [two, one.clone()]
@@ -53,28 +47,14 @@ async fn an_account_sees_and_changes_itself_and_its_children() {
     let change = json!({"description": "Ours", "contact": {"phone": "1"}, "business_type": "company",
         "billing_details": {"billing_address": {"line1": "1", "city": "Bonn", "postal_code": "53111", "country": "DE"}}});
     for id in [&own, &one] {
-        let changed = app
-            .alice
-            .post(&format!("/v1/accounts/{id}"), change.clone())
-            .await
-            .expect(200)
-            .body;
-        assert_eq!(
-            (&changed["description"], &changed["contact"]["phone"]),
-            (&json!("Ours"), &json!("1"))
-        );
-        assert_eq!(
-            changed["billing_details"]["billing_address"]["city"],
-            "Bonn"
-        );
-        assert_eq!(
-            app.alice.get(&format!("/v1/accounts/{id}")).await.body,
-            changed
-        );
+        let changed = app.alice.post_ok(&path_of(&id), change.clone()).await;
+        assert_has!(changed, {"description": "Ours", "/contact/phone": "1"});
+        assert_has!(changed["billing_details"]["billing_address"], {"city": "Bonn"});
+        assert_eq!(app.alice.get_ok(&path_of(&id)).await, changed);
     }
     let bob = app.other_account(Mode::Test).await;
-    let foreign = bob.get(&format!("/v1/accounts/{one}")).await;
-    foreign.expect_error(404, Some("account_not_found"), Some("account"));
+    let foreign = bob.get(&path_of(&one)).await;
+    foreign.expect_error(404, "account_not_found", "account");
     assert!(bob.get("/v1/accounts").await.ids().is_empty());
 }
 
@@ -83,36 +63,25 @@ async fn a_fleet_takes_its_currency_from_the_account_and_a_reservation_from_the_
     let app = TestApp::start().await;
     let own = app.alice.account.clone().expect("an account");
     app.alice
-        .post(
-            &format!("/v1/accounts/{own}"),
-            json!({"default_currency": "eur"}),
-        )
-        .await
-        .expect(200);
+        .post_ok(&path_of(&own), json!({"default_currency": "eur"}))
+        .await;
     let crew = app.crew(&app.alice).await;
     let fleet = format!("/v1/fleets/{}", crew.fleet);
-    assert_eq!(
-        app.alice.get(&fleet).await.body["preferences"]["default_currency"],
-        "eur"
-    );
+    assert_has!(app.alice.get_ok(&fleet).await["preferences"], {"default_currency": "eur"});
     let currency = async || {
         app.alice
-            .post("/v1/reservations", app.reservation(&crew, 60))
-            .await
-            .expect(200)
-            .body["currency"]
+            .post_ok("/v1/reservations", app.reservation(&crew, 60))
+            .await["currency"]
             .clone()
     };
     app.alice
-        .post(&fleet, json!({"preferences": {"default_currency": "gbp"}}))
-        .await
-        .expect(200);
+        .post_ok(&fleet, json!({"preferences": {"default_currency": "gbp"}}))
+        .await;
     assert_eq!(currency().await, "gbp");
     let driver = format!("/v1/drivers/{}", crew.driver);
     app.alice
-        .post(&driver, json!({"preferences": {"currency": "jpy"}}))
-        .await
-        .expect(200);
+        .post_ok(&driver, json!({"preferences": {"currency": "jpy"}}))
+        .await;
     assert_eq!(currency().await, "jpy");
     app.drain().await;
 }
@@ -120,32 +89,22 @@ async fn a_fleet_takes_its_currency_from_the_account_and_a_reservation_from_the_
 #[tokio::test]
 async fn what_is_wrong_in_a_new_account_is_named() {
     let app = TestApp::start().await;
-    for (change, param) in [
-        (json!({"type": "club"}), "type"),
-        (json!({"email": "nobody"}), "email"),
-        (json!({"name": " "}), "name"),
-        (json!({"default_currency": "EUR"}), "default_currency"),
-        (json!({"plan": "gold"}), "plan"),
-        (
-            json!({"metric_system": "international_system"}),
-            "metric_system",
-        ),
-        (
-            json!({"preferences": {"reporting_enabled": 1}}),
-            "preferences.reporting_enabled",
-        ),
-        (json!({"wallet_balance": 1}), "wallet_balance"),
-        (json!({"status": "active"}), "status"),
-    ] {
+    for (change, param) in cases! {
+        {"type": "club"} => "type",
+        {"email": "nobody"} => "email",
+        {"name": " "} => "name",
+        {"default_currency": "EUR"} => "default_currency",
+        {"plan": "gold"} => "plan",
+        {"metric_system": "international_system"} => "metric_system",
+        {"preferences": {"reporting_enabled": 1}} => "preferences.reporting_enabled",
+        {"wallet_balance": 1} => "wallet_balance",
+        {"status": "active"} => "status",
+    } {
         let answer = app
             .alice
-            .post("/v1/accounts", tests::with(child(), change.clone()))
+            .post("/v1/accounts", tests::with(child(), change))
             .await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, Some(param)),
-            "{change}"
-        );
+        answer.expect_error(400, None, param);
     }
     let method = json!({"preferences": {"default_payment_method": "pm_1"}});
     let unknown = app
@@ -159,15 +118,15 @@ async fn what_is_wrong_in_a_new_account_is_named() {
 #[tokio::test]
 async fn an_update_keeps_what_it_leaves_out_and_null_clears() {
     let app = TestApp::start().await;
-    let id = app.alice.post("/v1/accounts", child()).await.id();
+    let id = app.alice.create("/v1/accounts", child()).await;
     let path = format!("/v1/accounts/{id}");
     let full = json!({"description": "Ours", "registration_number": "HRB 1", "business_type": "company",
         "contact": {"phone": "1"}, "metadata": {"a": "1", "b": "2"}, "plan": "free", "metric_system": "imperial",
         "preferences": {"notifications": false}});
-    let before = app.alice.post(&path, full).await.expect(200).body;
+    let before = app.alice.post_ok(&path, full).await;
     let change = json!({"description": null, "registration_number": null, "business_type": null,
         "contact": {"phone": null}, "metadata": {"a": null, "c": "3"}, "preferences": {"report_frequency": "never"}});
-    let after = app.alice.post(&path, change).await.expect(200).body;
+    let after = app.alice.post_ok(&path, change).await;
     let mut want = before.clone();
     want["description"] = Value::Null;
     want["registration_number"] = Value::Null;
@@ -178,7 +137,7 @@ async fn an_update_keeps_what_it_leaves_out_and_null_clears() {
     want["updated"] = after["updated"].clone();
     assert_eq!(after, want);
     assert_eq!(before["preferences"]["notifications"], false);
-    assert_eq!(app.alice.get(&path).await.body, want);
+    assert_eq!(app.alice.get_ok(&path).await, want);
     for name in ["name", "email", "plan", "contact", "default_currency"] {
         let cleared = app.alice.post(&path, json!({name: null})).await;
         assert_eq!(cleared.error().3, Some(name));
@@ -189,8 +148,8 @@ async fn an_update_keeps_what_it_leaves_out_and_null_clears() {
 async fn a_child_sees_neither_its_parent_nor_its_siblings() {
     let app = TestApp::start().await;
     let parent = app.alice.account.clone().expect("an account").to_string();
-    let one = app.alice.post("/v1/accounts", child()).await.id();
-    let two = app.alice.post("/v1/accounts", child()).await.id();
+    let one = app.alice.create("/v1/accounts", child()).await;
+    let two = app.alice.create("/v1/accounts", child()).await;
     let acting = [("service-account", one.as_str())];
     let key = app
         .alice
@@ -199,7 +158,7 @@ async fn a_child_sees_neither_its_parent_nor_its_siblings() {
         .expect(200);
     let secret = key.body["secret"].as_str().expect("a secret").to_owned();
     let inside = app.with_key(secret, one.as_str().into());
-    assert_eq!(inside.get(&format!("/v1/accounts/{one}")).await.id(), one);
+    assert_eq!(inside.get(&path_of(&one)).await.id(), one);
     for id in [&parent, &two] {
         let path = format!("/v1/accounts/{id}");
         assert_eq!(inside.get(&path).await.error().2, Some("account_not_found"));
@@ -207,7 +166,7 @@ async fn a_child_sees_neither_its_parent_nor_its_siblings() {
             .post(&path, json!({"name": "Taken"}))
             .await
             .expect(404);
-        assert_ne!(app.alice.get(&path).await.body["name"], "Taken");
+        assert_ne!(app.alice.get_ok(&path).await["name"], "Taken");
     }
     assert!(inside.get("/v1/accounts").await.ids().is_empty());
 }
@@ -215,19 +174,19 @@ async fn a_child_sees_neither_its_parent_nor_its_siblings() {
 #[tokio::test]
 async fn a_key_finds_its_account_and_what_it_may_do() {
     let app = TestApp::start().await;
-    let shown = app.alice.get("/v1/account").await.expect(200);
-    let path = format!("/v1/accounts/{}", shown.id());
-    let mut account = app.alice.get(&path).await.expect(200).body;
+    let shown = app.alice.get_ok("/v1/account").await;
+    let path = format!("/v1/accounts/{}", id_of(&shown));
+    let mut account = app.alice.get_ok(&path).await;
     account["key"] = json!({"expires_at": null, "livemode": false, "scopes": ["*"]});
-    assert_eq!(shown.body, account);
+    assert_eq!(shown, account);
     let scopes = ["accounts:read", "fleets:write"];
     let restricted = app.restricted(&app.alice, &scopes).await;
-    let shown = restricted.get("/v1/account").await.expect(200);
-    assert_eq!(shown.body["key"]["scopes"], json!(scopes));
+    let shown = restricted.get_ok("/v1/account").await;
+    assert_eq!(shown["key"]["scopes"], json!(scopes));
     let child = app.child_of(&app.alice).await;
-    let shown = child.get("/v1/account").await.expect(200);
+    let shown = child.get_ok("/v1/account").await;
     assert_eq!(
-        Some(shown.id().as_str()),
+        Some(id_of(&shown)),
         child.account.as_ref().map(kernel::Id::as_str)
     );
     app.drain().await;

@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use tests::faulty::{KILLS, under_faults};
 use tests::records::Records;
 use tests::stage::{Outside, Stage, setting};
-use tests::{Crew, TestApp};
+use tests::{Crew, TestApp, assert_has, path_of};
 use tokio::time::Instant;
 use tracing::Span;
 
 async fn analytics(app: &TestApp, crew: &Crew, query: &str) -> Value {
     let path = format!("/v1/analytics?fleet={}&{query}", crew.fleet);
-    app.alice.get(&path).await.expect(200).body
+    app.alice.get_ok(&path).await
 }
 
 /// The totals of the series by what is told apart.
@@ -41,11 +41,10 @@ fn midnight(day: Date, zone: &TimeZone) -> Timestamp {
 
 #[tokio::test]
 async fn sums_by_day_equal_the_reports() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let zone = json!({"timezone": "Pacific/Auckland"});
     let path = format!("/v1/fleets/{}", crew.fleet);
-    app.alice.post(&path, zone).await.expect(200);
+    app.alice.post_ok(&path, zone).await;
     let zone = TimeZone::get("Pacific/Auckland").expect("a zone");
     let other = Id::from_number(Kind::Vehicle, 7);
     let mut days: BTreeMap<Date, [i64; 2]> = BTreeMap::new();
@@ -75,8 +74,7 @@ async fn sums_by_day_equal_the_reports() {
         let wanted: Vec<i64> = starts
             .map(|day| days.get(&day).map_or(0, |day| day[place]))
             .collect();
-        assert_eq!(shown["series"][0]["values"], json!(wanted));
-        assert_eq!(shown["time_zone"], "Pacific/Auckland");
+        assert_has!(shown, {"/series/0/values": wanted, "time_zone": "Pacific/Auckland"});
         let by_month = format!("metric={metric}&interval=month&{range}");
         let by_month = analytics(&app, &crew, &by_month).await;
         assert_eq!(by_month["series"][0]["total"], shown["series"][0]["total"]);
@@ -88,9 +86,9 @@ async fn sums_by_day_equal_the_reports() {
             parameters["group_by"] = json!(grouping);
         }
         let body = json!({"fleet": crew.fleet, "parameters": parameters});
-        let id = app.alice.post("/v1/reports", body).await.expect(200).id();
+        let id = app.alice.create("/v1/reports", body).await;
         app.drain().await;
-        app.alice.get(&format!("/v1/reports/{id}")).await.body
+        app.alice.get_ok(&path_of(&id)).await
     };
     let of_all = report(None).await;
     let reported = of_all["totals"].as_array().expect("totals").iter();
@@ -102,7 +100,7 @@ async fn sums_by_day_equal_the_reports() {
     assert_eq!(totals(&cost, "currency"), reported.collect());
     let of_vehicles = report(Some("vehicle")).await;
     let url = of_vehicles["url"].as_str().expect("a link");
-    let rows = app.anon.get(url).await.expect(200).body;
+    let rows = app.anon.get_ok(url).await;
     let mut reported = BTreeMap::new();
     for row in rows.as_array().expect("rows") {
         let vehicle = row["vehicle"].as_str().expect("an id").to_owned();
@@ -114,7 +112,7 @@ async fn sums_by_day_equal_the_reports() {
     let first = format!("metric=energy&group_by=vehicle&limit=1&{range}");
     let mut path = Some(format!("/v1/analytics?fleet={}&{first}", crew.fleet));
     while let Some(next) = path {
-        let shown = app.alice.get(&next).await.expect(200).body;
+        let shown = app.alice.get_ok(&next).await;
         found.extend(totals(&shown, "vehicle"));
         path = shown["next_page_url"].as_str().map(str::to_owned);
     }
@@ -124,17 +122,11 @@ async fn sums_by_day_equal_the_reports() {
 
 #[tokio::test]
 async fn reservations_count_by_outcome() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = app.reservation(&crew, 120);
-    let id = app
-        .alice
-        .post("/v1/reservations", body)
-        .await
-        .expect(200)
-        .id();
+    let id = app.alice.create("/v1/reservations", body).await;
     let path = format!("/v1/reservations/{id}/cancel");
-    app.alice.post(&path, json!({})).await.expect(200);
+    app.alice.post_ok(&path, json!({})).await;
     let kept = json!({"reservation": Id::from_number(Kind::Reservation, 5)});
     app.completed_session(&crew, kept).await;
     app.drain().await;
@@ -154,8 +146,7 @@ async fn reservations_count_by_outcome() {
 
 #[tokio::test]
 async fn a_range_is_refused_that_is_too_long_or_of_no_fleet() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let fleet = &crew.fleet;
     for (query, param) in [
         ("metric=energy&from=2026-01-01&until=2026-04-04", "from"),
@@ -176,7 +167,7 @@ async fn a_range_is_refused_that_is_too_long_or_of_no_fleet() {
     let stranger = app.other_account(kernel::Mode::Test).await;
     let path = format!("/v1/analytics?fleet={fleet}&metric=energy");
     let answer = stranger.get(&path).await;
-    answer.expect_error(404, Some("fleet_not_found"), Some("fleet"));
+    answer.expect_error(404, "fleet_not_found", "fleet");
 }
 
 /// Relays changes in batches, cut anew for each try, until all are relayed: a batch may end before the end, and come again as a whole.
@@ -206,8 +197,7 @@ async fn sums_are_exact_whoever_is_killed() {
     let killed = KILLS.load(Relaxed);
     let mut seed = 1;
     while KILLS.load(Relaxed) - killed < setting("SUMS_KILLS", 15) {
-        let app = TestApp::start().await;
-        let crew = app.crew(&app.alice).await;
+        let (app, crew) = TestApp::with_crew().await;
         app.drain().await;
         let mut records = Records::of(&app).await;
         let stage = Stage::new(&app, &app.alice, Outside::of(&app), seed, app.now());
@@ -222,7 +212,7 @@ async fn sums_are_exact_whoever_is_killed() {
         // Two relays at the same time, each of which has a part of the changes.
         let others = changes.split_off(changes.len() / 2);
         tokio::join!(relay(&stage, &changes), relay(&stage, &others));
-        let fleet = app.alice.get(&format!("/v1/fleets/{}", crew.fleet)).await;
+        let fleet = app.alice.get(&path_of(&crew.fleet)).await;
         assert_eq!(fleet.body["total_sessions"], 40, "seed {seed}");
         let kwh = fleet.body["total_energy_consumed_kwh"].as_f64();
         let kwh = (kwh.expect("a number") * 1000.0).round() as i64;

@@ -2,19 +2,19 @@
 
 use kernel::time::hours;
 use serde_json::json;
-use tests::TestApp;
+use tests::{TestApp, id_of, path_of};
 
 #[tokio::test]
 async fn a_secret_is_shown_once() {
     let app = TestApp::start().await;
-    let made = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret");
-    let want = json!({"id": made.id(), "object": "api_key", "created": made.body["created"], "expires_at": null,
+    let made = app.alice.post_ok("/v1/api_keys", json!({})).await;
+    let secret = made["secret"].as_str().expect("a secret");
+    let want = json!({"id": id_of(&made), "object": "api_key", "created": made["created"], "expires_at": null,
         "last4": secret[secret.len() - 4..], "last_used": null, "livemode": false, "scopes": ["*"], "secret": secret});
-    assert_eq!(made.body, want);
-    assert!(secret.starts_with("sk_test_") && made.id().starts_with("key_"));
+    assert_eq!(made, want);
+    assert!(secret.starts_with("sk_test_") && id_of(&made).starts_with("key_"));
     let listed = app.alice.get("/v1/api_keys").await.expect(200);
-    assert_eq!(listed.body["data"][0]["id"], made.body["id"]);
+    assert_eq!(listed.body["data"][0]["id"], made["id"]);
     assert!(!listed.text.contains("secret"));
 }
 
@@ -23,25 +23,20 @@ async fn a_restricted_key_does_what_its_scopes_say() {
     let app = TestApp::start().await;
     let made = app
         .alice
-        .post(
+        .post_ok(
             "/v1/api_keys",
             json!({"scopes": ["drivers:write", "api_keys:write"]}),
         )
-        .await
-        .expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+        .await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     assert!(secret.starts_with("rk_test_"));
     let client = app.with_key(secret, app.alice.account.clone().expect("an account"));
-    client
-        .post("/v1/drivers", tests::driver())
-        .await
-        .expect(200);
-    client.get("/v1/drivers").await.expect(200);
+    client.post_ok("/v1/drivers", tests::driver()).await;
+    client.get_ok("/v1/drivers").await;
     client.get("/v1/fleets").await.expect(403);
     client
-        .post("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
-        .await
-        .expect(200);
+        .post_ok("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
+        .await;
     client
         .post("/v1/api_keys", json!({"scopes": ["fleets:read"]}))
         .await
@@ -55,34 +50,27 @@ async fn a_restricted_key_does_what_its_scopes_say() {
         app.alice
             .post("/v1/api_keys", wrong)
             .await
-            .expect_error(400, None, Some(param));
+            .expect_error(400, None, param);
     }
 }
 
 #[tokio::test]
 async fn a_revoked_key_is_refused_within_a_minute() {
     let app = TestApp::start().await;
-    let made = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let made = app.alice.post_ok("/v1/api_keys", json!({})).await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     let client = app.with_key(secret, app.alice.account.clone().expect("an account"));
-    client.get("/v1/fleets").await.expect(200);
-    let shown = app.alice.get("/v1/api_keys").await.body["data"][0].clone();
+    client.get_ok("/v1/fleets").await;
+    let shown = app.alice.get_ok("/v1/api_keys").await["data"][0].clone();
     assert!(shown["last_used"].is_string(), "the first use is noted");
-    let gone = app
-        .alice
-        .delete(&format!("/v1/api_keys/{}", made.id()))
-        .await
-        .expect(200);
+    let gone = app.alice.delete_ok(&path_of(id_of(&made))).await;
     assert_eq!(
-        gone.body,
-        json!({"id": made.id(), "object": "api_key", "deleted": true})
+        gone,
+        json!({"id": id_of(&made), "object": "api_key", "deleted": true})
     );
     app.advance(60).await;
     client.get("/v1/fleets").await.expect(401);
-    app.alice
-        .delete(&format!("/v1/api_keys/{}", made.id()))
-        .await
-        .expect(404);
+    app.alice.delete(&path_of(id_of(&made))).await.expect(404);
 }
 
 #[tokio::test]
@@ -90,12 +78,11 @@ async fn a_key_expires() {
     let app = TestApp::start().await;
     let made = app
         .alice
-        .post("/v1/api_keys", json!({"expires_at": app.in_minutes(10)}))
-        .await
-        .expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+        .post_ok("/v1/api_keys", json!({"expires_at": app.in_minutes(10)}))
+        .await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     let client = app.with_key(secret, app.alice.account.clone().expect("an account"));
-    client.get("/v1/fleets").await.expect(200);
+    client.get_ok("/v1/fleets").await;
     app.advance(600).await;
     client.get("/v1/fleets").await.expect(401);
 }
@@ -129,17 +116,16 @@ async fn the_list_shows_every_field_but_the_secret_newest_first() {
         .await
         .expect(200);
     let second = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
-    let listed = app.alice.get("/v1/api_keys?limit=2").await.expect(200);
+    let listed = app.alice.get_ok("/v1/api_keys?limit=2").await;
     let shown = |made: &tests::TestResponse| {
         let mut key = made.body.clone();
         key.as_object_mut().expect("an object").remove("secret");
         key
     };
-    assert_eq!(listed.body["data"], json!([shown(&second), shown(&first)]));
+    assert_eq!(listed["data"], json!([shown(&second), shown(&first)]));
     app.alice
-        .delete(&format!("/v1/api_keys/{}", second.id()))
-        .await
-        .expect(200);
+        .delete_ok(&format!("/v1/api_keys/{}", second.id()))
+        .await;
     assert!(!app.alice.walk("/v1/api_keys").await.contains(&second.id()));
 }
 
@@ -150,15 +136,14 @@ async fn an_expiry_may_have_any_offset_and_is_shown_in_utc() {
     let elsewhere = format!("{}+02:00", shifted(&at));
     let made = app
         .alice
-        .post("/v1/api_keys", json!({"expires_at": elsewhere}))
-        .await
-        .expect(200);
-    assert_eq!(made.body["expires_at"], at);
+        .post_ok("/v1/api_keys", json!({"expires_at": elsewhere}))
+        .await;
+    assert_eq!(made["expires_at"], at);
     let wrong = app
         .alice
         .post("/v1/api_keys", json!({"expires_at": "tomorrow"}))
         .await;
-    wrong.expect_error(400, None, Some("expires_at"));
+    wrong.expect_error(400, None, "expires_at");
 }
 
 /// The time of day two hours east, without its offset.
@@ -171,12 +156,12 @@ fn shifted(at: &str) -> String {
 async fn a_live_key_makes_live_keys_only() {
     let app = TestApp::start().await;
     let live = app.other_account(kernel::origin::Mode::Live).await;
-    let made = live.post("/v1/api_keys", json!({})).await.expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret");
+    let made = live.post_ok("/v1/api_keys", json!({})).await;
+    let secret = made["secret"].as_str().expect("a secret");
     assert!(secret.starts_with("sk_live_"));
-    assert_eq!(made.body["livemode"], true);
+    assert_eq!(made["livemode"], true);
     let client = app.with_key(secret.to_owned(), live.account.clone().expect("an account"));
-    client.get("/v1/fleets").await.expect(200);
+    client.get_ok("/v1/fleets").await;
 }
 
 #[tokio::test]
@@ -184,12 +169,11 @@ async fn reading_is_no_leave_to_write() {
     let app = TestApp::start().await;
     let made = app
         .alice
-        .post("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
-        .await
-        .expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+        .post_ok("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
+        .await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
-    reader.get("/v1/drivers").await.expect(200);
+    reader.get_ok("/v1/drivers").await;
     reader
         .post("/v1/drivers", tests::driver())
         .await
@@ -207,11 +191,8 @@ async fn an_operator_gives_an_account_its_first_live_key() {
     let made = handle(app.app(), bootstrap).await.expect("a key");
     assert_eq!((&made.account.id, made.api_key.livemode), (&account, true));
     let live = app.with_key(made.api_key.secret.expect("a secret"), account.clone());
-    let shown = live
-        .get(&format!("/v1/accounts/{account}"))
-        .await
-        .expect(200);
-    assert_eq!(shown.body["id"], json!(account));
+    let shown = live.get_ok(&path_of(&account)).await;
+    assert_eq!(shown["id"], json!(account));
     let stranger = json!({"account": "acct_1", "mode": "live"});
     let stranger: Bootstrap = serde_json::from_value(stranger).expect("an invocation");
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use kernel::Mode;
 use serde_json::{Value, json};
-use tests::{Client, TestApp, TestResponse, driver, vehicle, with};
+use tests::{Client, TestApp, TestResponse, assert_has, driver, id_of, vehicle, with};
 
 const HEADERS: [(&str, &str); 2] = [
     ("accept", "application/json, text/event-stream"),
@@ -29,9 +29,7 @@ async fn found(client: &Client, tool: &str, text: &str) -> Vec<String> {
     let (result, is_error) = call(client, tool, json!({"query": text})).await;
     assert!(!is_error, "{result}");
     let objects = result["found"].as_array().expect("objects").iter();
-    objects
-        .map(|object| object["id"].as_str().expect("an id").to_owned())
-        .collect()
+    objects.map(|object| id_of(object).to_owned()).collect()
 }
 
 #[tokio::test]
@@ -62,17 +60,13 @@ async fn the_tools_are_listed_with_what_they_may_change() {
 
 #[tokio::test]
 async fn a_reservation_is_cancelled_only_once_it_is_confirmed() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let reservation = app.reservation(&crew, 600);
     let (reserved, is_error) = call(&app.alice, "reserve", reservation).await;
     assert!(!is_error, "{reserved}");
     let id = &reserved["id"];
     let (shown, _) = call(&app.alice, "cancel_reservation", json!({"id": id})).await;
-    assert_eq!(
-        (&shown["done"], &shown["result"]["status"]),
-        (&json!(false), &json!("cancelled"))
-    );
+    assert_has!(shown, {"done": false, "/result/status": "cancelled"});
     let (shown, _) = call(&app.alice, "show", json!({"id": id})).await;
     assert_eq!(shown["status"], "pending");
     let confirmed = json!({"id": id, "confirm": true});
@@ -85,16 +79,15 @@ async fn a_reservation_is_cancelled_only_once_it_is_confirmed() {
 
 #[tokio::test]
 async fn vehicles_and_drivers_are_found_by_any_part() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = with(
         vehicle(&crew.fleet),
         json!({"registration_plate": "KX-17 ZED", "vin": "WVWZZZ1KZAW777001"}),
     );
-    let car = app.alice.post("/v1/vehicles", body).await.expect(200).id();
+    let car = app.alice.create("/v1/vehicles", body).await;
     let names = json!({"name": "Grace Hopper", "email": "grace@navy.example"});
     let person = with(driver(), names);
-    let person = app.alice.post("/v1/drivers", person).await.expect(200).id();
+    let person = app.alice.create("/v1/drivers", person).await;
     app.drain().await;
     for text in ["kx17", "17-ZED", "777001", &car] {
         assert_eq!(
@@ -132,15 +125,11 @@ async fn vehicles_and_drivers_are_found_by_any_part() {
 
 #[tokio::test]
 async fn a_tool_does_what_the_key_may_do_and_nothing_else() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let reader = app.restricted(&app.alice, &["reservations:read"]).await;
     let (refused, is_error) = call(&reader, "reserve", app.reservation(&crew, 600)).await;
     assert!(is_error);
-    assert_eq!(
-        refused["message"],
-        "This key lacks the scope reservations:write."
-    );
+    assert_has!(refused, {"message": "This key lacks the scope reservations:write."});
     let (listed, is_error) = call(&reader, "list_reservations", json!({})).await;
     assert_eq!(
         (listed["data"].as_array().map(Vec::len), is_error),
@@ -166,10 +155,10 @@ async fn requests_without_an_accepted_key_are_refused_with_401() {
     mistyped.key = mistyped.key.map(|key| format!("{key}0"));
     send(&mistyped, "tools/list", json!({})).await.expect(401);
     // The API finds out that a key was revoked.
-    let key = app.alice.post("/v1/api_keys", json!({})).await.expect(200);
-    let secret = key.body["secret"].as_str().expect("a secret").to_owned();
-    let path = format!("/v1/api_keys/{}", key.id());
-    app.alice.delete(&path).await.expect(200);
+    let key = app.alice.post_ok("/v1/api_keys", json!({})).await;
+    let secret = key["secret"].as_str().expect("a secret").to_owned();
+    let path = format!("/v1/api_keys/{}", id_of(&key));
+    app.alice.delete_ok(&path).await;
     let mut revoked = app.alice.clone();
     revoked.key = Some(secret);
     let params = json!({"name": "list_invoices", "arguments": {}});

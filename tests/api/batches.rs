@@ -3,35 +3,28 @@
 use models::batch::{Batch, BatchStatus, CHUNK};
 use serde_json::{Value, json};
 use tests::samples::unused_uid;
-use tests::{Client, TestApp, driver, fleet, vehicle, with};
+use tests::{Client, TestApp, assert_has, driver, fleet, id_of, path_of, vehicle, with};
 
 /// Has bodies carried out. Gives the batch when that is done.
 async fn run(app: &TestApp, client: &Client, operation: &str, bodies: Vec<Value>) -> Value {
     let total = bodies.len();
     let body = json!({"operation": operation, "bodies": bodies});
-    let started = client.post("/v1/batches", body).await.expect(200).body;
-    assert_eq!(
-        (
-            &started["status"],
-            &started["total"],
-            &started["finished_at"]
-        ),
-        (&json!("running"), &json!(total), &Value::Null)
-    );
+    let started = client.post_ok("/v1/batches", body).await;
+    assert_has!(started, {"status": "running", "total": total, "finished_at": null});
     app.drain().await;
-    let path = format!("/v1/batches/{}", started["id"].as_str().expect("an id"));
-    let batch = client.get(&path).await.expect(200).body;
+    let path = format!("/v1/batches/{}", id_of(&started));
+    let batch = client.get_ok(&path).await;
     assert_eq!(batch["status"], "completed", "{batch}");
     batch
 }
 
 /// All results of a batch.
 async fn results(client: &Client, batch: &Value) -> Vec<Value> {
-    let id = batch["id"].as_str().expect("an id");
+    let id = id_of(batch);
     let mut next = Some(format!("/v1/batches/{id}/results?limit=100"));
     let mut found = Vec::new();
     while let Some(path) = next {
-        let page = client.get(&path).await.expect(200).body;
+        let page = client.get_ok(&path).await;
         found.extend(page["data"].as_array().expect("a list").iter().cloned());
         let url = page["next_page_url"].as_str();
         next = url.and_then(|url| url.find("/v1/").map(|at| url[at..].to_owned()));
@@ -42,7 +35,7 @@ async fn results(client: &Client, batch: &Value) -> Vec<Value> {
 #[tokio::test]
 async fn each_body_ends_as_a_request_with_it_would() {
     let app = TestApp::start().await;
-    let home = app.alice.post("/v1/fleets", fleet()).await.id();
+    let home = app.alice.create("/v1/fleets", fleet()).await;
     let mut bodies: Vec<Value> = (0..145)
         .map(|n| {
             with(
@@ -54,24 +47,14 @@ async fn each_body_ends_as_a_request_with_it_would() {
     bodies[7] = with(vehicle(&home), json!({"battery_capacity": "large"}));
     bodies[77] = vehicle("flt_01a1f000000070008000000000000099");
     let batch = run(&app, &app.alice, "create_vehicle", bodies.clone()).await;
-    assert_eq!(
-        (&batch["succeeded"], &batch["failed"]),
-        (&json!(143), &json!(2))
-    );
+    assert_has!(batch, {"succeeded": 143, "failed": 2});
     let found = results(&app.alice, &batch).await;
     assert_eq!(found.len(), bodies.len());
     for (index, (result, body)) in found.iter().zip(bodies).enumerate() {
         assert_eq!(result["index"], index);
         if let Some(id) = result["result"].as_str() {
-            let created = app
-                .alice
-                .get(&format!("/v1/vehicles/{id}"))
-                .await
-                .expect(200);
-            assert_eq!(
-                created.body["registration_plate"],
-                body["registration_plate"]
-            );
+            let created = app.alice.get_ok(&path_of(&id)).await;
+            assert_eq!(created["registration_plate"], body["registration_plate"]);
             continue;
         }
         let refused = app.alice.post("/v1/vehicles", body).await;
@@ -79,20 +62,19 @@ async fn each_body_ends_as_a_request_with_it_would() {
             assert_eq!(result["error"][name], refused.body[name], "{index}: {name}");
         }
     }
-    let counted = app.alice.get(&format!("/v1/fleets/{home}")).await.body;
+    let counted = app.alice.get_ok(&path_of(&home)).await;
     assert_eq!(counted["total_vehicles"], 143);
-    let events = app.alice.get("/v1/events?type=batch.completed").await.body;
+    let events = app.alice.get_ok("/v1/events?type=batch.completed").await;
     assert_eq!(events["data"][0]["data"]["object"], batch);
 }
 
 #[tokio::test]
 async fn each_operation_can_be_that_of_a_batch() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let token = json!({"type": "card", "token": "tok_success"});
-    let method = app.alice.post("/v1/payment_methods", token).await.id();
+    let method = app.alice.create("/v1/payment_methods", token).await;
     let rules = json!({"name": "Anything", "rules": {}});
-    let policy = app.alice.post("/v1/policies", rules.clone()).await.id();
+    let policy = app.alice.create("/v1/policies", rules.clone()).await;
     let reservation = with(
         app.reservation(&crew, 120),
         json!({"payment_method": method}),
@@ -137,7 +119,7 @@ async fn what_was_carried_out_is_not_carried_out_again() {
     let first = results(&app.alice, &batch).await;
     // As if the run had ended before it wrote what has become of the second chunk.
     let (store, tenant) = (&app.app().store, app.alice.tenant());
-    let id = batch["id"].as_str().expect("an id").into();
+    let id = id_of(&batch).into();
     let mut stored = store.load::<Batch>(&tenant, &id).await.expect("the batch");
     stored.object.status = BatchStatus::Running;
     stored.object.finished_at = None;
@@ -174,16 +156,12 @@ async fn a_batch_has_the_rights_that_its_key_has_when_it_runs() {
     let scopes = ["batches:read", "batches:write", "drivers:write"];
     let able = app.restricted(&app.alice, &scopes).await;
     let bodies = vec![driver(), with(driver(), json!({"policy_ids": ["pol_x"]}))];
-    let batch = run(&app, &able, "create_driver", bodies).await;
-    assert_eq!(
-        (&batch["succeeded"], &batch["failed"]),
-        (&json!(1), &json!(1))
-    );
+    assert_has!(run(&app, &able, "create_driver", bodies).await, {"succeeded": 1, "failed": 1});
 
-    let batch = able.post("/v1/batches", body).await.expect(200).body;
+    let batch = able.post_ok("/v1/batches", body).await;
     let key = app.alice.get("/v1/api_keys?limit=1").await.ids().remove(0);
     let key = format!("/v1/api_keys/{key}");
-    app.alice.delete(&key).await.expect(200);
+    app.alice.delete_ok(&key).await;
     app.drain().await;
     let found = results(&app.alice, &batch).await;
     assert_eq!(
@@ -214,7 +192,7 @@ async fn a_batch_acts_in_the_account_that_its_request_acts_in() {
 async fn a_suspended_account_creates_nothing_more() {
     let app = TestApp::start().await;
     let body = json!({"operation": "create_fleet", "bodies": [fleet()]});
-    let batch = app.alice.post("/v1/batches", body).await.expect(200).body;
+    let batch = app.alice.post_ok("/v1/batches", body).await;
     app.set_account_status(&app.alice.tenant().account, "suspended")
         .await;
     app.drain().await;

@@ -8,7 +8,7 @@ use kernel::time::{Timestamp, days};
 use serde_json::{Value, json};
 use tests::records::Records;
 use tests::stage::{Outside, Stage};
-use tests::{Client, TestApp, fleet, with};
+use tests::{Client, TestApp, assert_has, fleet, id_of, path_of, with};
 
 use crate::invoices::no_show;
 
@@ -37,9 +37,9 @@ pub fn buyer() -> Value {
 }
 
 pub async fn finalized(client: &Client, body: Value) -> Value {
-    let draft = client.post("/v1/invoices", body).await.expect(200);
-    let path = format!("/v1/invoices/{}/finalize", draft.id());
-    client.post(&path, json!({})).await.expect(200).body
+    let draft = client.post_ok("/v1/invoices", body).await;
+    let path = format!("/v1/invoices/{}/finalize", id_of(&draft));
+    client.post_ok(&path, json!({})).await
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn a_final_invoice_keeps_its_parties_as_they_were() {
     let app = TestApp::start().await;
     let account = own(&app.alice);
     let body = json!({"billing_details": seller(), "registration_number": "HRB 1"});
-    let changed = app.alice.post(&account, body).await.expect(200).body;
+    let changed = app.alice.post_ok(&account, body).await;
     let details = &changed["billing_details"];
     let shown = json!({"bic": "BYLADEMM", "iban": "DE02120300000000202051", "vat_id": "DE123456789",
         "reservation_fee_tax_percent": "19", "payment_terms_days": 14});
@@ -56,22 +56,21 @@ async fn a_final_invoice_keeps_its_parties_as_they_were() {
     }
     // Omitted fields keep their values, and null clears.
     let body = json!({"billing_details": {"bic": null}});
-    let changed = app.alice.post(&account, body).await.expect(200).body;
-    assert_eq!(changed["billing_details"]["bic"], Value::Null);
-    assert_eq!(changed["billing_details"]["legal_name"], "Laden GmbH");
+    let changed = app.alice.post_ok(&account, body).await;
+    assert_has!(changed["billing_details"], {"bic": null, "legal_name": "Laden GmbH"});
     let body = with(fleet(), json!({"billing_details": buyer()}));
     let fleet = app.alice.post("/v1/fleets", body).await.expect(200);
     assert_eq!(fleet.body["billing_details"]["vat_id"], "BE0123456789");
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
     let body = with(window.clone(), json!({"fleet": fleet.id()}));
-    let draft = app.alice.post("/v1/invoices", body).await.expect(200);
+    let draft = app.alice.post_ok("/v1/invoices", body).await;
     for name in ["number", "finalized_at", "seller", "buyer"] {
-        assert_eq!(draft.body[name], Value::Null, "{name}");
+        assert_eq!(draft[name], Value::Null, "{name}");
     }
-    let created = Timestamp::parse(draft.body["created"].as_str().expect("a time"));
+    let created = Timestamp::parse(draft["created"].as_str().expect("a time"));
     let due = created.expect("a time").plus(days(14));
-    assert_eq!(draft.body["due_date"], json!(due));
-    let path = format!("/v1/invoices/{}", draft.id());
+    assert_eq!(draft["due_date"], json!(due));
+    let path = format!("/v1/invoices/{}", id_of(&draft));
     let invoice = app.alice.post(&format!("{path}/finalize"), json!({})).await;
     let invoice = invoice.expect(200).body;
     let want = json!({"account": app.alice.account, "address": details["billing_address"], "bic": null,
@@ -83,14 +82,13 @@ async fn a_final_invoice_keeps_its_parties_as_they_were() {
     let want = json!({"address": of_fleet["billing_address"], "buyer_reference": "PO 4711",
         "electronic_address": of_fleet["electronic_address"], "email": fleet.body["email"], "fleet": fleet.id(),
         "legal_name": "Vloot NV", "registration_number": "0123.456.789", "vat_id": "BE0123456789"});
-    assert_eq!(invoice["buyer"], want);
-    assert_eq!(invoice["finalized_at"], invoice["paid_at"]);
+    assert_has!(invoice, {"buyer": want, "finalized_at": invoice["paid_at"]});
     // What the parties are called later changes nothing.
     let body = json!({"billing_details": {"legal_name": "Other"}});
     let at = format!("/v1/fleets/{}", fleet.id());
-    app.alice.post(&at, body.clone()).await.expect(200);
-    app.alice.post(&account, body).await.expect(200);
-    assert_eq!(app.alice.get(&path).await.expect(200).body, invoice);
+    app.alice.post_ok(&at, body.clone()).await;
+    app.alice.post_ok(&account, body).await;
+    assert_eq!(app.alice.get_ok(&path).await, invoice);
     // Without details of their own, parties have those of their objects; the account itself is the buyer of its own invoice.
     let bob = app.other_account(Mode::Test).await;
     let fleet = bob.post("/v1/fleets", tests::fleet()).await.expect(200);
@@ -102,7 +100,7 @@ async fn a_final_invoice_keeps_its_parties_as_they_were() {
     );
     assert_eq!(names, (&fleet.body["name"], &fleet.body["address"]));
     let invoice = finalized(&bob, window).await;
-    let account = bob.get(&own(&bob)).await.expect(200).body;
+    let account = bob.get_ok(&own(&bob)).await;
     for party in ["seller", "buyer"] {
         assert_eq!(invoice[party]["legal_name"], account["name"], "{party}");
     }
@@ -111,7 +109,7 @@ async fn a_final_invoice_keeps_its_parties_as_they_were() {
 #[tokio::test]
 async fn what_is_wrong_in_billing_details_is_named() {
     let app = TestApp::start().await;
-    let before = app.alice.get(&own(&app.alice)).await.body;
+    let before = app.alice.get_ok(&own(&app.alice)).await;
     for (name, wrong) in [
         ("iban", json!("DE02120300000000202052")),
         ("bic", json!("BYLADEM10")),
@@ -132,17 +130,17 @@ async fn what_is_wrong_in_billing_details_is_named() {
         let expected = format!("billing_details.{name}");
         assert!(param.starts_with(&expected), "{param}");
     }
-    assert_eq!(app.alice.get(&own(&app.alice)).await.body, before);
+    assert_eq!(app.alice.get_ok(&own(&app.alice)).await, before);
     let body = with(fleet(), json!({"billing_details": {"vat_id": "1"}}));
     let refused = app.alice.post("/v1/fleets", body).await;
-    refused.expect_error(400, None, Some("billing_details.vat_id"));
+    refused.expect_error(400, None, "billing_details.vat_id");
 }
 
 /// The sequences of the numbers of all invoices of a client, by what precedes them.
 async fn sequences(client: &Client) -> BTreeMap<String, Vec<u64>> {
     let mut found: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for id in client.walk("/v1/invoices").await {
-        let invoice = client.get(&format!("/v1/invoices/{id}")).await.body;
+        let invoice = client.get_ok(&path_of(&id)).await;
         if let Some(number) = invoice["number"].as_str() {
             let (prefix, sequence) = number.rsplit_once('-').expect("a sequence");
             let sequence = sequence.parse().expect("a number");
@@ -168,12 +166,12 @@ async fn fifty_finalizations_at_once_have_fifty_consecutive_numbers() {
     let other = app.other_account(Mode::Test).await;
     let details =
         json!({"billing_details": {"invoice_prefix": "B-", "timezone": "Pacific/Kiritimati"}});
-    app.alice.post(&own(&app.alice), details).await.expect(200);
+    app.alice.post_ok(&own(&app.alice), details).await;
     let ids = drafts(&app, &app.alice, 50).await;
     assert!(sequences(&app.alice).await.is_empty(), "a draft has none");
     let finalize = ids.iter().map(async |id| {
         let path = format!("/v1/invoices/{id}/finalize");
-        app.alice.post(&path, json!({})).await.expect(200);
+        app.alice.post_ok(&path, json!({})).await;
     });
     join_all(finalize).await;
     let year = jiff::tz::TimeZone::get("Pacific/Kiritimati").expect("a zone");
@@ -183,15 +181,11 @@ async fn fifty_finalizations_at_once_have_fifty_consecutive_numbers() {
     assert_eq!(sequences(&app.alice).await, want);
     // A deleted draft takes no number, what is refused takes none, and each account has numbers of its own.
     let ids = drafts(&app, &app.alice, 2).await;
-    app.alice
-        .delete(&format!("/v1/invoices/{}", ids[0]))
-        .await
-        .expect(200);
+    app.alice.delete_ok(&path_of(&ids[0])).await;
     let path = format!("/v1/invoices/{}/finalize", ids[1]);
-    app.alice.post(&path, json!({})).await.expect(200);
-    let code = Some("invoice_finalize_invalid_state");
+    app.alice.post_ok(&path, json!({})).await;
     let again = app.alice.post(&path, json!({})).await;
-    again.expect_error(409, code, None);
+    again.expect_error(409, "invoice_finalize_invalid_state", None);
     assert_eq!(
         sequences(&app.alice)
             .await
@@ -202,7 +196,7 @@ async fn fifty_finalizations_at_once_have_fifty_consecutive_numbers() {
     );
     let ids = drafts(&app, &other, 1).await;
     let path = format!("/v1/invoices/{}/finalize", ids[0]);
-    let first = other.post(&path, json!({})).await.expect(200).body;
+    let first = other.post_ok(&path, json!({})).await;
     let number = first["number"].as_str().expect("a number");
     assert!(number.ends_with("-1"), "{number}");
     app.drain().await;
@@ -222,12 +216,12 @@ async fn the_year_of_a_number_is_that_of_the_accounts_time_zone() {
     let number = async || {
         let ids = drafts(&app, &app.alice, 1).await;
         let path = format!("/v1/invoices/{}/finalize", ids[0]);
-        let invoice = app.alice.post(&path, json!({})).await.expect(200).body;
+        let invoice = app.alice.post_ok(&path, json!({})).await;
         invoice["number"].as_str().expect("a number").to_owned()
     };
     assert_eq!(number().await, format!("{}-1", utc.year()));
     let body = json!({"billing_details": {"timezone": "Europe/Berlin"}});
-    app.alice.post(&account, body).await.expect(200);
+    app.alice.post_ok(&account, body).await;
     assert_eq!(number().await, format!("{}-1", utc.year() + 1));
     app.advance(1800).await;
     assert_eq!(number().await, format!("{}-2", utc.year() + 1));
@@ -259,7 +253,7 @@ async fn a_crash_leaves_no_gap_and_gives_no_number_twice() {
 async fn fees_are_taxed_and_lines_say_what_they_are_for() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
     let body = json!({"billing_details": seller()});
-    app.alice.post(&own(&app.alice), body).await.expect(200);
+    app.alice.post_ok(&own(&app.alice), body).await;
     let crew = app.crew(&app.alice).await;
     let before = app.now();
     let reservation = no_show(&app, &crew, None).await;
@@ -268,7 +262,7 @@ async fn fees_are_taxed_and_lines_say_what_they_are_for() {
         .await;
     let body =
         json!({"period_start": before, "period_end": app.in_minutes(1), "fleet": crew.fleet});
-    let invoice = app.alice.post("/v1/invoices", body).await.expect(200).body;
+    let invoice = app.alice.post_ok("/v1/invoices", body).await;
     let lines = invoice["line_items"].as_array().expect("lines");
     let line = |kind: &str| {
         let mut lines = lines.iter();
@@ -276,20 +270,14 @@ async fn fees_are_taxed_and_lines_say_what_they_are_for() {
     };
     let fee = line("reservation_fee");
     // 300 / 1.19 = 252.1
-    assert_eq!((&fee["net"], &fee["tax"]), (&json!(252), &json!(48)));
+    assert_has!(fee, {"net": 252, "tax": 48});
     let tax =
         json!([{"country": "DE", "tax_percent": "19", "category": "S", "net": 252, "tax": 48}]);
     assert_eq!(fee["taxes"], tax);
-    let shown = app
-        .alice
-        .get(&format!("/v1/reservations/{reservation}"))
-        .await;
+    let shown = app.alice.get(&path_of(&reservation)).await;
     let shown = shown.expect(200).body;
     let station = shown["charging_station"].as_str().expect("a station");
-    let station = app
-        .alice
-        .get(&format!("/v1/charging_stations/{station}"))
-        .await;
+    let station = app.alice.get(&path_of(&station)).await;
     let (name, driver) = (&station.body["name"], &fee["driver_name"]);
     assert_eq!((&fee["station_name"], driver), (name, &json!("Ada Byron")));
     assert_eq!(fee["registration_plate"], "AB12 CDE");
@@ -300,8 +288,7 @@ async fn fees_are_taxed_and_lines_say_what_they_are_for() {
     );
     assert!(description.starts_with(&start), "{description}");
     let charged = line("energy_session");
-    assert_eq!(charged["charging_session"], json!(session));
-    assert_eq!(charged["reservation"], json!(reservation));
+    assert_has!(charged, {"charging_session": session, "reservation": reservation});
     let tax =
         json!([{"country": "GB", "tax_percent": "19", "category": "S", "net": 1000, "tax": 190}]);
     assert_eq!(charged["taxes"], tax);
@@ -312,9 +299,9 @@ async fn fees_are_taxed_and_lines_say_what_they_are_for() {
     let parameters =
         json!({"type": "cost_analysis", "period_start": before, "period_end": app.in_minutes(1)});
     let body = json!({"fleet": crew.fleet, "parameters": parameters});
-    let report = app.alice.post("/v1/reports", body).await.expect(200).id();
+    let report = app.alice.create("/v1/reports", body).await;
     app.drain().await;
-    let report = app.alice.get(&format!("/v1/reports/{report}")).await.body;
+    let report = app.alice.get_ok(&path_of(&report)).await;
     let sums = &report["totals"][0];
     assert_eq!(
         (&sums["net"], &sums["tax"], &sums["gross"]),
@@ -323,12 +310,12 @@ async fn fees_are_taxed_and_lines_say_what_they_are_for() {
     );
     // A later rate holds for later reservations: the fee stays as it is.
     let details = json!({"billing_details": {"reservation_fee_tax_percent": null}});
-    app.alice.post(&own(&app.alice), details).await.expect(200);
-    let path = format!("/v1/invoices/{}", invoice["id"].as_str().expect("an id"));
-    app.alice.delete(&path).await.expect(200);
+    app.alice.post_ok(&own(&app.alice), details).await;
+    let path = format!("/v1/invoices/{}", id_of(&invoice));
+    app.alice.delete_ok(&path).await;
     let body =
         json!({"period_start": before, "period_end": app.in_minutes(1), "fleet": crew.fleet});
-    let again = app.alice.post("/v1/invoices", body).await.expect(200).body;
+    let again = app.alice.post_ok("/v1/invoices", body).await;
     assert_eq!(again["totals"], totals);
 }
 
@@ -346,8 +333,7 @@ impl Fraction {
 
 #[tokio::test]
 async fn totals_by_rate_are_what_fractions_add_up_to() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let mut want: BTreeMap<String, (i64, i64)> = BTreeMap::new();
     let station = |price: u32, exact: &str, percent: &str, tax: &str, flat: u32| {
         let one = |kind: &str, price: u32, exact: &str, percent: &str, tax: &str| {
@@ -374,7 +360,7 @@ async fn totals_by_rate_are_what_fractions_add_up_to() {
                 .await;
             app.advance(1234).await;
             let path = format!("/v1/charging_sessions/{}/stop", session.expect(200).id());
-            let ended = app.alice.post(&path, json!({})).await.expect(200).body;
+            let ended = app.alice.post_ok(&path, json!({})).await;
             let wh = i128::from(ended["energy_consumed"].as_i64().expect("an amount"));
             let digits = |text: &str| {
                 let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
@@ -400,7 +386,7 @@ async fn totals_by_rate_are_what_fractions_add_up_to() {
     }
     app.drain().await;
     let body = json!({"period_start": app.in_minutes(-600), "period_end": app.in_minutes(1), "fleet": crew.fleet});
-    let invoice = app.alice.post("/v1/invoices", body).await.expect(200).body;
+    let invoice = app.alice.post_ok("/v1/invoices", body).await;
     let totals = &invoice["totals"];
     let by_rate = totals["by_rate"].as_array().expect("rates").iter();
     let found: BTreeMap<String, (i64, i64)> = by_rate
@@ -413,10 +399,7 @@ async fn totals_by_rate_are_what_fractions_add_up_to() {
     assert_eq!(found, want);
     let net: i64 = want.values().map(|(net, _)| net).sum();
     let tax: i64 = want.values().map(|(_, tax)| tax).sum();
-    assert_eq!(
-        (&totals["net"], &totals["tax"], &totals["gross"]),
-        (&json!(net), &json!(tax), &json!(net + tax))
-    );
+    assert_has!(totals, {"net": net, "tax": tax, "gross": net + tax});
     assert_eq!(invoice["amount_due"], json!(net + tax));
     let category = |percent: &str| {
         let mut rates = totals["by_rate"].as_array().expect("rates").iter();
@@ -437,7 +420,7 @@ async fn invoices_are_listed_by_time_status_fleet_and_number() {
     let before = app.now().plus(days(-1));
     let body = with(window, json!({"fleet": crew.fleet}));
     let own = finalized(&app.alice, body).await;
-    let id = own["id"].as_str().expect("an id").to_owned();
+    let id = id_of(&own).to_owned();
     let number = own["number"].as_str().expect("a number");
     let list = async |query: String| {
         let listed = app.alice.get(&format!("/v1/invoices?{query}")).await;
@@ -468,41 +451,33 @@ async fn invoices_are_listed_by_time_status_fleet_and_number() {
     assert!(list(format!("finalized[lt]={at}")).await.is_empty());
     assert!(list(format!("finalized[gt]={at}")).await.is_empty());
     let path = format!("/v1/invoices/{}/finalize", first[0]);
-    app.alice.post(&path, json!({})).await.expect(200);
+    app.alice.post_ok(&path, json!({})).await;
     assert_eq!(list("status=draft".to_owned()).await, [first[1].clone()]);
     app.drain().await;
 }
 
 #[tokio::test]
 async fn an_invoice_is_paid_with_the_fleets_default_if_the_account_has_none() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let body = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
     let open = finalized(&app.alice, body).await;
-    let path = format!("/v1/invoices/{}/pay", open["id"].as_str().expect("an id"));
-    let code = Some("invoice_validation_error");
+    let path = format!("/v1/invoices/{}/pay", id_of(&open));
     let unpaid = app.alice.post(&path, json!({})).await;
-    unpaid.expect_error(400, code, Some("payment_method"));
+    unpaid.expect_error(400, "invoice_validation_error", "payment_method");
     let body = json!({"type": "card", "token": "tok_success", "fleet": crew.fleet});
-    let card = app.alice.post("/v1/payment_methods", body).await.id();
+    let card = app.alice.create("/v1/payment_methods", body).await;
     let body = json!({"preferences": {"default_payment_method": card}});
     let fleet = format!("/v1/fleets/{}", crew.fleet);
-    app.alice.post(&fleet, body).await.expect(200);
-    let paid = app.alice.post(&path, json!({})).await.expect(200).body;
-    assert_eq!(
-        (&paid["status"], &paid["payment_method"]),
-        (&json!("paid"), &json!(card))
-    );
-    let id = paid["id"].as_str().expect("an id");
+    app.alice.post_ok(&fleet, body).await;
+    let paid = app.alice.post_ok(&path, json!({})).await;
+    assert_has!(paid, {"status": "paid", "payment_method": card});
+    let id = id_of(&paid);
     let listed = app
         .alice
         .get(&format!("/v1/transactions?invoice={id}"))
         .await;
     let charge = &listed.expect(200).body["data"][0];
-    assert_eq!(
-        (&charge["invoice"], &charge["amount"]),
-        (&json!(id), &json!(1190))
-    );
+    assert_has!(charge, {"invoice": id, "amount": 1190});
     app.drain().await;
 }

@@ -1,6 +1,5 @@
 //! Limits on what requests consume of the table.
 
-use serde_json::json;
 use table::keys::is_list_of_keys;
 use table::shown::Shows;
 use tests::capacity::{ABOVE_BUDGET, measure};
@@ -51,12 +50,10 @@ async fn a_delivery_takes_at_most_two_write_units() {
     let mut units = Vec::new();
     for subscribed in [false, true] {
         if subscribed {
-            let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-            let made = app.alice.post("/v1/webhook_endpoints", hook).await;
-            made.expect(200);
+            receiver.subscribe(&app.alice, &["fleet.created"]).await;
             app.drain().await;
         }
-        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        app.alice.post_ok("/v1/fleets", fleet()).await;
         recorder.take();
         app.drain().await;
         let calls = recorder.take();

@@ -9,7 +9,9 @@ use kernel::{Error, Id, Kind};
 use models::charge_card::ChargeCard;
 use serde_json::{Value, json};
 use tests::samples::unused_uid;
-use tests::{Client, Crew, TestApp, driver, fleet, vehicle, with};
+use tests::{
+    Client, Crew, TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with,
+};
 
 const PATH: &str = "/v1/charge_cards";
 
@@ -18,16 +20,13 @@ fn card(crew: &Crew) -> Value {
 }
 
 async fn make(app: &TestApp, body: Value) -> String {
-    format!(
-        "{PATH}/{}",
-        app.alice.post(PATH, body).await.expect(200).id()
-    )
+    format!("{PATH}/{}", app.alice.create(PATH, body).await)
 }
 
 /// The types of the events about charge cards, the oldest first.
 async fn events(app: &TestApp) -> Vec<String> {
     app.drain().await;
-    let page = app.alice.get("/v1/events?limit=100").await.expect(200).body;
+    let page = app.alice.get_ok("/v1/events?limit=100").await;
     let events = page["data"].as_array().expect("events").iter().rev();
     let types = events.map(|one| one["type"].as_str().expect("a type").to_owned());
     types
@@ -37,72 +36,46 @@ async fn events(app: &TestApp) -> Vec<String> {
 
 #[tokio::test]
 async fn a_new_card_has_every_field() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let until = app.in_minutes(600);
     let body = with(
         card(&crew),
         json!({"visual_number": "FC-0001", "valid_until": until, "metadata": {"a": "b"}, "type": "rfid"}),
     );
-    let made = app.alice.post(PATH, body.clone()).await.expect(200);
-    let now = &made.body["created"];
-    let want = json!({"id": made.id(), "object": "charge_card", "created": now, "driver": crew.driver,
+    let made = app.alice.post_ok(PATH, body.clone()).await;
+    let now = &made["created"];
+    let want = json!({"id": id_of(&made), "object": "charge_card", "created": now, "driver": crew.driver,
         "metadata": {"a": "b"}, "status": "active", "type": "rfid", "uid": body["uid"], "updated": now,
-        "valid_until": made.body["valid_until"], "vehicle": crew.vehicle, "visual_number": "FC-0001"});
-    assert_eq!(made.body, want);
-    assert!(made.id().starts_with("ccd_"));
-    let path = format!("{PATH}/{}", made.id());
-    assert_eq!(app.alice.get(&path).await.body, want);
+        "valid_until": made["valid_until"], "vehicle": crew.vehicle, "visual_number": "FC-0001"});
+    assert_eq!(made, want);
+    assert!(id_of(&made).starts_with("ccd_"));
+    let path = format!("{PATH}/{}", id_of(&made));
+    assert_eq!(app.alice.get_ok(&path).await, want);
     let path = format!("{path}?expand[]=driver&expand[]=vehicle.fleet");
-    let expanded = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(expanded["driver"]["id"], json!(crew.driver));
-    assert_eq!(expanded["vehicle"]["fleet"]["id"], json!(crew.fleet));
+    assert_has!(app.alice.get_ok(&path).await, {"/driver/id": crew.driver, "/vehicle/fleet/id": crew.fleet});
     assert_eq!(events(&app).await, ["charge_card.created"]);
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_a_card_is_named() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let elsewhere = app.alice.post("/v1/fleets", fleet()).await.id();
-    let other = app
-        .alice
-        .post("/v1/vehicles", vehicle(&elsewhere))
-        .await
-        .id();
+    let (app, crew) = TestApp::with_crew().await;
+    let elsewhere = app.alice.create("/v1/fleets", fleet()).await;
+    let other = app.alice.create("/v1/vehicles", vehicle(&elsewhere)).await;
     let past = app.in_minutes(-1);
     let nobody = "01a1f0000000700080000000000000ff";
-    for (change, want) in [
-        (json!({"uid": ""}), (400, None, Some("uid"))),
-        (json!({"uid": "04 A1"}), (400, None, Some("uid"))),
-        (json!({"type": "app"}), (400, None, Some("type"))),
-        (json!({"type": "paper"}), (400, None, Some("type"))),
-        (
-            json!({"valid_until": past}),
-            (400, None, Some("valid_until")),
-        ),
-        (
-            json!({"visual_number": "<b>"}),
-            (400, None, Some("visual_number")),
-        ),
-        (json!({"status": "active"}), (400, None, Some("status"))),
-        (
-            json!({"driver": null, "vehicle": null}),
-            (400, None, Some("driver")),
-        ),
-        (
-            json!({"vehicle": other}),
-            (400, Some("owner_scope_invalid"), Some("driver")),
-        ),
-        (
-            json!({"driver": format!("drv_{nobody}")}),
-            (404, Some("driver_not_found"), Some("driver")),
-        ),
-        (
-            json!({"vehicle": crew.driver}),
-            (404, Some("vehicle_not_found"), Some("vehicle")),
-        ),
-    ] {
+    for (change, want) in cases! {
+        {"uid": ""} => (400, None, Some("uid")),
+        {"uid": "04 A1"} => (400, None, Some("uid")),
+        {"type": "app"} => (400, None, Some("type")),
+        {"type": "paper"} => (400, None, Some("type")),
+        {"valid_until": past} => (400, None, Some("valid_until")),
+        {"visual_number": "<b>"} => (400, None, Some("visual_number")),
+        {"status": "active"} => (400, None, Some("status")),
+        {"driver": null, "vehicle": null} => (400, None, Some("driver")),
+        {"vehicle": other} => (400, Some("owner_scope_invalid"), Some("driver")),
+        {"driver": format!("drv_{nobody}")} => (404, Some("driver_not_found"), Some("driver")),
+        {"vehicle": crew.driver} => (404, Some("vehicle_not_found"), Some("vehicle")),
+    } {
         let answer = app
             .alice
             .post(PATH, with(card(&crew), change.clone()))
@@ -133,8 +106,7 @@ struct Contest {
 
 impl Contest {
     async fn start() -> Self {
-        let app = TestApp::start().await;
-        let crew = app.crew(&app.alice).await;
+        let (app, crew) = TestApp::with_crew().await;
         let body = card(&crew);
         let held = make(&app, body.clone()).await;
         let uid = body["uid"].as_str().expect("a uid").to_lowercase();
@@ -180,9 +152,15 @@ impl Contest {
 
     /// The statuses of alice's and the stranger's cards.
     async fn statuses(&self) -> [Value; 2] {
-        let held = self.app.alice.get(&self.held).await.body;
-        let claimed = self.stranger.get(&self.claimed).await.body;
+        let held = self.app.alice.get_ok(&self.held).await;
+        let claimed = self.stranger.get_ok(&self.claimed).await;
         [held["status"].clone(), claimed["status"].clone()]
+    }
+
+    /// Checks that the networks know the uid as the valid card at that path.
+    async fn expect_known(&self, path: &str) {
+        let known = (Some(path.to_owned()), Some(true));
+        assert_eq!(self.known().await, known);
     }
 
     /// The id of the card that networks know by the uid, and whether its token is valid.
@@ -200,25 +178,18 @@ async fn a_uid_that_another_account_holds_is_pending() {
     let contest = Contest::start().await;
     let (app, stranger) = (&contest.app, &contest.stranger);
     assert_eq!(contest.statuses().await, ["active", "pending"]);
-    assert_eq!(
-        contest.known().await,
-        (Some(contest.held.clone()), Some(true))
-    );
+    contest.expect_known(&contest.held).await;
     // Neither learns of the other.
     assert_eq!(stranger.get(&contest.held).await.status, 404);
     assert_eq!(app.alice.get(&contest.claimed).await.status, 404);
     let events = app
         .alice
-        .get("/v1/events?type=charge_card.contested")
-        .await
-        .body;
+        .get_ok("/v1/events?type=charge_card.contested")
+        .await;
     let [event] = &events["data"].as_array().expect("events")[..] else {
         panic!("one event: {events}");
     };
-    assert_eq!(
-        event["data"]["object"]["id"],
-        contest.held[PATH.len() + 1..]
-    );
+    assert_has!(event["data"]["object"], {"id": contest.held[PATH.len() + 1..]});
     let theirs = stranger.tenant().account.to_string();
     for stranger in [theirs.as_str(), &contest.claimed[PATH.len() + 1..]] {
         assert!(!event.to_string().contains(stranger), "{event}");
@@ -232,10 +203,10 @@ async fn a_uid_that_another_account_holds_is_pending() {
         assert_eq!((refused.error().2, refused.error().3), want);
     }
     let until = json!({"valid_until": app.in_minutes(30), "visual_number": "7"});
-    stranger.post(&contest.claimed, until).await.expect(200);
+    stranger.post_ok(&contest.claimed, until).await;
     app.advance(3600).await;
     let later = json!({"valid_until": app.in_minutes(30)});
-    stranger.post(&contest.claimed, later).await.expect(200);
+    stranger.post_ok(&contest.claimed, later).await;
     app.drain().await;
     assert_eq!(contest.statuses().await, ["active", "pending"]);
     // Within an account a uid is on one card.
@@ -243,14 +214,13 @@ async fn a_uid_that_another_account_holds_is_pending() {
         let crew = app.crew(client).await;
         let again = json!({"uid": contest.uid, "vehicle": crew.vehicle});
         let refused = client.post(PATH, again).await;
-        refused.expect_error(409, Some("charge_card_conflict"), Some("uid"));
+        refused.expect_error(409, "charge_card_conflict", "uid");
     }
     // In live mode it is another uid.
     let live = app.other_account(Mode::Live).await;
     let crew = app.crew(&live).await;
     let in_live = json!({"uid": contest.uid, "vehicle": crew.vehicle});
-    let made = live.post(PATH, in_live).await.expect(200);
-    assert_eq!(made.body["status"], "active");
+    assert_eq!(live.post_ok(PATH, in_live).await["status"], "active");
     app.drain().await;
 }
 
@@ -262,8 +232,7 @@ async fn an_operator_decides_who_holds_a_uid() {
         panic!("one contested uid");
     };
     let account = |client: &Client| json!(client.tenant().account);
-    assert_eq!(entry["holder"]["account"], account(&app.alice));
-    assert_eq!(entry["claims"][0]["account"], account(stranger));
+    assert_has!(entry, {"/holder/account": account(&app.alice), "/claims/0/account": account(stranger)});
     let nobody = app.other_account(Mode::Test).await;
     let refused = json!({"action": "assign_card_uid", "mode": "test", "uid": contest.uid, "account": account(&nobody)});
     assert!(contest.manage(refused).await.is_err());
@@ -271,69 +240,55 @@ async fn an_operator_decides_who_holds_a_uid() {
 
     contest.assign(stranger).await;
     assert_eq!(contest.statuses().await, ["pending", "active"]);
-    assert_eq!(
-        contest.known().await,
-        (Some(contest.claimed.clone()), Some(true))
-    );
+    contest.expect_known(&contest.claimed).await;
     assert!(contest.contested().await.is_empty());
     // The decision can be changed, and made twice.
     for _ in 0..2 {
         contest.assign(&app.alice).await;
         assert_eq!(contest.statuses().await, ["active", "pending"]);
-        assert_eq!(
-            contest.known().await,
-            (Some(contest.held.clone()), Some(true))
-        );
+        contest.expect_known(&contest.held).await;
     }
     // A card against which it was decided is no news for the holder.
     let events = app.alice.get("/v1/events?type=charge_card.contested").await;
     assert_eq!(events.ids().len(), 1);
-    stranger.delete(&contest.claimed).await.expect(200);
+    stranger.delete_ok(&contest.claimed).await;
     app.drain().await;
-    assert_eq!(
-        contest.known().await,
-        (Some(contest.held.clone()), Some(true))
-    );
+    contest.expect_known(&contest.held).await;
 }
 
 #[tokio::test]
 async fn a_uid_given_up_goes_to_nobody_who_waits_for_it() {
     let contest = Contest::start().await;
     let (app, stranger) = (&contest.app, &contest.stranger);
-    app.alice.delete(&contest.held).await.expect(200);
+    app.alice.delete_ok(&contest.held).await;
     app.drain().await;
     assert_eq!(contest.known().await, (None, Some(false)));
-    let shown = stranger.get(&contest.claimed).await.body;
-    assert_eq!(shown["status"], "pending");
+    assert_eq!(stranger.get_ok(&contest.claimed).await["status"], "pending");
     // A third account waits as well, and the account that had the uid has it again.
     let third = app.other_account(Mode::Test).await;
     let crew = app.crew(&third).await;
     let body = json!({"uid": contest.uid, "vehicle": crew.vehicle});
-    let waiting = third.post(PATH, body).await.expect(200);
-    assert_eq!(waiting.body["status"], "pending");
+    let waiting = third.post_ok(PATH, body).await;
+    assert_eq!(waiting["status"], "pending");
     let body = json!({"uid": contest.uid, "vehicle": contest.crew.vehicle});
-    let again = app.alice.post(PATH, body).await.expect(200);
-    assert_eq!(again.body["status"], "active");
+    let again = app.alice.post_ok(PATH, body).await;
+    assert_eq!(again["status"], "active");
     app.alice
-        .delete(&format!("{PATH}/{}", again.id()))
-        .await
-        .expect(200);
+        .delete_ok(&format!("{PATH}/{}", id_of(&again)))
+        .await;
     contest.assign(stranger).await;
-    let shown = stranger.get(&contest.claimed).await.body;
-    assert_eq!(shown["status"], "active");
+    assert_eq!(stranger.get_ok(&contest.claimed).await["status"], "active");
     // Nobody claims it any more once all others are deleted: then it can be given to anybody.
-    stranger.delete(&contest.claimed).await.expect(200);
+    stranger.delete_ok(&contest.claimed).await;
     third
-        .delete(&format!("{PATH}/{}", waiting.id()))
-        .await
-        .expect(200);
+        .delete_ok(&format!("{PATH}/{}", id_of(&waiting)))
+        .await;
     app.drain().await;
     let body = json!({"uid": contest.uid, "vehicle": contest.crew.vehicle});
-    let made = app.alice.post(PATH, body).await.expect(200);
-    assert_eq!(made.body["status"], "active");
+    assert_eq!(app.alice.post_ok(PATH, body).await["status"], "active");
     // The stranger's card is a new claim.
-    let claim = stranger.post(PATH, contest.body.clone()).await.expect(200);
-    assert_eq!(claim.body["status"], "pending");
+    let claim = stranger.post_ok(PATH, contest.body.clone()).await;
+    assert_eq!(claim["status"], "pending");
     app.drain().await;
 }
 
@@ -364,8 +319,7 @@ async fn of_many_accounts_that_take_a_uid_at_once_one_holds_it() {
 
 #[tokio::test]
 async fn a_driver_has_at_most_20_rfid_cards() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.drain().await;
     let of_driver = || json!({"uid": unused_uid(), "driver": crew.driver});
     for _ in 0..15 {
@@ -376,7 +330,7 @@ async fn a_driver_has_at_most_20_rfid_cards() {
     let made = answers.iter().filter(|one| one.status == 200).count();
     assert_eq!(made, 5);
     for refused in answers.iter().filter(|one| one.status != 200) {
-        refused.expect_error(409, Some("charge_card_conflict"), Some("driver"));
+        refused.expect_error(409, "charge_card_conflict", "driver");
     }
     let of_vehicle = json!({"uid": unused_uid(), "vehicle": crew.vehicle});
     let path = make(&app, of_vehicle).await;
@@ -393,8 +347,7 @@ async fn a_driver_has_at_most_20_rfid_cards() {
 
 #[tokio::test]
 async fn of_many_cards_with_one_uid_that_are_created_at_once_one_is() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = card(&crew);
     let tries = (0..12).map(|_| app.alice.post(PATH, body.clone()));
     let answers = futures::future::join_all(tries).await;
@@ -412,18 +365,15 @@ async fn of_many_cards_with_one_uid_that_are_created_at_once_one_is() {
 #[tokio::test]
 async fn every_driver_has_an_app_card_that_only_the_service_makes_and_deletes() {
     let app = TestApp::start().await;
-    let id = app.alice.post("/v1/drivers", driver()).await.id();
+    let id = app.alice.create("/v1/drivers", driver()).await;
     app.drain().await;
     let list = format!("{PATH}?driver={id}");
-    let page = app.alice.get(&list).await.expect(200).body;
+    let page = app.alice.get_ok(&list).await;
     let [app_card] = &page["data"].as_array().expect("cards")[..] else {
         panic!("one card: {page}");
     };
-    assert_eq!(
-        (&app_card["type"], &app_card["driver"], &app_card["vehicle"]),
-        (&json!("app"), &json!(id), &Value::Null)
-    );
-    let path = format!("{PATH}/{}", app_card["id"].as_str().expect("an id"));
+    assert_has!(app_card, {"type": "app", "driver": id, "vehicle": null});
+    let path = format!("{PATH}/{}", id_of(app_card));
     for refused in [
         app.alice.delete(&path).await,
         app.alice.post(&path, json!({"driver": null})).await,
@@ -434,37 +384,29 @@ async fn every_driver_has_an_app_card_that_only_the_service_makes_and_deletes() 
     ] {
         assert_eq!(refused.error().2, Some("charge_card_conflict"));
     }
-    assert_eq!(&app.alice.get(&path).await.body, app_card);
+    assert_eq!(&app.alice.get_ok(&path).await, app_card);
     let blocked = json!({"status": "blocked", "metadata": {"why": "left"}});
-    app.alice.post(&path, blocked).await.expect(200);
+    app.alice.post_ok(&path, blocked).await;
     // It is made once.
     app.alice
-        .post(&format!("/v1/drivers/{id}"), json!({"status": "suspended"}))
-        .await
-        .expect(200);
+        .post_ok(&path_of(&id), json!({"status": "suspended"}))
+        .await;
     app.drain().await;
     assert_eq!(app.alice.walk(&list).await.len(), 1);
     assert_eq!(events(&app).await, ["charge_card.updated"]);
-    app.alice
-        .delete(&format!("/v1/drivers/{id}"))
-        .await
-        .expect(200);
+    app.alice.delete_ok(&path_of(&id)).await;
     app.drain().await;
     assert_eq!(app.alice.get(&path).await.status, 404);
 }
 
 #[tokio::test]
 async fn cards_are_listed_by_driver_vehicle_and_status() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.drain().await;
     let of_driver = make(&app, with(card(&crew), json!({"vehicle": null}))).await;
     let of_vehicle = make(&app, with(card(&crew), json!({"driver": null}))).await;
     let of_both = make(&app, card(&crew)).await;
-    app.alice
-        .post(&of_both, json!({"status": "lost"}))
-        .await
-        .expect(200);
+    app.alice.post_ok(&of_both, json!({"status": "lost"})).await;
     let id = |path: &str| path.rsplit('/').next().expect("an id").to_owned();
     let list = async |filter: &str| app.alice.walk(&format!("{PATH}?{filter}&limit=1")).await;
     let (driver, vehicle) = (&crew.driver, &crew.vehicle);
@@ -492,33 +434,27 @@ async fn cards_are_listed_by_driver_vehicle_and_status() {
     // A card that is given to somebody else is one of theirs.
     let other = app
         .alice
-        .post("/v1/vehicles", self::vehicle(&crew.fleet))
-        .await
-        .id();
+        .create("/v1/vehicles", self::vehicle(&crew.fleet))
+        .await;
     app.alice
-        .post(&of_vehicle, json!({"vehicle": other}))
-        .await
-        .expect(200);
+        .post_ok(&of_vehicle, json!({"vehicle": other}))
+        .await;
     assert_eq!(list(&format!("vehicle={vehicle}")).await, [id(&of_both)]);
     assert_eq!(list(&format!("vehicle={other}")).await, [id(&of_vehicle)]);
-    app.alice.delete(&of_both).await.expect(200);
+    app.alice.delete_ok(&of_both).await;
     assert!(list(&format!("vehicle={vehicle}")).await.is_empty());
     app.drain().await;
 }
 
 #[tokio::test]
 async fn an_update_changes_what_it_names() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = make(&app, card(&crew)).await;
     let body =
         json!({"driver": null, "visual_number": "2", "status": "blocked", "metadata": {"a": "b"}});
-    let changed = app.alice.post(&path, body).await.expect(200).body;
-    assert_eq!(
-        (&changed["driver"], &changed["vehicle"], &changed["status"]),
-        (&Value::Null, &json!(crew.vehicle), &json!("blocked"))
-    );
-    let before = app.alice.get(&path).await.body;
+    let changed = app.alice.post_ok(&path, body).await;
+    assert_has!(changed, {"driver": null, "vehicle": crew.vehicle, "status": "blocked"});
+    let before = app.alice.get_ok(&path).await;
     for (wrong, param) in [
         (json!({"uid": "1"}), "uid"),
         (json!({"type": "app"}), "type"),
@@ -530,7 +466,7 @@ async fn an_update_changes_what_it_names() {
     ] {
         let answer = app.alice.post(&path, wrong.clone()).await;
         assert_eq!(answer.error().3, Some(param), "{wrong}");
-        assert_eq!(app.alice.get(&path).await.body, before);
+        assert_eq!(app.alice.get_ok(&path).await, before);
     }
     assert_eq!(
         events(&app).await,
@@ -540,19 +476,17 @@ async fn an_update_changes_what_it_names() {
 
 #[tokio::test]
 async fn a_card_expires_by_itself() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let until = app.in_minutes(90);
     let path = make(&app, with(card(&crew), json!({"valid_until": until}))).await;
     app.advance(89 * 60).await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "active");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "active");
     app.advance(60).await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "expired");
     let answer = app.alice.post(&path, json!({"status": "active"})).await;
     assert_eq!(answer.error().3, Some("valid_until"));
     let extended = json!({"valid_until": app.in_minutes(90)});
-    let card = app.alice.post(&path, extended).await.expect(200).body;
-    assert_eq!(card["status"], "active");
+    assert_eq!(app.alice.post_ok(&path, extended).await["status"], "active");
     let want = [
         "charge_card.created",
         "charge_card.updated",
@@ -563,40 +497,16 @@ async fn a_card_expires_by_itself() {
 
 #[tokio::test]
 async fn a_card_outlives_its_driver_and_its_vehicle_and_can_be_given_to_others() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = make(&app, card(&crew)).await;
-    app.alice
-        .delete(&format!("/v1/drivers/{}", crew.driver))
-        .await
-        .expect(200);
+    app.alice.delete_ok(&path_of(&crew.driver)).await;
     app.drain().await;
-    let shown = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(
-        (&shown["driver"], &shown["vehicle"]),
-        (&Value::Null, &json!(crew.vehicle))
-    );
-    app.alice
-        .delete(&format!("/v1/vehicles/{}", crew.vehicle))
-        .await
-        .expect(200);
+    assert_has!(app.alice.get_ok(&path).await, {"driver": null, "vehicle": crew.vehicle});
+    app.alice.delete_ok(&path_of(&crew.vehicle)).await;
     app.drain().await;
-    let shown = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(
-        (&shown["vehicle"], &shown["status"]),
-        (&Value::Null, &json!("active"))
-    );
-    let other = app
-        .alice
-        .post("/v1/vehicles", vehicle(&crew.fleet))
-        .await
-        .id();
-    let given = app
-        .alice
-        .post(&path, json!({"vehicle": other}))
-        .await
-        .expect(200)
-        .body;
+    assert_has!(app.alice.get_ok(&path).await, {"vehicle": null, "status": "active"});
+    let other = app.alice.create("/v1/vehicles", vehicle(&crew.fleet)).await;
+    let given = app.alice.post_ok(&path, json!({"vehicle": other})).await;
     assert_eq!(given["vehicle"], json!(other));
     let cards = app.alice.walk(&format!("{PATH}?vehicle={other}")).await;
     assert_eq!(cards.len(), 1);
@@ -605,11 +515,10 @@ async fn a_card_outlives_its_driver_and_its_vehicle_and_can_be_given_to_others()
 
 #[tokio::test]
 async fn a_deleted_card_is_gone() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = make(&app, card(&crew)).await;
     let id = path.rsplit('/').next().expect("an id");
-    let deleted = app.alice.delete(&path).await.expect(200).body;
+    let deleted = app.alice.delete_ok(&path).await;
     assert_eq!(
         deleted,
         json!({"id": id, "object": "charge_card", "deleted": true})
@@ -628,8 +537,7 @@ async fn a_deleted_card_is_gone() {
 #[tokio::test]
 async fn every_card_of_a_suspended_account_is_blocked() {
     const CARDS: usize = 450;
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let tenant = app.alice.tenant();
     let store = &app.app().store;
     let mut uids = Vec::new();

@@ -5,37 +5,47 @@ use functions::charging_sessions::stop_at_limit::StopSession;
 use functions::job::Job as _;
 use functions::jobs;
 use functions::stream::sweep;
+use kernel::Id;
 use kernel::origin::Mode;
 use kernel::time::{DAY, HOUR, hours, millis, minutes, seconds};
 use models::charging_session::{ChargingSession, SessionInternal};
 use models::stored::Stored;
 use serde_json::{Value, json};
-use tests::{Crew, Receiver, TestApp, TestResponse, with};
+use tests::{
+    Crew, Receiver, TestApp, TestResponse, assert_contains, assert_has, each, id_of, path_of, with,
+};
 
 const PATH: &str = "/v1/charging_sessions";
 
 async fn start(app: &TestApp, crew: &Crew, station: &str) -> Value {
-    let body = app.session(crew, station);
-    app.alice.post(PATH, body).await.expect(200).body
+    start_with(app, crew, station, json!({})).await
+}
+
+async fn start_with(app: &TestApp, crew: &Crew, station: &str, change: Value) -> Value {
+    let body = with(app.session(crew, station), change);
+    app.alice.post_ok(PATH, body).await
+}
+
+async fn stop(app: &TestApp, session: &Value) -> Value {
+    let path = format!("{}/stop", path(session));
+    app.alice.post_ok(&path, json!({})).await
 }
 
 fn path(session: &Value) -> String {
-    format!("{PATH}/{}", session["id"].as_str().expect("an id"))
+    path_of(id_of(session))
 }
 
-async fn connector(app: &TestApp, station: &str) -> (Value, Value) {
-    let path = format!("/v1/charging_stations/{station}");
-    let station = app.alice.get(&path).await.expect(200).body;
-    (
-        station["connectors"][0]["status"].clone(),
-        station["availability"]["connectors_available"].clone(),
-    )
+/// The status of a station's first connector, and how many are available.
+async fn connector(app: &TestApp, station: &str) -> Value {
+    let station = app.alice.get_ok(&path_of(station)).await;
+    let status = &station["connectors"][0]["status"];
+    json!([status, station["availability"]["connectors_available"]])
 }
 
 async fn read_battery(app: &TestApp, vehicle: &str, level: f64) {
     let path = format!("/v1/vehicles/{vehicle}/telemetry");
     let reading = json!({"battery": {"level": level}});
-    app.alice.post(&path, reading).await.expect(200);
+    app.alice.post_ok(&path, reading).await;
 }
 
 /// Sends requests at the same moment.
@@ -58,60 +68,33 @@ const CONFLICT: Option<&str> = Some("charging_session_conflict");
 
 #[tokio::test]
 async fn a_new_session_has_every_field_of_the_specification() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let session = start(&app, &crew, &station).await;
-    let now = session["created"].clone();
-    let started = kernel::Timestamp::parse(now.as_str().expect("a time")).expect("a time");
-    let day = started.plus(DAY);
-    let want = json!({
-        "id": session["id"], "object": "charging_session", "amount_due": 0, "amount_paid": 0, "amount_refunded": 0,
-        "charging_ended": null, "charging_station": station, "connector": "1", "cost_breakdown": [], "country": "GB",
-        "created": now, "currency": "gbp", "driver": crew.driver, "ends_by": day, "ends_by_reason": "maximum_duration",
-        "cost_source": "tariff", "energy_consumed": 0, "failed_reason": null, "fleet": crew.fleet, "invoice": null, "net": 0, "payment_method": null, "policy_warnings": [],
-        "power": 22.0, "price_check": null, "reservation": null, "review": null, "session_ended": null, "session_limit": null, "session_started": now,
-        "stalled_at": null, "started_by": "api", "status": "active", "tax": 0, "updated": now, "vehicle": crew.vehicle,
-    });
-    assert_eq!(session, want);
-    assert!(
-        session["id"]
-            .as_str()
-            .is_some_and(|id| id.starts_with("cs_"))
-    );
+    let created = kernel::Timestamp::parse(session["created"].as_str().expect("a time"));
+    let created = created.expect("a time");
+    assert_has!(session, {"charging_station": station, "driver": crew.driver, "ends_by": created.plus(DAY),
+        "fleet": crew.fleet, "session_started": created, "updated": created, "vehicle": crew.vehicle});
+    app.snapshot("charging_session_new", &session);
     app.drain().await;
 }
 
 #[tokio::test]
 async fn an_active_session_shows_what_it_has_charged_so_far_and_a_stopped_one_what_it_charged() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let session = start(&app, &crew, &station).await;
-    assert_eq!(
-        connector(&app, &station).await,
-        (json!("occupied"), json!(1))
-    );
+    assert_eq!(connector(&app, &station).await, json!(["occupied", 1]));
     app.advance(30 * 60).await;
-    let live = app.alice.get(&path(&session)).await.expect(200).body;
+    let live = app.alice.get_ok(&path(&session)).await;
     let energy = live["energy_consumed"].as_i64().expect("Wh");
     assert!((11_000..11_100).contains(&energy), "{live}");
-    assert_eq!(
-        (&live["status"], &live["session_ended"]),
-        (&json!("active"), &Value::Null)
-    );
-    let listed = app
-        .alice
-        .get(&format!("{PATH}?status=active"))
-        .await
-        .expect(200);
-    assert!(listed.body["data"][0]["energy_consumed"].as_i64() >= Some(energy));
-    let stop = format!("{}/stop", path(&session));
-    let stopped = app.alice.post(&stop, json!({})).await.expect(200).body;
+    assert_has!(live, {"status": "active", "session_ended": null});
+    let listed = app.alice.get_ok(&format!("{PATH}?status=active")).await;
+    assert!(listed["data"][0]["energy_consumed"].as_i64() >= Some(energy));
+    let stopped = stop(&app, &session).await;
     let energy = stopped["energy_consumed"].as_i64().expect("Wh");
     // 11 kWh at 45 pence, half away from zero.
-    assert_eq!(stopped["amount_due"], (energy * 45 + 500) / 1000);
-    assert_eq!(stopped["status"], "completed");
-    assert_eq!(stopped["session_ended"], stopped["updated"]);
-    assert_eq!(stopped["charging_ended"], stopped["session_ended"]);
+    assert_has!(stopped, {"amount_due": (energy * 45 + 500) / 1000, "status": "completed",
+        "session_ended": stopped["updated"], "charging_ended": stopped["session_ended"]});
     let (net, tax) = (&stopped["net"], &stopped["tax"]);
     let line = json!({"type": "ENERGY", "description": "Energy", "quantity": kwh(energy), "unit": "kWh",
         "unit_price": "45", "tax_included": true, "tax_percent": "20", "net": net, "tax": tax,
@@ -121,56 +104,33 @@ async fn an_active_session_shows_what_it_has_charged_so_far_and_a_stopped_one_wh
         net.as_i64().expect("net") + tax.as_i64().expect("tax"),
         stopped["amount_due"]
     );
-    assert_eq!(
-        connector(&app, &station).await,
-        (json!("available"), json!(2))
-    );
+    assert_eq!(connector(&app, &station).await, json!(["available", 2]));
     app.advance(4 * 3600).await;
-    assert_eq!(
-        app.alice.get(&path(&session)).await.expect(200).body,
-        stopped
-    );
-    let again = app.alice.post(&stop, json!({})).await;
-    again.expect_error(409, Some("charging_session_state_conflict"), None);
+    assert_eq!(app.alice.get_ok(&path(&session)).await, stopped);
+    let again = format!("{}/stop", path(&session));
+    let again = app.alice.post(&again, json!({})).await;
+    again.expect_error(409, "charging_session_state_conflict", None);
 }
 
 #[tokio::test]
 async fn a_session_stops_by_itself_at_its_limit_and_not_a_moment_later() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
-    let body = with(
-        app.session(&crew, &station),
-        json!({"session_limit": 11_000}),
-    );
-    let session = app.alice.post(PATH, body).await.expect(200).body;
+    let (app, crew, station) = TestApp::with_station().await;
+    let change = json!({"session_limit": 11_000});
+    let session = start_with(&app, &crew, &station, change).await;
     app.drain().await;
     // The trigger is lost, so that somebody comes late.
     app.running().lose_triggers().await.expect("lost");
     app.advance(40 * 60).await;
-    let live = app.alice.get(&path(&session)).await.expect(200).body;
-    assert_eq!(
-        (&live["energy_consumed"], &live["amount_due"]),
-        (&json!(11_000), &json!(495))
-    );
+    assert_has!(app.alice.get_ok(&path(&session)).await, {"energy_consumed": 11_000, "amount_due": 495});
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     app.drain().await;
-    let ended = app.alice.get(&path(&session)).await.expect(200).body;
+    let ended = app.alice.get_ok(&path(&session)).await;
     let moment = |name: &str| kernel::Timestamp::parse(ended[name].as_str().expect("a time"));
     let lasted =
         moment("session_ended").map(|at| at.since(moment("session_started").expect("a time")));
     assert_eq!(lasted, Ok(minutes(30)));
-    assert_eq!(
-        (
-            &ended["status"],
-            &ended["energy_consumed"],
-            &ended["amount_due"]
-        ),
-        (&json!("completed"), &json!(11_000), &json!(495))
-    );
-    assert_eq!(
-        connector(&app, &station).await,
-        (json!("available"), json!(2))
-    );
+    assert_has!(ended, {"status": "completed", "energy_consumed": 11_000, "amount_due": 495});
+    assert_eq!(connector(&app, &station).await, json!(["available", 2]));
 }
 
 /// Wh as a decimal number of kWh without trailing zeros.
@@ -184,8 +144,7 @@ fn kwh(wh: i64) -> String {
 
 #[tokio::test]
 async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_stopped() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let price = |kind: &str, price: i64| {
         json!({"currency": "gbp", "price": price, "step_size": 1, "tax": "vat", "tax_included": true, "tax_percent": "20",
             "type": kind})
@@ -194,74 +153,49 @@ async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_st
     app.change_station(&station, json!({"pricing": pricing}))
         .await;
     read_battery(&app, &crew.vehicle, 81.65).await;
-    let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["charging_session.updated", "charging_session.completed"]});
-    let hooked = app.alice.post("/v1/webhook_endpoints", hook).await;
-    hooked.expect(200);
+    let types = ["charging_session.completed", "charging_session.updated"];
+    let receiver = Receiver::subscribed(&app.alice, &types).await;
     let session = start(&app, &crew, &station).await;
     // Half an hour for the rest of 60 kWh at 22 kW, and four and a half hours after that: 11.01 kWh, of which 90 % arrive in the battery.
     app.advance(5 * 3600).await;
-    let parked = app.alice.get(&path(&session)).await.expect(200).body;
-    assert_eq!(
-        (&parked["status"], &parked["energy_consumed"]),
-        (&json!("active"), &json!(12_234))
-    );
+    let parked = app.alice.get_ok(&path(&session)).await;
+    assert_has!(parked, {"status": "active", "energy_consumed": 12_234});
     let moment = |object: &Value, name: &str| {
         kernel::Timestamp::parse(object[name].as_str().expect("a time")).expect("a time")
     };
     let charged = moment(&parked, "charging_ended").since(moment(&session, "session_started"));
     assert_eq!(charged, millis(12_234 * 3600 / 22 + 1));
-    let (occupied, free) = connector(&app, &station).await;
-    assert_eq!((occupied, free), (json!("occupied"), json!(1)));
-    let stop = format!("{}/stop", path(&session));
-    let stopped = app.alice.post(&stop, json!({})).await.expect(200).body;
+    assert_eq!(connector(&app, &station).await, json!(["occupied", 1]));
+    let stopped = stop(&app, &session).await;
     assert_eq!(stopped["charging_ended"], parked["charging_ended"]);
     let parking = moment(&stopped, "session_ended").since(moment(&stopped, "charging_ended"));
     assert!(parking > hours(4), "{stopped}");
     // 12.234 kWh at 45 pence, and a tenth of a penny for each second that has begun.
     let seconds = (parking + millis(999)).as_secs();
     let gross = [12_234 * 45, seconds * 100].map(|thousandths| (thousandths + 500) / 1000);
-    let lines = stopped["cost_breakdown"].as_array().expect("lines");
-    let shown: Vec<_> = lines
-        .iter()
-        .map(|line| (&line["type"], &line["gross"]))
-        .collect();
-    let want = [("ENERGY", gross[0]), ("PARKING_TIME", gross[1])]
-        .map(|(kind, gross)| (json!(kind), json!(gross)));
-    assert_eq!(shown, [(&want[0].0, &want[0].1), (&want[1].0, &want[1].1)]);
+    let lines = &stopped["cost_breakdown"];
+    assert_eq!(each(lines, "type"), json!(["ENERGY", "PARKING_TIME"]));
+    assert_eq!(each(lines, "gross"), json!(gross));
     assert_eq!(stopped["amount_due"], gross[0] + gross[1]);
-    assert_eq!(
-        connector(&app, &station).await,
-        (json!("available"), json!(2))
-    );
+    assert_eq!(connector(&app, &station).await, json!(["available", 2]));
     app.drain().await;
     // The end of charging is one event, however long the vehicle is parked there.
-    let mut types = receiver.types();
-    types.sort();
-    assert_eq!(
-        types,
-        ["charging_session.completed", "charging_session.updated"]
-    );
+    let mut received = receiver.types();
+    received.sort();
+    assert_eq!(received, types);
 }
 
 #[tokio::test]
 async fn the_session_of_a_parked_vehicle_ends_after_a_day() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     read_battery(&app, &crew.vehicle, 100.0).await;
     let session = start(&app, &crew, &station).await;
     app.advance(23 * 3600).await;
-    let parked = app.alice.get(&path(&session)).await.expect(200).body;
-    assert_eq!(parked["status"], "active");
+    assert_eq!(app.alice.get_ok(&path(&session)).await["status"], "active");
     app.advance(2 * 3600).await;
-    let ended = app.alice.get(&path(&session)).await.expect(200).body;
-    assert_eq!(ended["status"], "completed");
-    assert_eq!(ended["session_ended"], session["ends_by"]);
-    assert_eq!(ended["energy_consumed"], 0);
-    assert_eq!(
-        connector(&app, &station).await,
-        (json!("available"), json!(2))
-    );
+    let ended = app.alice.get_ok(&path(&session)).await;
+    assert_has!(ended, {"status": "completed", "session_ended": session["ends_by"], "energy_consumed": 0});
+    assert_eq!(connector(&app, &station).await, json!(["available", 2]));
 }
 
 #[tokio::test]
@@ -278,126 +212,80 @@ async fn a_parked_vehicle_stays_and_the_reservation_is_matched_again() {
         // The vehicle is full, and the reservation is matched half an hour before its window.
         let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
         let body = with(app.reservation(&rival, 40), area);
-        let made = bob.post("/v1/reservations", body).await.expect(200);
-        let reservation = format!("/v1/reservations/{}", made.id());
+        let made = bob.post_ok("/v1/reservations", body).await;
+        let reservation = format!("/v1/reservations/{}", id_of(&made));
         app.advance(11 * 60).await;
-        let before = bob.get(&reservation).await.expect(200).body;
-        assert_eq!(
-            (&before["status"], &before["charging_station"]),
-            (&json!("confirmed"), &json!(station))
-        );
+        assert_has!(bob.get_ok(&reservation).await, {"status": "confirmed", "charging_station": station});
         let place = json!({"location": {"latitude": 10.001, "longitude": 10.0}});
         let other = match has_other {
             true => Some(app.station(with(one, place)).await),
             false => None,
         };
         app.advance(31 * 60).await;
-        let parked = app.alice.get(&path(&session)).await.expect(200).body;
-        assert_eq!(
-            (&parked["status"], &parked["ends_by_reason"]),
-            (&json!("active"), &json!("maximum_duration"))
-        );
-        let after = bob.get(&reservation).await.expect(200).body;
-        let events = bob.get("/v1/events?limit=100").await.expect(200).body;
+        let parked = app.alice.get_ok(&path(&session)).await;
+        assert_has!(parked, {"status": "active", "ends_by_reason": "maximum_duration"});
+        let after = bob.get_ok(&reservation).await;
+        let events = bob.get_ok("/v1/events?limit=100").await;
         let events = events["data"].as_array().expect("events").iter();
-        let events: Vec<_> = events
-            .filter(|event| event["data"]["object"]["id"] == after["id"])
-            .map(|event| event["type"].as_str().expect("a type"))
-            .collect();
+        let events = events.filter(|event| event["data"]["object"]["id"] == after["id"]);
+        let events: Vec<_> = events.map(|event| &event["type"]).collect();
         if has_other {
-            assert_eq!(
-                (&after["status"], &after["charging_station"]),
-                (&json!("confirmed"), &json!(other))
-            );
+            assert_has!(after, {"status": "confirmed", "charging_station": other});
             assert_eq!(events[0], "reservation.reassigned");
         } else {
-            assert_eq!(
-                (&after["status"], &after["failed_reason"]),
-                (&json!("failed"), &json!("station_unavailable"))
-            );
-            assert_eq!(
-                events[..2],
-                ["reservation.failed", "reservation.unassigned"]
-            );
+            assert_has!(after, {"status": "failed", "failed_reason": "station_unavailable"});
+            assert_eq!(events[0], "reservation.failed");
+            assert_eq!(events[1], "reservation.unassigned");
         }
         app.advance(24 * 3600).await;
-        let ended = app.alice.get(&path(&session)).await.expect(200).body;
+        let ended = app.alice.get_ok(&path(&session)).await;
         assert_eq!(ended["status"], "completed");
     }
 }
 
 #[tokio::test]
 async fn a_session_ends_when_the_station_closes_and_its_start_says_so() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let closing = app.now().plus(HOUR);
     let closed = json!([{"from": closing, "until": closing.plus(hours(2))}]);
     let hours = json!({"connectors_available": 2, "connectors_total": 2, "opening_hours": [], "range": [],
         "exceptional_closings": closed});
     let station = app.station(json!({"availability": hours})).await;
     let session = start(&app, &crew, &station).await;
-    assert_eq!(
-        (&session["ends_by"], &session["ends_by_reason"]),
-        (&json!(closing), &json!("station_closing"))
-    );
+    assert_has!(session, {"ends_by": closing, "ends_by_reason": "station_closing"});
     app.advance(90 * 60).await;
-    let ended = app.alice.get(&path(&session)).await.expect(200).body;
-    assert_eq!(
-        (&ended["status"], &ended["session_ended"]),
-        (&json!("completed"), &json!(closing))
-    );
+    let ended = app.alice.get_ok(&path(&session)).await;
+    assert_has!(ended, {"status": "completed", "session_ended": closing});
     let energy = ended["energy_consumed"].as_i64().expect("Wh");
     assert!((21_900..=22_000).contains(&energy), "{ended}");
-    assert_eq!(
-        connector(&app, &station).await,
-        (json!("available"), json!(2))
-    );
+    assert_eq!(connector(&app, &station).await, json!(["available", 2]));
     // Nobody can start while it is closed.
     let refused = app.alice.post(PATH, app.session(&crew, &station)).await;
-    refused.expect_error(409, CONFLICT, Some("charging_station"));
+    refused.expect_error(409, CONFLICT, "charging_station");
     assert_eq!(refused.body["message"], "The station is closed now.");
     assert_eq!(app.alice.get(PATH).await.expect(200).ids().len(), 1);
 }
 
 #[tokio::test]
 async fn the_fleets_totals_grow_once_per_session_and_exactly() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     for limit in [100, 200] {
-        let body = with(
-            app.session(&crew, &station),
-            json!({"session_limit": limit}),
-        );
-        let session = app.alice.post(PATH, body).await.expect(200).body;
+        let change = json!({"session_limit": limit});
+        let session = start_with(&app, &crew, &station, change).await;
         app.advance(120).await;
-        let id = kernel::Id::from(session["id"].as_str().expect("an id"));
-        let tenant = app.alice.tenant();
-        let message = StopSession {
-            tenant,
-            session: id,
-        }
-        .message()
-        .expect("a message");
-        jobs::work(app.app(), &message)
-            .await
-            .expect("nothing is left to do");
+        let (tenant, session) = (app.alice.tenant(), Id::from(id_of(&session)));
+        let message = StopSession { tenant, session }.message();
+        let done = jobs::work(app.app(), &message.expect("a message")).await;
+        done.expect("nothing is left to do");
     }
     app.drain().await;
     let path = format!("/v1/fleets/{}", crew.fleet);
-    let fleet = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(
-        (
-            &fleet["total_sessions"],
-            &fleet["total_energy_consumed_kwh"]
-        ),
-        (&json!(2), &json!(0.3))
-    );
+    assert_has!(app.alice.get_ok(&path).await, {"total_sessions": 2, "total_energy_consumed_kwh": 0.3});
 }
 
 #[tokio::test]
 async fn what_a_start_names_must_be_there() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let good = app.session(&crew, &station);
     let foreign = app.other_account(Mode::Test).await;
     let foreign = app.crew(&foreign).await;
@@ -410,69 +298,44 @@ async fn what_a_start_names_must_be_there() {
         (json!({"vehicle": foreign.vehicle}), "vehicle"),
         (json!({"payment_method": "pm_1"}), "payment_method"),
     ] {
-        let answer = app
-            .alice
-            .post(PATH, with(good.clone(), change.clone()))
-            .await;
-        let code = Some("charging_session_dependency_not_found");
-        let want = (404, "invalid_request_error", code, Some(param));
-        assert_eq!(answer.error(), want, "{change}");
+        let answer = app.alice.post(PATH, with(good.clone(), change)).await;
+        answer.expect_error(404, "charging_session_dependency_not_found", param);
     }
-    let nothing = app
-        .alice
-        .post(PATH, with(good, json!({"session_limit": 0})))
-        .await;
-    nothing.expect_error(400, None, Some("session_limit"));
+    let nothing = with(good, json!({"session_limit": 0}));
+    let nothing = app.alice.post(PATH, nothing).await;
+    nothing.expect_error(400, None, "session_limit");
     app.drain().await;
 }
 
 #[tokio::test]
 async fn driver_vehicle_and_connector_must_be_active_and_fit_together() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let good = app.session(&crew, &station);
-    let stranger = app.alice.post("/v1/drivers", tests::driver()).await.id();
+    let stranger = app.alice.create("/v1/drivers", tests::driver()).await;
+    let stranger = with(good.clone(), json!({"driver": stranger}));
+    let answer = app.alice.post(PATH, stranger).await;
+    answer.expect_error(400, "owner_scope_invalid", "driver");
+    let mut ccs = tests::vehicle(&crew.fleet);
+    ccs["charging_standard"] = json!("CCS");
+    let ccs = app.alice.create("/v1/vehicles", ccs).await;
     let answer = app
         .alice
-        .post(PATH, with(good.clone(), json!({"driver": stranger})))
-        .await;
-    let code = Some("owner_scope_invalid");
-    answer.expect_error(400, code, Some("driver"));
-    let ccs = with(
-        tests::vehicle(&crew.fleet),
-        json!({"charging_standard": "CCS"}),
-    );
-    let ccs = app.alice.post("/v1/vehicles", ccs).await.id();
-    let answer = app
-        .alice
-        .post(PATH, with(good.clone(), json!({"vehicle": ccs})))
-        .await;
-    answer.expect_error(400, None, Some("connector"));
-    for (path, status, param) in [
-        (
-            format!("/v1/drivers/{}", crew.driver),
-            "suspended",
-            "driver",
-        ),
-        (
-            format!("/v1/vehicles/{}", crew.vehicle),
-            "inactive",
-            "vehicle",
-        ),
-        (format!("/v1/fleets/{}", crew.fleet), "archived", "vehicle"),
+        .post(PATH, with(good.clone(), json!({"vehicle": ccs})));
+    let answer = answer.await;
+    answer.expect_error(400, None, "connector");
+    for (id, status, param) in [
+        (&crew.driver, "suspended", "driver"),
+        (&crew.vehicle, "inactive", "vehicle"),
+        (&crew.fleet, "archived", "vehicle"),
     ] {
-        let set = async |status| {
-            app.alice
-                .post(&path, json!({"status": status}))
-                .await
-                .expect(200)
-        };
+        let path = path_of(id);
+        let set = async |status| app.alice.post_ok(&path, json!({"status": status})).await;
         set(status).await;
         let answer = app.alice.post(PATH, good.clone()).await;
-        answer.expect_error(400, None, Some(param));
+        answer.expect_error(400, None, param);
         set("active").await;
     }
-    app.alice.post(PATH, good).await.expect(200);
+    app.alice.post_ok(PATH, good).await;
     app.drain().await;
 }
 
@@ -482,14 +345,11 @@ async fn what_is_not_free_now_is_a_conflict() {
     let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let station = app.station(json!({})).await;
     start(&app, &one, &station).await;
-    let conflict = |param| (409, "invalid_request_error", CONFLICT, Some(param));
     let busy = app.alice.post(PATH, app.session(&two, &station)).await;
-    assert_eq!(busy.error(), conflict("connector"));
+    busy.expect_error(409, CONFLICT, "connector");
     let twice = with(app.session(&one, &station), json!({"connector": "2"}));
-    assert_eq!(
-        app.alice.post(PATH, twice).await.error(),
-        conflict("vehicle")
-    );
+    let twice = app.alice.post(PATH, twice).await;
+    twice.expect_error(409, CONFLICT, "vehicle");
     let closed = json!({"capabilities": {"24_7_access": false, "amenities": [], "payment_methods": [],
         "requires_membership": false, "reservable": true}});
     let faulted =
@@ -499,23 +359,19 @@ async fn what_is_not_free_now_is_a_conflict() {
         (closed, "charging_station"),
         (faulted, "connector"),
     ] {
-        let station = app.station(change.clone()).await;
+        let station = app.station(change).await;
         let answer = app.alice.post(PATH, app.session(&two, &station)).await;
-        assert_eq!(answer.error(), conflict(param), "{change}");
+        answer.expect_error(409, CONFLICT, param);
     }
     app.drain().await;
 }
 
 /// The statuses of a station's connectors, and how many of its EVSEs are free and how many there are.
-async fn statuses(app: &TestApp, station: &str) -> (Vec<Value>, [Value; 2]) {
-    let path = format!("/v1/charging_stations/{station}");
-    let station = app.alice.get(&path).await.expect(200).body;
-    let connectors = station["connectors"].as_array().expect("connectors").iter();
+async fn statuses(app: &TestApp, station: &str) -> (Value, [Value; 2]) {
+    let station = app.alice.get_ok(&path_of(station)).await;
     let counts = ["connectors_available", "connectors_total"];
-    (
-        connectors.map(|one| one["status"].clone()).collect(),
-        counts.map(|count| station["availability"][count].clone()),
-    )
+    let counts = counts.map(|count| station["availability"][count].clone());
+    (each(&station["connectors"], "status"), counts)
 }
 
 #[tokio::test]
@@ -524,23 +380,23 @@ async fn a_session_on_one_connector_occupies_the_other_connectors_of_its_evse() 
     let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let station = app.station_with_cables(json!({})).await;
     let session = start(&app, &one, &station).await;
-    let occupied = (
-        vec![json!("occupied"), json!("occupied"), json!("available")],
-        [json!(1), json!(2)],
-    );
+    let connectors = json!(["occupied", "occupied", "available"]);
+    let occupied = (connectors, [json!(1), json!(2)]);
     assert_eq!(statuses(&app, &station).await, occupied);
     let sibling = with(app.session(&two, &station), json!({"connector": "2"}));
     let refused = app.alice.post(PATH, sibling.clone()).await;
-    refused.expect_error(409, CONFLICT, Some("connector"));
+    refused.expect_error(409, CONFLICT, "connector");
     let active = format!("{PATH}?status=active");
     let sessions = app.alice.get(&active).await.expect(200).ids();
-    assert_eq!(sessions, [session["id"].as_str().expect("an id")]);
+    assert_eq!(sessions, [id_of(&session)]);
     assert_eq!(statuses(&app, &station).await, occupied);
-    let stop = format!("{}/stop", path(&session));
-    app.alice.post(&stop, json!({})).await.expect(200);
-    let free = (vec![json!("available"); 3], [json!(2), json!(2)]);
+    stop(&app, &session).await;
+    let free = (
+        json!(["available", "available", "available"]),
+        [json!(2), json!(2)],
+    );
     assert_eq!(statuses(&app, &station).await, free);
-    app.alice.post(PATH, sibling).await.expect(200);
+    app.alice.post_ok(PATH, sibling).await;
     assert_eq!(statuses(&app, &station).await, occupied);
     app.drain().await;
 }
@@ -578,60 +434,47 @@ async fn a_reservation_keeps_others_off_every_connector_of_its_evse() {
     let station = app.station(json!({"connectors": only_a})).await;
     let place = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let body = with(app.reservation(&one, 60), place);
-    let reservation = app.alice.post("/v1/reservations", body).await.id();
+    let reservation = app.alice.create("/v1/reservations", body).await;
     app.advance(62 * 60).await;
     let reservation = format!("/v1/reservations/{reservation}");
-    let confirmed = app.alice.get(&reservation).await.body;
-    assert_eq!(
-        (&confirmed["status"], &confirmed["connector"]),
-        (&json!("confirmed"), &json!("1"))
-    );
+    assert_has!(app.alice.get_ok(&reservation).await, {"status": "confirmed", "connector": "1"});
     for connector in ["1", "2"] {
         let body = with(app.session(&two, &station), json!({"connector": connector}));
         let refused = app.alice.post(PATH, body).await;
-        let conflict = (409, "invalid_request_error", CONFLICT, Some("connector"));
-        assert_eq!(refused.error(), conflict, "{connector}");
+        refused.expect_error(409, CONFLICT, "connector");
     }
     assert!(app.alice.get(PATH).await.ids().is_empty());
     // The vehicle that is expected may use either cable.
     let body = with(app.session(&one, &station), json!({"connector": "2"}));
-    let session = app.alice.post(PATH, body).await.expect(200).body;
-    app.alice
-        .post(&format!("{}/stop", path(&session)), json!({}))
-        .await
-        .expect(200);
-    assert_eq!(
-        app.alice.get(&reservation).await.body["status"],
-        "completed"
-    );
+    let session = app.alice.post_ok(PATH, body).await;
+    stop(&app, &session).await;
+    assert_eq!(app.alice.get_ok(&reservation).await["status"], "completed");
     // And nothing is left in the calendar.
-    app.alice
-        .post(PATH, app.session(&two, &station))
-        .await
-        .expect(200);
+    app.alice.post_ok(PATH, app.session(&two, &station)).await;
     app.drain().await;
+}
+
+/// A crew, and a station with the connectors `1` to `8`.
+async fn with_eight_connectors() -> (TestApp, Crew, String) {
+    let (app, crew) = TestApp::with_crew().await;
+    let connector = |n: usize| json!({"id": n.to_string(), "power": 22.0, "status": "available", "type": "Type2"});
+    let many: Vec<Value> = (1..=8).map(connector).collect();
+    let counts =
+        json!({"connectors_available": 8, "connectors_total": 8, "opening_hours": [], "range": []});
+    let station = json!({"connectors": many, "availability": counts});
+    let station = app.station(station).await;
+    (app, crew, station)
 }
 
 /// Rivals at the same moment: for one connector with as many vehicles, for one vehicle with two connectors, and for the
 /// row of one station with all its connectors.
 #[tokio::test]
 async fn no_connector_and_no_vehicle_ever_has_two_sessions() {
-    let app = TestApp::start().await;
-    let one = app.crew(&app.alice).await;
-    let connector = |n: usize| json!({"id": n.to_string(), "power": 22.0, "status": "available", "type": "Type2"});
-    let many: Vec<Value> = (1..=8).map(connector).collect();
-    let counts =
-        json!({"connectors_available": 8, "connectors_total": 8, "opening_hours": [], "range": []});
-    let station = app
-        .station(json!({"connectors": many, "availability": counts}))
-        .await;
+    let (app, one, station) = with_eight_connectors().await;
     let mut bodies = Vec::new();
     for n in 1..=4 {
-        let vehicle = app
-            .alice
-            .post("/v1/vehicles", tests::vehicle(&one.fleet))
-            .await
-            .id();
+        let vehicle = tests::vehicle(&one.fleet);
+        let vehicle = app.alice.create("/v1/vehicles", vehicle).await;
         let body = with(app.session(&one, &station), json!({"vehicle": vehicle}));
         // Each vehicle is plugged in twice at once, and each odd connector is wanted by two vehicles.
         bodies.push(with(body.clone(), json!({"connector": n.to_string()})));
@@ -652,38 +495,20 @@ async fn no_connector_and_no_vehicle_ever_has_two_sessions() {
     let connectors: std::collections::HashSet<_> = held.iter().map(|(c, _)| c).collect();
     let vehicles: std::collections::HashSet<_> = held.iter().map(|(_, v)| v).collect();
     assert!(held.len() >= 2, "{held:?}");
-    assert_eq!(
-        (connectors.len(), vehicles.len()),
-        (held.len(), held.len()),
-        "{held:?}"
-    );
-    let path = format!("/v1/charging_stations/{station}");
-    let shown = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(
-        shown["availability"]["connectors_available"],
-        8 - held.len()
-    );
+    assert_eq!(connectors.len(), held.len(), "{held:?}");
+    assert_eq!(vehicles.len(), held.len(), "{held:?}");
+    let shown = app.alice.get_ok(&path_of(&station)).await;
+    assert_has!(shown["availability"], {"connectors_available": 8 - held.len()});
     app.drain().await;
 }
 
 #[tokio::test]
 async fn sessions_on_all_connectors_of_a_station_start_and_stop_at_once() {
-    let app = TestApp::start().await;
-    let one = app.crew(&app.alice).await;
-    let connector = |n: usize| json!({"id": n.to_string(), "power": 22.0, "status": "available", "type": "Type2"});
-    let many: Vec<Value> = (1..=8).map(connector).collect();
-    let counts =
-        json!({"connectors_available": 8, "connectors_total": 8, "opening_hours": [], "range": []});
-    let station = app
-        .station(json!({"connectors": many, "availability": counts}))
-        .await;
+    let (app, one, station) = with_eight_connectors().await;
     let mut bodies = Vec::new();
     for n in 1..=8 {
-        let vehicle = app
-            .alice
-            .post("/v1/vehicles", tests::vehicle(&one.fleet))
-            .await
-            .id();
+        let vehicle = tests::vehicle(&one.fleet);
+        let vehicle = app.alice.create("/v1/vehicles", vehicle).await;
         let change = json!({"vehicle": vehicle, "connector": n.to_string()});
         bodies.push(with(app.session(&one, &station), change));
     }
@@ -691,12 +516,10 @@ async fn sessions_on_all_connectors_of_a_station_start_and_stop_at_once() {
     let started = at_once(&app, starts.collect()).await;
     let available = async || {
         let path = format!("/v1/charging_stations/{station}");
-        app.alice.get(&path).await.expect(200).body["availability"]["connectors_available"].clone()
+        app.alice.get_ok(&path).await["availability"]["connectors_available"].clone()
     };
-    let sessions: Vec<Value> = started
-        .into_iter()
-        .map(|one| one.expect(200).body)
-        .collect();
+    let sessions = started.into_iter().map(|one| one.expect(200).body);
+    let sessions: Vec<Value> = sessions.collect();
     assert_eq!(available().await, 0);
     let stops = sessions
         .iter()
@@ -706,42 +529,26 @@ async fn sessions_on_all_connectors_of_a_station_start_and_stop_at_once() {
     }
     assert_eq!(available().await, 8);
     app.drain().await;
-    let fleet = app
-        .alice
-        .get(&format!("/v1/fleets/{}", one.fleet))
-        .await
-        .expect(200)
-        .body;
+    let fleet = app.alice.get_ok(&path_of(&one.fleet)).await;
     assert_eq!(fleet["total_sessions"], 8);
 }
 
 #[tokio::test]
 async fn a_repeated_start_answers_as_the_first() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let body = app.session(&crew, &station).to_string();
-    let send = async || {
-        let key = [("idempotency-key", "plug-in")];
-        app.alice
-            .send("POST", PATH, Some(body.clone()), &key)
-            .await
-            .expect(200)
+    let send = async |path: &str, body: &str, key: &str| {
+        let key = [("idempotency-key", key)];
+        let sent = app.alice.send("POST", path, Some(body.to_owned()), &key);
+        sent.await.expect(200)
     };
-    let (first, again) = (send().await, send().await);
+    let first = send(PATH, &body, "plug-in").await;
+    let again = send(PATH, &body, "plug-in").await;
     assert_eq!(first.body, again.body);
     assert_eq!(again.header("idempotent-replayed"), "true");
     let stop = format!("{}/stop", path(&first.body));
-    let key = [("idempotency-key", "plug-out")];
-    let stopped = app
-        .alice
-        .send("POST", &stop, Some("{}".into()), &key)
-        .await
-        .expect(200);
-    let again = app
-        .alice
-        .send("POST", &stop, Some("{}".into()), &key)
-        .await
-        .expect(200);
+    let stopped = send(&stop, "{}", "plug-out").await;
+    let again = send(&stop, "{}", "plug-out").await;
     assert_eq!(stopped.body, again.body);
     app.drain().await;
 }
@@ -750,14 +557,14 @@ async fn a_repeated_start_answers_as_the_first() {
 async fn confirmed(app: &TestApp, crew: &Crew, minutes: i64) -> (String, Value) {
     let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let body = with(app.reservation(crew, minutes), area);
-    let id = app.alice.post("/v1/reservations", body).await.id();
+    let id = app.alice.create("/v1/reservations", body).await;
     let path = format!("/v1/reservations/{id}");
     app.drain().await;
     if minutes > 30 {
         app.advance(u32::try_from((minutes - 30) * 60).expect("a time") + 1)
             .await;
     }
-    let reservation = app.alice.get(&path).await.expect(200).body;
+    let reservation = app.alice.get_ok(&path).await;
     assert_eq!(reservation["status"], "confirmed", "{reservation}");
     (path, reservation)
 }
@@ -772,11 +579,7 @@ async fn a_session_of_the_expected_vehicle_keeps_the_reservation_and_completes_i
         "reservation.completed",
         "reservation.expired",
     ];
-    let hook = json!({"url": receiver.url, "enabled_events": types});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    receiver.subscribe(&app.alice, &types).await;
     let (crew, rival) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let one =
         json!({"connectors": [{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]});
@@ -785,27 +588,17 @@ async fn a_session_of_the_expected_vehicle_keeps_the_reservation_and_completes_i
     // Another vehicle may have the connector until then, and has to leave it.
     let interim = start(&app, &rival, &station).await;
     app.advance(20 * 60).await;
-    let left = app.alice.get(&path(&interim)).await.expect(200).body;
+    let left = app.alice.get_ok(&path(&interim)).await;
     assert_eq!(left["status"], "completed");
     let refused = app.alice.post(PATH, app.session(&rival, &station)).await;
-    refused.expect_error(409, CONFLICT, Some("connector"));
+    refused.expect_error(409, CONFLICT, "connector");
     let session = start(&app, &crew, &station).await;
     // Neither the end of the grace nor that of the window ends it.
     app.advance(70 * 60).await;
-    assert_eq!(
-        app.alice.get(&reservation).await.body["status"],
-        "confirmed"
-    );
-    assert_eq!(
-        app.alice.get(&path(&session)).await.body["status"],
-        "active"
-    );
-    let stop = format!("{}/stop", path(&session));
-    app.alice.post(&stop, json!({})).await.expect(200);
-    assert_eq!(
-        app.alice.get(&reservation).await.body["status"],
-        "completed"
-    );
+    assert_eq!(app.alice.get_ok(&reservation).await["status"], "confirmed");
+    assert_eq!(app.alice.get_ok(&path(&session)).await["status"], "active");
+    stop(&app, &session).await;
+    assert_eq!(app.alice.get_ok(&reservation).await["status"], "completed");
     app.drain().await;
     let mut types = receiver.types();
     types.sort();
@@ -824,9 +617,7 @@ async fn a_session_of_the_expected_vehicle_keeps_the_reservation_and_completes_i
 
 #[tokio::test]
 async fn a_vehicle_that_comes_a_quarter_of_an_hour_early_has_come() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let station = app.station(json!({})).await;
+    let (app, crew, station) = TestApp::with_station().await;
     let (reservation, _) = confirmed(&app, &crew, 29).await;
     app.advance(14 * 60).await;
     // On the other connector of the station, for that matter.
@@ -834,18 +625,14 @@ async fn a_vehicle_that_comes_a_quarter_of_an_hour_early_has_come() {
         app.session(&crew, &station),
         json!({"connector": "2", "session_limit": 11_000}),
     );
-    app.alice.post(PATH, body).await.expect(200);
+    app.alice.post_ok(PATH, body).await;
     app.advance(45 * 60).await;
-    assert_eq!(
-        app.alice.get(&reservation).await.body["status"],
-        "completed"
-    );
+    assert_eq!(app.alice.get_ok(&reservation).await["status"], "completed");
 }
 
 #[tokio::test]
 async fn a_session_elsewhere_leaves_the_reservation_to_expire() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.station(json!({})).await;
     let (reservation, _) = confirmed(&app, &crew, 10).await;
     let elsewhere = app
@@ -854,7 +641,7 @@ async fn a_session_elsewhere_leaves_the_reservation_to_expire() {
     app.advance(11 * 60).await;
     start(&app, &crew, &elsewhere).await;
     app.advance(15 * 60).await;
-    assert_eq!(app.alice.get(&reservation).await.body["status"], "expired");
+    assert_eq!(app.alice.get_ok(&reservation).await["status"], "expired");
 }
 
 #[tokio::test]
@@ -867,20 +654,14 @@ async fn a_connector_is_not_reserved_while_it_charges() {
     let session = start(&app, &crew, &station).await;
     let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let body = with(app.reservation(&rival, 30), area);
-    let id = app.alice.post("/v1/reservations", body).await.id();
+    let id = app.alice.create("/v1/reservations", body).await;
     app.drain().await;
     let reservation = format!("/v1/reservations/{id}");
-    assert_eq!(app.alice.get(&reservation).await.body["status"], "pending");
+    assert_eq!(app.alice.get_ok(&reservation).await["status"], "pending");
     // Free before its time, and the next attempt finds it so.
-    app.alice
-        .post(&format!("{}/stop", path(&session)), json!({}))
-        .await
-        .expect(200);
+    stop(&app, &session).await;
     app.advance(6 * 60).await;
-    assert_eq!(
-        app.alice.get(&reservation).await.body["status"],
-        "confirmed"
-    );
+    assert_eq!(app.alice.get_ok(&reservation).await["status"], "confirmed");
 }
 
 #[tokio::test]
@@ -889,22 +670,13 @@ async fn lists_are_filtered_by_everything_a_session_names() {
     let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let (here, there) = (app.station(json!({})).await, app.station(json!({})).await);
     let first = start(&app, &one, &here).await;
-    app.alice
-        .post(&format!("{}/stop", path(&first)), json!({}))
-        .await
-        .expect(200);
+    stop(&app, &first).await;
     app.advance(60).await;
     let second = start(&app, &two, &there).await;
-    let (first, second) = (
-        first["id"].as_str().expect("an id"),
-        second["id"].as_str().expect("an id"),
-    );
+    let (first, second) = (id_of(&first), id_of(&second));
     let list = async |query: String| {
-        app.alice
-            .get(&format!("{PATH}?{query}"))
-            .await
-            .expect(200)
-            .ids()
+        let page = app.alice.get(&format!("{PATH}?{query}")).await;
+        page.expect(200).ids()
     };
     assert_eq!(list(String::new()).await, [second, first]);
     for (query, want) in [
@@ -919,11 +691,8 @@ async fn lists_are_filtered_by_everything_a_session_names() {
     }
     let both = "created[gte]=2026-03-01T00:00:00Z&created[lt]=2126-03-01T00:00:00Z";
     assert_eq!(list(both.into()).await.len(), 2);
-    assert!(
-        list("created[lte]=2026-03-01T00:00:00Z".into())
-            .await
-            .is_empty()
-    );
+    let before = "created[lte]=2026-03-01T00:00:00Z";
+    assert!(list(before.into()).await.is_empty());
     for (query, code, param) in [
         (
             format!("driver={}&fleet={}", one.driver, two.fleet),
@@ -940,14 +709,10 @@ async fn lists_are_filtered_by_everything_a_session_names() {
         ),
     ] {
         let answer = app.alice.get(&format!("{PATH}?{query}")).await;
-        assert_eq!(
-            answer.error(),
-            (404, "invalid_request_error", Some(code), Some(param)),
-            "{query}"
-        );
+        answer.expect_error(404, code, param);
     }
     let wrong = app.alice.get(&format!("{PATH}?status=idle")).await;
-    wrong.expect_error(400, None, Some("status"));
+    wrong.expect_error(400, None, "status");
     app.drain().await;
 }
 
@@ -960,108 +725,58 @@ async fn an_unknown_session_is_404() {
             .post(&format!("{PATH}/cs_1/stop"), json!({}))
             .await,
     ] {
-        let code = Some("charging_session_not_found");
-        answer.expect_error(404, code, Some("charging_session"));
+        answer.expect_error(404, "charging_session_not_found", "charging_session");
     }
-}
-
-/// A card of the client's account, by a token of test mode.
-async fn card(app: &TestApp, token: &str) -> String {
-    use models::payment_method::{PaymentMethod, PaymentMethodInternal};
-    let id = kernel::Id::new(kernel::Kind::PaymentMethod, app.now());
-    let card = json!({"brand": "visa", "exp_month": 12, "exp_year": 2040, "fingerprint": "f", "last4": "4242"});
-    let method = json!({"id": id, "object": "payment_method", "card": card, "created": app.now(), "driver": null,
-        "fleet": null, "metadata": {}, "type": "card", "updated": app.now()});
-    let method: PaymentMethod = serde_json::from_value(method).expect("a payment method");
-    let internal = PaymentMethodInternal {
-        token: Some(token.into()),
-        customer: None,
-    };
-    let tenant = app.alice.tenant();
-    let origin = kernel::Origin::background(tenant, app.now());
-    let mut tx = app.app().store.begin(&origin);
-    let mut row = models::stored::Stored::with_internal(method, internal);
-    tx.create(&mut row).expect("a row of the card");
-    tx.commit_without_response()
-        .await
-        .expect("the card is stored");
-    id.to_string()
 }
 
 #[tokio::test]
 async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
     let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    let hook =
-        json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    let receiver = Receiver::subscribed(&app.alice, &["service.succeeded", "service.failed"]).await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
     for (token, paid, due, event_type, status) in [
         ("tok_success", 495, 0, "service.succeeded", "succeeded"),
         ("tok_declined", 0, 495, "service.failed", "failed"),
     ] {
-        let card = card(&app, token).await;
+        let card = app.payment_method(token, json!({})).await;
         let change = json!({"session_limit": 11_000, "payment_method": card});
-        let body = with(app.session(&crew, &station), change);
-        let session = app.alice.post(PATH, body).await.expect(200).body;
+        let session = start_with(&app, &crew, &station, change).await;
         app.advance(31 * 60).await;
-        let ended = app.alice.get(&path(&session)).await.expect(200).body;
-        assert_eq!(
-            (&ended["amount_paid"], &ended["amount_due"]),
-            (&json!(paid), &json!(due))
-        );
-        let id = kernel::Id::from(session["id"].as_str().expect("an id"));
-        let tenant = app.alice.tenant();
+        assert_has!(app.alice.get_ok(&path(&session)).await, {"amount_paid": paid, "amount_due": due});
+        let (tenant, session) = (app.alice.tenant(), Id::from(id_of(&session)));
         let message = SettleSession {
             tenant,
-            session: id,
-        }
-        .message()
-        .expect("a message");
-        jobs::work(app.app(), &message)
-            .await
-            .expect("nothing is left to do");
+            session: session.clone(),
+        };
+        let message = message.message();
+        let done = jobs::work(app.app(), &message.expect("a message")).await;
+        done.expect("nothing is left to do");
         app.drain().await;
         let events = receiver.received();
         let event = &events.last().expect("an event").event;
         let object = &event["data"]["object"];
         assert_eq!(event["type"], event_type);
-        let want = json!({"id": object["id"], "object": "transaction", "amount": 495, "amount_refunded": 0, "charge": null, "destination": null,
-            "failed_reason": null, "invoice": null, "reason": null, "reservation": null, "charging_session": session["id"], "credit_note": null,
-            "created": object["created"], "currency": "gbp", "description": object["description"],
-            "driver": crew.driver, "fleet": crew.fleet, "payment_method": card, "status": status, "type": "charge",
-            "vehicle": crew.vehicle});
-        assert_eq!(*object, want);
+        assert_has!(*object, {"charging_session": session, "driver": crew.driver, "fleet": crew.fleet,
+            "payment_method": card, "vehicle": crew.vehicle});
+        app.snapshot(&format!("charging_session_charge_{status}"), object);
     }
     assert_eq!(receiver.received().len(), 2);
 }
 
 #[tokio::test]
 async fn a_charge_whose_trigger_was_lost_is_taken_all_the_same() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
-    let card = card(&app, "tok_success").await;
-    let body = with(
-        app.session(&crew, &station),
-        json!({"payment_method": card}),
-    );
-    let session = app.alice.post(PATH, body).await.expect(200).body;
+    let (app, crew, station) = TestApp::with_station().await;
+    let card = app.payment_method("tok_success", json!({})).await;
+    let change = json!({"payment_method": card});
+    let session = start_with(&app, &crew, &station, change).await;
     app.advance(600).await;
-    let stop = format!("{}/stop", path(&session));
-    let due = app.alice.post(&stop, json!({})).await.expect(200).body["amount_due"].clone();
+    let due = stop(&app, &session).await["amount_due"].clone();
     app.running().lose_triggers().await.expect("lost");
     app.advance(180).await;
-    assert_eq!(app.alice.get(&path(&session)).await.body["amount_due"], due);
+    assert_eq!(app.alice.get_ok(&path(&session)).await["amount_due"], due);
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     app.drain().await;
-    let settled = app.alice.get(&path(&session)).await.expect(200).body;
-    assert_eq!(
-        (&settled["amount_due"], &settled["amount_paid"]),
-        (&json!(0), &due)
-    );
+    assert_has!(app.alice.get_ok(&path(&session)).await, {"amount_due": 0, "amount_paid": due});
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
 }
 
@@ -1070,21 +785,18 @@ async fn a_charge_whose_trigger_was_lost_is_taken_all_the_same() {
 async fn a_charge_that_is_recorded_is_not_made_again() {
     for (token, outcome) in [("tok_success", "succeeded"), ("tok_declined", "failed")] {
         for days in [0, 2] {
-            let app = TestApp::start().await;
-            let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
-            let change = json!({"payment_method": card(&app, token).await});
-            let body = with(app.session(&crew, &station), change);
-            let session = app.alice.post(PATH, body).await.expect(200).body;
+            let (app, crew, station) = TestApp::with_station().await;
+            let change = json!({"payment_method": app.payment_method(token, json!({})).await});
+            let session = start_with(&app, &crew, &station, change).await;
             app.advance(600).await;
-            let stop = format!("{}/stop", path(&session));
-            app.alice.post(&stop, json!({})).await.expect(200);
+            stop(&app, &session).await;
             let (store, tenant) = (&app.app().store, app.alice.tenant());
-            let id = kernel::Id::from(session["id"].as_str().expect("an id"));
+            let id = kernel::Id::from(id_of(&session));
             let ended = store.load::<ChargingSession>(&tenant, &id).await;
             let ended = ended.expect("the session");
             assert!(ended.object.is_charging_payment());
             app.drain().await;
-            let settled = app.alice.get(&path(&session)).await.expect(200).body;
+            let settled = app.alice.get_ok(&path(&session)).await;
 
             app.advance(days * 86_400).await;
             let now = store.load::<ChargingSession>(&tenant, &id).await;
@@ -1095,11 +807,11 @@ async fn a_charge_that_is_recorded_is_not_made_again() {
             tx.save(&mut again).expect("the session");
             tx.commit_without_response().await.expect("it is stored");
             app.drain().await;
-            let after = app.alice.get(&path(&session)).await.expect(200).body;
+            let after = app.alice.get_ok(&path(&session)).await;
             let figures = |of: &Value| (of["amount_paid"].clone(), of["amount_due"].clone());
             assert_eq!(figures(&after), figures(&settled), "{token}, {days} days");
             let list = format!("/v1/transactions?charging_session={id}");
-            let charges = app.alice.get(&list).await.expect(200).body;
+            let charges = app.alice.get_ok(&list).await;
             let charges = charges["data"].as_array().expect("a list");
             assert_eq!(charges.len(), 1, "{token}, {days} days");
             assert_eq!(charges[0]["status"], outcome);
@@ -1109,64 +821,42 @@ async fn a_charge_that_is_recorded_is_not_made_again() {
 
 #[tokio::test]
 async fn whoever_is_charging_can_be_neither_detached_nor_deleted() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let session = start(&app, &crew, &station).await;
-    let (driver, vehicle) = (
-        format!("/v1/drivers/{}", crew.driver),
-        format!("/v1/vehicles/{}", crew.vehicle),
-    );
+    let (driver, vehicle) = (path_of(&crew.driver), path_of(&crew.vehicle));
     let detach = async || {
         app.alice
             .post(&format!("{driver}/detach"), json!({"fleet": crew.fleet}))
             .await
     };
-    let code = Some("driver_fleet_conflict");
-    detach().await.expect_error(409, code, Some("fleet"));
-    for (path, param) in [(&driver, "driver"), (&vehicle, "vehicle")] {
-        let refused = app.alice.delete(path).await;
-        refused.expect_error(409, None, Some(param));
-    }
-    app.alice
-        .post(&format!("{}/stop", path(&session)), json!({}))
+    detach()
         .await
-        .expect(200);
+        .expect_error(409, "driver_fleet_conflict", "fleet");
+    for (path, param) in [(&driver, "driver"), (&vehicle, "vehicle")] {
+        app.alice.delete(path).await.expect_error(409, None, param);
+    }
+    stop(&app, &session).await;
     detach().await.expect(200);
-    app.alice.delete(&driver).await.expect(200);
-    app.alice.delete(&vehicle).await.expect(200);
+    app.alice.delete_ok(&driver).await;
+    app.alice.delete_ok(&vehicle).await;
     app.drain().await;
 }
 
 #[tokio::test]
 async fn a_policy_in_enforcement_blocks_a_start_and_a_suggestion_warns() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let rules = json!({"name": "Others only", "rules": {"denied_operators": ["Voltway"]}});
-    let policy = app.alice.post("/v1/policies", rules).await.id();
+    let policy = app.alice.create("/v1/policies", rules).await;
     let driver = format!("/v1/drivers/{}", crew.driver);
     let held = json!({"policy_ids": [policy]});
-    app.alice.post(&driver, held).await.expect(200);
+    app.alice.post_ok(&driver, held).await;
     let refused = app.alice.post(PATH, app.session(&crew, &station)).await;
     assert_eq!(refused.error().0, 403);
-    assert_eq!(
-        (
-            &refused.body["code"],
-            &refused.body["policy"],
-            &refused.body["rule"]
-        ),
-        (
-            &json!("policy_blocked"),
-            &json!(policy),
-            &json!("denied_operators")
-        )
-    );
+    assert_has!(refused.body, {"code": "policy_blocked", "policy": policy, "rule": "denied_operators"});
     let lifted = json!({"mode": "suggestion"});
-    app.alice
-        .post(&format!("/v1/policies/{policy}"), lifted)
-        .await
-        .expect(200);
+    app.alice.post_ok(&path_of(&policy), lifted).await;
     let body = app.session(&crew, &station);
-    let started = app.alice.post(PATH, body).await.expect(200).body;
+    let started = app.alice.post_ok(PATH, body).await;
     let warnings = json!([{"policy": policy, "rule": "denied_operators",
         "message": "The policy \"Others only\" denies the station's operator."}]);
     assert_eq!(started["policy_warnings"], warnings);
@@ -1175,49 +865,33 @@ async fn a_policy_in_enforcement_blocks_a_start_and_a_suggestion_warns() {
 
 #[tokio::test]
 async fn a_wallet_pays_for_a_session_as_long_as_it_holds_enough() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let driver = format!("/v1/drivers/{}", crew.driver);
     let pounds = json!({"preferences": {"currency": "gbp"}});
-    app.alice.post(&driver, pounds).await.expect(200);
-    let card = card(&app, "tok_success").await;
+    app.alice.post_ok(&driver, pounds).await;
+    let card = app.payment_method("tok_success", json!({})).await;
     let top_up = json!({"amount": 1000, "payment_method": card});
-    app.alice
-        .post(&format!("{driver}/top_up"), top_up)
-        .await
-        .expect(200);
+    app.alice.post_ok(&format!("{driver}/top_up"), top_up).await;
     let wallet = json!({"type": "wallet", "driver": crew.driver});
-    let wallet = app.alice.post("/v1/payment_methods", wallet).await.id();
+    let wallet = app.alice.create("/v1/payment_methods", wallet).await;
     for left in [505, 10] {
-        let body = with(
-            app.session(&crew, &station),
-            json!({"payment_method": wallet}),
-        );
-        let session = app.alice.post(PATH, body).await.expect(200).body;
+        let change = json!({"payment_method": wallet});
+        let session = start_with(&app, &crew, &station, change).await;
         app.advance(1800).await;
-        let stop = format!("{}/stop", path(&session));
-        app.alice.post(&stop, json!({})).await.expect(200);
+        stop(&app, &session).await;
         app.advance(120).await;
-        let settled = app.alice.get(&path(&session)).await.expect(200).body;
+        let settled = app.alice.get_ok(&path(&session)).await;
         assert_eq!(settled["amount_due"], 0, "{settled}");
-        assert_eq!(app.alice.get(&driver).await.body["wallet_balance"], left);
+        assert_eq!(app.alice.get_ok(&driver).await["wallet_balance"], left);
     }
     // The third finds too little: it stays due, and the wallet as it is.
-    let body = with(
-        app.session(&crew, &station),
-        json!({"payment_method": wallet}),
-    );
-    let session = app.alice.post(PATH, body).await.expect(200).body;
+    let change = json!({"payment_method": wallet});
+    let session = start_with(&app, &crew, &station, change).await;
     app.advance(1800).await;
-    let stop = format!("{}/stop", path(&session));
-    app.alice.post(&stop, json!({})).await.expect(200);
+    stop(&app, &session).await;
     app.advance(120).await;
-    let unpaid = app.alice.get(&path(&session)).await.expect(200).body;
-    assert_eq!(
-        (&unpaid["amount_due"], &unpaid["amount_paid"]),
-        (&json!(495), &json!(0))
-    );
-    assert_eq!(app.alice.get(&driver).await.body["wallet_balance"], 10);
+    assert_has!(app.alice.get_ok(&path(&session)).await, {"amount_due": 495, "amount_paid": 0});
+    assert_eq!(app.alice.get_ok(&driver).await["wallet_balance"], 10);
 }
 
 /// A row of live mode as only an earlier release could have written it.
@@ -1241,45 +915,28 @@ async fn live_mode_starts_no_session_and_matches_no_station_without_a_network() 
     let live = app.other_account(Mode::Live).await;
     let crew = app.crew(&live).await;
     let station = app.station_in(&live, json!({})).await;
-    let before = live.get(&format!("/v1/charging_stations/{station}")).await;
+    let before = live.get(&path_of(&station)).await;
     let refused = live.post(PATH, app.session(&crew, &station)).await;
-    refused.expect_error(409, CONFLICT, Some("charging_station"));
-    let message = refused.body["message"].as_str().expect("a message");
-    assert!(
-        message.contains("not connected to a charging network"),
-        "{message}"
+    refused.expect_error(409, CONFLICT, "charging_station");
+    assert_contains(
+        &refused.body["message"],
+        "not connected to a charging network",
     );
     app.drain().await;
-    assert_eq!(live.get(PATH).await.expect(200).body["data"], json!([]));
-    let after = live.get(&format!("/v1/charging_stations/{station}")).await;
-    assert_eq!(after.body["connectors"], before.body["connectors"]);
-    assert_eq!(after.body["updated"], before.body["updated"]);
+    assert_eq!(live.get_ok(PATH).await["data"], json!([]));
+    let after = live.get(&path_of(&station)).await;
+    assert_has!(after.body, {"connectors": before.body["connectors"], "updated": before.body["updated"]});
     // A reservation finds the station and is not matched to it.
     let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let body = with(app.reservation(&crew, 20), area);
-    let id = live.post("/v1/reservations", body).await.id();
+    let id = live.create("/v1/reservations", body).await;
     app.drain().await;
     app.advance(30 * 60).await;
-    let failed = live
-        .get(&format!("/v1/reservations/{id}"))
-        .await
-        .expect(200)
-        .body;
-    assert_eq!(
-        (
-            &failed["status"],
-            &failed["failed_reason"],
-            &failed["charging_station"]
-        ),
-        (
-            &json!("failed"),
-            &json!("no_available_connectors"),
-            &Value::Null
-        )
-    );
+    let failed = live.get_ok(&path_of(&id)).await;
+    assert_has!(failed, {"status": "failed", "failed_reason": "no_available_connectors",
+        "charging_station": null});
     let summary = &failed["match_summary"];
-    assert_eq!(summary["stations_in_radius"], 1);
-    assert_eq!(summary["refused"]["not_connected"], 1);
+    assert_has!(summary, {"stations_in_radius": 1, "/refused/not_connected": 1});
 }
 
 #[tokio::test]
@@ -1314,63 +971,37 @@ async fn what_was_simulated_in_live_mode_before_is_neither_continued_nor_charged
     write_live(&app, &live, session(3601, active(-1))).await;
     write_live(&app, &live, session(3602, ended(true))).await;
     write_live(&app, &live, session(3603, ended(false))).await;
-    let shown = async |ago: i64| {
-        live.get(&format!("{PATH}/{}", id(ago)))
-            .await
-            .expect(200)
-            .body
-    };
+    let shown = async |ago: i64| live.get_ok(&format!("{PATH}/{}", id(ago))).await;
     let figures = |one: &Value| {
         ["energy_consumed", "amount_due", "amount_paid"]
             .map(|name| one[name].as_i64().expect("a number"))
     };
     assert_eq!(figures(&shown(3600).await), [0, 0, 0]);
-    for listed in live
-        .get(&format!("{PATH}?status=active"))
-        .await
-        .expect(200)
-        .body["data"]
+    for listed in live.get_ok(&format!("{PATH}?status=active")).await["data"]
         .as_array()
         .expect("a list")
     {
         assert_eq!(figures(listed), [0, 0, 0]);
     }
     let stop = format!("{PATH}/{}/stop", id(3600));
-    let stopped = live.post(&stop, json!({})).await.expect(200).body;
-    assert_eq!(
-        (&stopped["status"], figures(&stopped)),
-        (&json!("failed"), [0, 0, 0])
-    );
+    let stopped = live.post_ok(&stop, json!({})).await;
+    assert_eq!(stopped["status"], "failed");
+    assert_eq!(figures(&stopped), [0, 0, 0]);
     sweep::before(app.app(), now.plus(seconds(1)))
         .await
         .expect("a sweep");
     app.drain().await;
     let over = shown(3601).await;
-    assert_eq!(
-        (&over["status"], figures(&over)),
-        (&json!("failed"), [0, 0, 0])
-    );
+    assert_eq!(over["status"], "failed");
+    assert_eq!(figures(&over), [0, 0, 0]);
     // No provider is set up in live mode, so a charge would be tried for ever.
     let settled = shown(3602).await;
-    assert_eq!(
-        (&settled["status"], figures(&settled)),
-        (&json!("completed"), [30_000, 0, 0])
-    );
-    assert_eq!(
-        live.get("/v1/transactions").await.expect(200).body["data"],
-        json!([])
-    );
+    assert_eq!(settled["status"], "completed");
+    assert_eq!(figures(&settled), [30_000, 0, 0]);
+    assert_eq!(live.get_ok("/v1/transactions").await["data"], json!([]));
     let window = json!({"period_start": now.plus(hours(-2)), "period_end": app.in_minutes(5), "currency": "gbp"});
-    let invoice = live.post("/v1/invoices", window).await.expect(200).body;
-    assert_eq!(
-        (&invoice["line_items"], &invoice["amount_due"]),
-        (&json!([]), &json!(0))
-    );
-    let fleet = live
-        .get(&format!("/v1/fleets/{}", crew.fleet))
-        .await
-        .expect(200)
-        .body;
+    assert_has!(live.post_ok("/v1/invoices", window).await, {"line_items": [], "amount_due": 0});
+    let fleet = live.get_ok(&path_of(&crew.fleet)).await;
     // Those that were written as completed; the ones that were active have failed.
     assert_eq!(fleet["total_sessions"], 2);
     app.drain().await;

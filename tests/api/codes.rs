@@ -3,7 +3,7 @@
 use kernel::error::Code;
 use serde_json::{Value, json};
 use table::shown::Shows;
-use tests::{Crew, TestApp, TestResponse, with};
+use tests::{Crew, TestApp, TestResponse, assert_has, path_of, with};
 use web::errors::status as status_of;
 use web::{Method, Route};
 
@@ -79,17 +79,17 @@ async fn crew_and_station(app: &TestApp) -> (Crew, String) {
 
 async fn card(app: &TestApp, token: &str) -> String {
     let body = json!({"type": "card", "token": token});
-    app.alice.post("/v1/payment_methods", body).await.id()
+    app.alice.create("/v1/payment_methods", body).await
 }
 
 async fn start(app: &TestApp, crew: &Crew, station: &str) -> String {
     let body = app.session(crew, station);
-    app.alice.post("/v1/charging_sessions", body).await.id()
+    app.alice.create("/v1/charging_sessions", body).await
 }
 
 async fn reservation(app: &TestApp, crew: &Crew) -> String {
     let body = app.reservation(crew, 120);
-    app.alice.post("/v1/reservations", body).await.id()
+    app.alice.create("/v1/reservations", body).await
 }
 
 /// A reservation that has been cancelled.
@@ -98,9 +98,8 @@ async fn cancelled(app: &TestApp) -> String {
     let id = reservation(app, &crew).await;
     let path = format!("/v1/reservations/{id}");
     app.alice
-        .post(&format!("{path}/cancel"), json!({}))
-        .await
-        .expect(200);
+        .post_ok(&format!("{path}/cancel"), json!({}))
+        .await;
     path
 }
 
@@ -110,7 +109,7 @@ async fn invoice(app: &TestApp) -> String {
         json!({"period_start": "2026-01-01T00:00:00Z", "period_end": "2026-02-01T00:00:00Z"});
     format!(
         "/v1/invoices/{}",
-        app.alice.post("/v1/invoices", body).await.id()
+        app.alice.create("/v1/invoices", body).await
     )
 }
 
@@ -119,10 +118,9 @@ async fn paid_invoice(app: &TestApp) -> String {
     let path = invoice(app).await;
     let done = app
         .alice
-        .post(&format!("{path}/finalize"), json!({}))
-        .await
-        .expect(200);
-    assert_eq!(done.body["status"], "paid");
+        .post_ok(&format!("{path}/finalize"), json!({}))
+        .await;
+    assert_eq!(done["status"], "paid");
     path
 }
 
@@ -130,14 +128,14 @@ codes! {
     account_not_found AccountNotFound async |app: &TestApp| app.alice.get(&format!("/v1/accounts/acct_{UNKNOWN}")).await;
     owner_scope_invalid OwnerScopeInvalid async |app: &TestApp| {
         let (crew, station) = crew_and_station(app).await;
-        let stranger = app.alice.post("/v1/drivers", tests::driver()).await.id();
+        let stranger = app.alice.create("/v1/drivers", tests::driver()).await;
         let body = with(app.session(&crew, &station), json!({"driver": stranger}));
         app.alice.post("/v1/charging_sessions", body).await
     };
     charge_card_conflict ChargeCardConflict async |app: &TestApp| {
         let crew = app.crew(&app.alice).await;
         let body = json!({"uid": "04AABBCC", "vehicle": crew.vehicle});
-        app.alice.post("/v1/charge_cards", body.clone()).await.expect(200);
+        app.alice.post_ok("/v1/charge_cards", body.clone()).await;
         app.alice.post("/v1/charge_cards", body).await
     };
     charging_session_conflict ChargingSessionConflict async |app: &TestApp| {
@@ -156,7 +154,7 @@ codes! {
     charging_session_state_conflict ChargingSessionStateConflict async |app: &TestApp| {
         let (crew, station) = crew_and_station(app).await;
         let stop = format!("/v1/charging_sessions/{}/stop", start(app, &crew, &station).await);
-        app.alice.post(&stop, json!({})).await.expect(200);
+        app.alice.post_ok(&stop, json!({})).await;
         app.alice.post(&stop, json!({})).await
     };
     charging_station_not_found ChargingStationNotFound async |app: &TestApp| {
@@ -171,7 +169,7 @@ codes! {
     driver_not_found DriverNotFound async |app: &TestApp| app.alice.get(&format!("/v1/drivers/drv_{UNKNOWN}")).await;
     driver_or_fleet_not_found DriverOrFleetNotFound async |app: &TestApp| {
         let crew = app.crew(&app.alice).await;
-        let other = app.alice.post("/v1/fleets", tests::fleet()).await.id();
+        let other = app.alice.create("/v1/fleets", tests::fleet()).await;
         let path = format!("/v1/charging_sessions?driver={}&fleet={other}", crew.driver);
         app.alice.get(&path).await
     };
@@ -236,11 +234,11 @@ codes! {
     policy_blocked PolicyBlocked async |app: &TestApp| {
         let (crew, station) = crew_and_station(app).await;
         let body = json!({"name": "No Voltway", "rules": {"denied_operators": ["Voltway"]}});
-        let policy = app.alice.post("/v1/policies", body).await.id();
+        let policy = app.alice.create("/v1/policies", body).await;
         let held = json!({"policy_ids": [policy]});
-        app.alice.post(&format!("/v1/fleets/{}", crew.fleet), held).await.expect(200);
+        app.alice.post_ok(&path_of(&crew.fleet), held).await;
         let answer = app.alice.post("/v1/charging_sessions", app.session(&crew, &station)).await;
-        assert_eq!((&answer.body["policy"], &answer.body["rule"]), (&json!(policy), &json!("denied_operators")));
+        assert_has!(answer.body, {"policy": policy, "rule": "denied_operators"});
         answer
     };
     policy_not_found PolicyNotFound async |app: &TestApp| app.alice.get(&format!("/v1/policies/pol_{UNKNOWN}")).await;
@@ -252,7 +250,7 @@ codes! {
         }
         assert!(answer.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds > 0));
         // Others are not held up.
-        app.alice.get("/v1/fleets").await.expect(200);
+        app.alice.get_ok("/v1/fleets").await;
         answer
     };
     report_not_found ReportNotFound async |app: &TestApp| app.alice.get(&format!("/v1/reports/rpt_{UNKNOWN}")).await;
@@ -274,10 +272,10 @@ codes! {
         let crew = app.crew(&app.alice).await;
         let path = format!("/v1/reservations/{}", reservation(app, &crew).await);
         app.advance(115 * 60).await;
-        let confirmed = app.alice.get(&path).await.expect(200).body;
+        let confirmed = app.alice.get_ok(&path).await;
         let station = confirmed["charging_station"].as_str().expect("a station").to_owned();
         // The vehicle charges at the reserved connector: there is nothing left to cancel.
-        let connectors = app.alice.get(&format!("/v1/charging_stations/{station}")).await.body["connectors"].clone();
+        let connectors = app.alice.get_ok(&path_of(&station)).await["connectors"].clone();
         let mut started = Value::Null;
         for connector in connectors.as_array().expect("connectors") {
             let body = with(app.session(&crew, &station), json!({"connector": connector["id"]}));
@@ -323,7 +321,7 @@ codes! {
     };
     webhook_replay_not_found WebhookReplayNotFound async |app: &TestApp| {
         let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
-        let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+        let endpoint = app.alice.create("/v1/webhook_endpoints", hook).await;
         app.alice.get(&format!("/v1/webhook_endpoints/{endpoint}/replay")).await
     };
 }

@@ -1,27 +1,21 @@
 //! `/v1/drivers`, with attach and detach.
 
-use serde_json::{Value, json};
-use tests::{TestApp, driver, fleet, with};
+use serde_json::json;
+use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, with};
 
 #[tokio::test]
 async fn a_new_driver_has_every_field_of_the_specification() {
     let app = TestApp::start().await;
-    let made = app.alice.post("/v1/drivers", driver()).await.expect(200);
-    let now = &made.body["created"];
-    let want = json!({"id": made.id(), "object": "driver", "created": now, "email": "ada@fleet.example", "fleets": [],
+    let made = app.alice.post_ok("/v1/drivers", driver()).await;
+    let now = &made["created"];
+    let want = json!({"id": id_of(&made), "object": "driver", "created": now, "email": "ada@fleet.example", "fleets": [],
         "license_number": null, "metadata": {}, "name": "Ada Byron", "phone": null, "policy_ids": [],
         "preferences": {"charging_speed": "any", "currency": "usd", "default_payment_method": null, "max_price_per_kwh": null,
             "notifications": true, "preferred_charging_stations": [], "preferred_cpos": []},
         "status": "active", "updated": now, "vehicles": [], "wallet_balance": 0});
-    assert_eq!(made.body, want);
-    assert_eq!(
-        app.alice
-            .get(&format!("/v1/drivers/{}", made.id()))
-            .await
-            .body,
-        want
-    );
-    assert!(made.id().starts_with("drv_"));
+    assert_eq!(made, want);
+    assert_eq!(app.alice.get_ok(&path_of(id_of(&made))).await, want);
+    assert!(id_of(&made).starts_with("drv_"));
 }
 
 #[tokio::test]
@@ -35,35 +29,22 @@ async fn an_update_changes_what_it_names_and_null_clears() {
         .remove(0);
     let full = json!({"phone": "1", "license_number": "L1", "preferences": {"charging_speed": "fast", "currency": "gbp",
         "max_price_per_kwh": 55, "preferred_charging_stations": [station], "preferred_cpos": ["Voltway"]}});
-    let made = app
-        .alice
-        .post("/v1/drivers", with(driver(), full))
-        .await
-        .expect(200);
-    let path = format!("/v1/drivers/{}", made.id());
+    let made = app.alice.post_ok("/v1/drivers", with(driver(), full)).await;
+    let path = format!("/v1/drivers/{}", id_of(&made));
     let change =
         json!({"phone": null, "preferences": {"max_price_per_kwh": null, "preferred_cpos": []}});
-    let changed = app.alice.post(&path, change).await.expect(200).body;
+    let changed = app.alice.post_ok(&path, change).await;
     let preferences = json!({"charging_speed": "fast", "currency": "gbp", "default_payment_method": null,
         "max_price_per_kwh": null, "notifications": true, "preferred_charging_stations": [station], "preferred_cpos": []});
-    assert_eq!(
-        (&changed["phone"], &changed["license_number"]),
-        (&Value::Null, &json!("L1"))
-    );
+    assert_has!(changed, {"phone": null, "license_number": "L1"});
     assert_eq!(changed["preferences"], preferences);
-    for (wrong, param) in [
-        (
-            json!({"preferences": {"charging_speed": "warp"}}),
-            "preferences.charging_speed",
-        ),
-        (
-            json!({"preferences": {"max_price_per_kwh": -1}}),
-            "preferences.max_price_per_kwh",
-        ),
-        (json!({"status": "gone"}), "status"),
-        (json!({"email": null}), "email"),
-        (json!({"fleets": []}), "fleets"),
-    ] {
+    for (wrong, param) in cases! {
+        {"preferences": {"charging_speed": "warp"}} => "preferences.charging_speed",
+        {"preferences": {"max_price_per_kwh": -1}} => "preferences.max_price_per_kwh",
+        {"status": "gone"} => "status",
+        {"email": null} => "email",
+        {"fleets": []} => "fleets",
+    } {
         assert_eq!(
             app.alice.post(&path, wrong.clone()).await.error().3,
             Some(param),
@@ -81,27 +62,23 @@ async fn an_update_changes_what_it_names_and_null_clears() {
 async fn attaching_and_detaching_conflict_when_there_is_nothing_to_do() {
     let app = TestApp::start().await;
     let (one, two) = (
-        app.alice.post("/v1/fleets", fleet()).await.id(),
-        app.alice.post("/v1/fleets", fleet()).await.id(),
+        app.alice.create("/v1/fleets", fleet()).await,
+        app.alice.create("/v1/fleets", fleet()).await,
     );
-    let id = app.alice.post("/v1/drivers", driver()).await.id();
+    let id = app.alice.create("/v1/drivers", driver()).await;
     let act = async |verb: &str, fleet: &str| {
         app.alice
             .post(&format!("/v1/drivers/{id}/{verb}"), json!({"fleet": fleet}))
             .await
     };
-    let conflict = (
-        409,
-        "invalid_request_error",
-        Some("driver_fleet_conflict"),
-        Some("fleet"),
-    );
-    assert_eq!(act("detach", &one).await.error(), conflict);
+    let refused = act("detach", &one).await;
+    refused.expect_error(409, "driver_fleet_conflict", "fleet");
     assert_eq!(
         act("attach", &one).await.expect(200).body["fleets"],
         json!([one])
     );
-    assert_eq!(act("attach", &one).await.error(), conflict);
+    let refused = act("attach", &one).await;
+    refused.expect_error(409, "driver_fleet_conflict", "fleet");
     assert_eq!(
         act("attach", &two).await.expect(200).body["fleets"],
         json!([one, two])
@@ -115,22 +92,21 @@ async fn attaching_and_detaching_conflict_when_there_is_nothing_to_do() {
         Some("fleet_not_found")
     );
     app.alice
-        .post(&format!("/v1/fleets/{one}"), json!({"status": "suspended"}))
-        .await
-        .expect(200);
-    assert_eq!(act("attach", &one).await.error(), conflict);
+        .post_ok(&path_of(&one), json!({"status": "suspended"}))
+        .await;
+    let refused = act("attach", &one).await;
+    refused.expect_error(409, "driver_fleet_conflict", "fleet");
     let body = app
         .alice
         .post(&format!("/v1/drivers/{id}/attach"), json!({}))
         .await;
-    body.expect_error(400, None, Some("fleet"));
+    body.expect_error(400, None, "fleet");
 }
 
 #[tokio::test]
 async fn the_list_is_filtered_by_fleet_and_status() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let alone = app.alice.post("/v1/drivers", driver()).await.id();
+    let (app, crew) = TestApp::with_crew().await;
+    let alone = app.alice.create("/v1/drivers", driver()).await;
     assert_eq!(
         app.alice.get("/v1/drivers").await.ids(),
         [alone.clone(), crew.driver.clone()]
@@ -143,12 +119,8 @@ async fn the_list_is_filtered_by_fleet_and_status() {
         std::slice::from_ref(&crew.driver)
     );
     app.alice
-        .post(
-            &format!("/v1/drivers/{}", crew.driver),
-            json!({"status": "suspended"}),
-        )
-        .await
-        .expect(200);
+        .post_ok(&path_of(&crew.driver), json!({"status": "suspended"}))
+        .await;
     assert_eq!(
         app.alice.get("/v1/drivers?status=active").await.ids(),
         [alone]
@@ -175,33 +147,20 @@ async fn what_is_missing_or_wrong_is_named() {
         app.alice
             .post("/v1/drivers", body)
             .await
-            .expect_error(400, None, Some(name));
+            .expect_error(400, None, name);
     }
     let many: Vec<String> = (0..101).map(|n| format!("network {n}")).collect();
-    for (change, param) in [
-        (json!({"name": "n".repeat(257)}), "name"),
-        (json!({"email": "a@"}), "email"),
-        (json!({"phone": 1}), "phone"),
-        (json!({"vehicles": []}), "vehicles"),
-        (json!({"wallet_balance": 5}), "wallet_balance"),
-        (
-            json!({"preferences": {"preferred_cpos": many}}),
-            "preferences.preferred_cpos",
-        ),
-        (
-            json!({"preferences": {"max_price_per_kwh": 0.5}}),
-            "preferences.max_price_per_kwh",
-        ),
-    ] {
-        let answer = app
-            .alice
-            .post("/v1/drivers", with(driver(), change.clone()))
-            .await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, Some(param)),
-            "{change}"
-        );
+    for (change, param) in cases! {
+        {"name": "n".repeat(257)} => "name",
+        {"email": "a@"} => "email",
+        {"phone": 1} => "phone",
+        {"vehicles": []} => "vehicles",
+        {"wallet_balance": 5} => "wallet_balance",
+        {"preferences": {"preferred_cpos": many}} => "preferences.preferred_cpos",
+        {"preferences": {"max_price_per_kwh": 0.5}} => "preferences.max_price_per_kwh",
+    } {
+        let answer = app.alice.post("/v1/drivers", with(driver(), change)).await;
+        answer.expect_error(400, None, param);
     }
     assert!(app.alice.get("/v1/drivers").await.ids().is_empty());
 }
@@ -209,32 +168,25 @@ async fn what_is_missing_or_wrong_is_named() {
 #[tokio::test]
 async fn policies_must_exist() {
     let app = TestApp::start().await;
-    let unknown = (
-        404,
-        "invalid_request_error",
-        Some("policy_not_found"),
-        Some("policy_ids"),
-    );
-    let id = app.alice.post("/v1/drivers", driver()).await.id();
+    let id = app.alice.create("/v1/drivers", driver()).await;
     for policy in ["pol_1".to_owned(), format!("pol_{:032x}", 1), id.clone()] {
         let change = json!({"policy_ids": [policy]});
         let made = app
             .alice
             .post("/v1/drivers", with(driver(), change.clone()))
             .await;
-        assert_eq!(made.error(), unknown, "{policy}");
-        let changed = app.alice.post(&format!("/v1/drivers/{id}"), change).await;
-        assert_eq!(changed.error(), unknown, "{policy}");
+        made.expect_error(404, "policy_not_found", "policy_ids");
+        let changed = app.alice.post(&path_of(&id), change).await;
+        changed.expect_error(404, "policy_not_found", "policy_ids");
     }
 }
 
 #[tokio::test]
 async fn only_an_active_driver_is_attached_and_only_to_a_fleet_of_the_same_account() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let other = app.alice.post("/v1/fleets", fleet()).await.id();
+    let (app, crew) = TestApp::with_crew().await;
+    let other = app.alice.create("/v1/fleets", fleet()).await;
     let bob = app.other_account(kernel::origin::Mode::Test).await;
-    let theirs = bob.post("/v1/fleets", fleet()).await.id();
+    let theirs = bob.create("/v1/fleets", fleet()).await;
     let path = format!("/v1/drivers/{}", crew.driver);
     let act = async |verb: &str, fleet: &str| {
         app.alice
@@ -244,34 +196,25 @@ async fn only_an_active_driver_is_attached_and_only_to_a_fleet_of_the_same_accou
     for verb in ["attach", "detach"] {
         act(verb, &theirs)
             .await
-            .expect_error(404, Some("fleet_not_found"), Some("fleet"));
+            .expect_error(404, "fleet_not_found", "fleet");
     }
     app.alice
-        .post(&path, json!({"status": "suspended"}))
-        .await
-        .expect(200);
+        .post_ok(&path, json!({"status": "suspended"}))
+        .await;
     act("attach", &other)
         .await
-        .expect_error(409, Some("driver_fleet_conflict"), Some("fleet"));
+        .expect_error(409, "driver_fleet_conflict", "fleet");
     // Leaving is always possible, also for a suspended driver from an archived fleet.
     app.alice
-        .post(
-            &format!("/v1/fleets/{}", crew.fleet),
-            json!({"status": "archived"}),
-        )
-        .await
-        .expect(200);
-    let left = act("detach", &crew.fleet).await.expect(200).body;
-    assert_eq!(
-        (&left["fleets"], &left["status"]),
-        (&json!([]), &json!("suspended"))
-    );
+        .post_ok(&path_of(&crew.fleet), json!({"status": "archived"}))
+        .await;
+    assert_has!(act("detach", &crew.fleet).await.expect(200).body, {"fleets": [], "status": "suspended"});
     for (client, fleet) in [
         (&app.alice, &crew.fleet),
         (&app.alice, &other),
         (&bob, &theirs),
     ] {
-        let shown = client.get(&format!("/v1/fleets/{fleet}")).await.body;
+        let shown = client.get_ok(&path_of(&fleet)).await;
         assert_eq!(shown["total_drivers"], 0);
     }
 }
@@ -279,8 +222,8 @@ async fn only_an_active_driver_is_attached_and_only_to_a_fleet_of_the_same_accou
 #[tokio::test]
 async fn of_many_attaches_and_of_many_detaches_at_once_one_wins() {
     let app = TestApp::start().await;
-    let fleet = app.alice.post("/v1/fleets", fleet()).await.id();
-    let driver = app.alice.post("/v1/drivers", driver()).await.id();
+    let fleet = app.alice.create("/v1/fleets", fleet()).await;
+    let driver = app.alice.create("/v1/drivers", driver()).await;
     for (verb, drivers) in [("attach", 1), ("detach", 0)] {
         let path = format!("/v1/drivers/{driver}/{verb}");
         let requests = (0..8).map(|_| {
@@ -295,7 +238,7 @@ async fn of_many_attaches_and_of_many_detaches_at_once_one_wins() {
         assert_eq!(won, 1, "{verb}: {statuses:?}");
         let expected = |status: &u16| matches!(status, 200 | 409 | 503);
         assert!(statuses.iter().all(expected), "{verb}: {statuses:?}");
-        let shown = app.alice.get(&format!("/v1/fleets/{fleet}")).await.body;
+        let shown = app.alice.get_ok(&path_of(&fleet)).await;
         assert_eq!(shown["total_drivers"], drivers, "{verb}");
         let listed = app
             .alice
@@ -308,10 +251,9 @@ async fn of_many_attaches_and_of_many_detaches_at_once_one_wins() {
 
 #[tokio::test]
 async fn drivers_and_fleets_are_found_by_email() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = with(driver(), json!({"email": "Grace@fleet.example"}));
-    let grace = app.alice.post("/v1/drivers", body).await.expect(200).id();
+    let grace = app.alice.create("/v1/drivers", body).await;
     let list = async |path: String| app.alice.get(&path).await.expect(200).ids();
     let found = list("/v1/drivers?email=grace@FLEET.example".into()).await;
     assert_eq!(found, [grace.as_str()]);
@@ -319,14 +261,14 @@ async fn drivers_and_fleets_are_found_by_email() {
     assert_eq!(list(in_fleet.clone()).await, [""; 0]);
     let attach = format!("/v1/drivers/{grace}/attach");
     let fleet = json!({"fleet": crew.fleet});
-    app.alice.post(&attach, fleet).await.expect(200);
+    app.alice.post_ok(&attach, fleet).await;
     assert_eq!(list(in_fleet).await, [grace.as_str()]);
     let path = format!("/v1/fleets/{}", crew.fleet);
     let change = json!({"email": "depot@fleet.example"});
-    app.alice.post(&path, change).await.expect(200);
+    app.alice.post_ok(&path, change).await;
     let found = list("/v1/fleets?email=Depot@fleet.example".into()).await;
     assert_eq!(found, [crew.fleet.as_str()]);
     let refused = app.alice.get("/v1/fleets?email=nobody").await;
-    refused.expect_error(400, None, Some("email"));
+    refused.expect_error(400, None, "email");
     app.drain().await;
 }

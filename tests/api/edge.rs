@@ -2,7 +2,13 @@
 
 use kernel::origin::Mode;
 use serde_json::{Value, json};
-use tests::{TestApp, TestResponse, driver, fleet, with};
+use tests::{
+    Client, TestApp, TestResponse, assert_contains, assert_has, driver, fleet, id_of, path_of, with,
+};
+
+async fn fleets(client: &Client, headers: &[(&str, &str)]) -> TestResponse {
+    client.send("GET", "/v1/fleets", None, headers).await
+}
 
 #[tokio::test]
 async fn a_key_that_is_missing_malformed_or_unknown_is_401() {
@@ -35,13 +41,7 @@ async fn a_key_that_is_missing_malformed_or_unknown_is_401() {
         &[("authorization", "Basic YTpi")],
         &[("authorization", key.as_str())],
     ] {
-        assert_eq!(
-            app.anon
-                .send("GET", "/v1/fleets", None, headers)
-                .await
-                .status,
-            401
-        );
+        assert_eq!(fleets(&app.anon, headers).await.status, 401);
     }
 }
 
@@ -108,39 +108,29 @@ async fn too_many_requests_are_429_with_a_time_to_wait() {
         assert_eq!(answer.header("ratelimit-remaining"), remaining);
     }
     let refused = app.alice.get("/v1/fleets").await;
-    assert_eq!(
-        refused.error(),
-        (429, "rate_limit_error", Some("rate_limit_exceeded"), None)
-    );
-    assert_eq!(
-        (
-            refused.header("retry-after"),
-            refused.header("ratelimit-remaining")
-        ),
-        ("1", "0")
-    );
+    let error = (429, "rate_limit_error", Some("rate_limit_exceeded"), None);
+    assert_eq!(refused.error(), error);
+    assert_eq!(refused.header("retry-after"), "1");
+    assert_eq!(refused.header("ratelimit-remaining"), "0");
     // What comes before the rate in the order of checks, and who is not concerned.
     app.anon.get("/v1/fleets").await.expect(401);
     app.alice.get("/v1/nothing").await.expect(404);
     app.alice.delete("/v1/fleets").await.expect(405);
     app.alice.post("/v1/fleets", json!({})).await.expect(429);
-    app.other_account(Mode::Test)
-        .await
-        .get("/v1/fleets")
-        .await
-        .expect(200);
+    let other = app.other_account(Mode::Test).await;
+    other.get_ok("/v1/fleets").await;
     app.advance(2).await;
-    app.alice.get("/v1/fleets").await.expect(200);
+    app.alice.get_ok("/v1/fleets").await;
 }
 
 #[tokio::test]
 async fn checks_come_in_their_order() {
     let app = TestApp::start().await;
     let scopes = json!({"scopes": ["drivers:read"]});
-    let made = app.alice.post("/v1/api_keys", scopes).await.expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let made = app.alice.post_ok("/v1/api_keys", scopes).await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
-    reader.get("/v1/drivers").await.expect(200);
+    reader.get_ok("/v1/drivers").await;
     // 403 scope before everything about the body, 404 of the path before that.
     let refused = reader.post("/v1/drivers", json!({"x": 1})).await;
     assert_eq!(refused.error(), (403, "authentication_error", None, None));
@@ -161,27 +151,13 @@ async fn checks_come_in_their_order() {
 #[tokio::test]
 async fn a_version_is_asked_for_and_echoed() {
     let app = TestApp::start().await;
-    let good = app
-        .alice
-        .send(
-            "GET",
-            "/v1/fleets",
-            None,
-            &[("service-version", "2026-03-01")],
-        )
+    let good = fleets(&app.alice, &[("service-version", "2026-03-01")])
         .await
         .expect(200);
     assert_eq!(good.header("service-version"), "2026-03-01");
     for wrong in ["2026-03-02", "latest", ""] {
-        let answer = app
-            .alice
-            .send("GET", "/v1/fleets", None, &[("service-version", wrong)])
-            .await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, Some("Service-Version")),
-            "{wrong}"
-        );
+        let answer = fleets(&app.alice, &[("service-version", wrong)]).await;
+        answer.expect_error(400, None, "Service-Version");
     }
 }
 
@@ -193,11 +169,7 @@ async fn a_body_is_json_of_a_sensible_size() {
             .alice
             .send("POST", "/v1/fleets", Some(body), &[("content-type", kind)])
             .await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, None),
-            "{kind}"
-        );
+        answer.expect_error(400, None, None);
         answer.body["message"]
             .as_str()
             .unwrap_or_default()
@@ -229,39 +201,27 @@ async fn a_body_is_json_of_a_sensible_size() {
 async fn unknown_and_repeated_names_are_refused() {
     let app = TestApp::start().await;
     let of = |answer: &TestResponse| answer.error().3.map(str::to_owned);
-    let unknown = app
-        .alice
-        .post("/v1/fleets", with(fleet(), json!({"colour": "red"})))
-        .await
-        .expect(400);
+    let unknown = with(fleet(), json!({"colour": "red"}));
+    let unknown = app.alice.post("/v1/fleets", unknown).await.expect(400);
     assert_eq!(of(&unknown).as_deref(), Some("colour"));
     let nested = with(fleet(), json!({"preferences": {"colour": "red"}}));
-    assert_eq!(
-        of(&app.alice.post("/v1/fleets", nested).await).as_deref(),
-        Some("preferences.colour")
-    );
-    assert_eq!(
-        of(&app.alice.get("/v1/fleets?colour=red").await).as_deref(),
-        Some("colour")
-    );
-    assert_eq!(
-        of(&app.alice.get("/v1/fleets?limit=1&limit=2").await).as_deref(),
-        Some("limit")
-    );
-    assert_eq!(
-        of(&app.alice.get("/v1/fleets/flt_1?x=1").await).as_deref(),
-        Some("x")
-    );
+    let nested = app.alice.post("/v1/fleets", nested).await;
+    assert_eq!(of(&nested).as_deref(), Some("preferences.colour"));
+    for (path, param) in [
+        ("/v1/fleets?colour=red", "colour"),
+        ("/v1/fleets?limit=1&limit=2", "limit"),
+        ("/v1/fleets/flt_1?x=1", "x"),
+    ] {
+        assert_eq!(of(&app.alice.get(path).await).as_deref(), Some(param));
+    }
 }
 
 #[tokio::test]
 async fn metadata_has_its_limits_and_merges() {
     let app = TestApp::start().await;
     let many = |n: usize| -> Value {
-        (0..n)
-            .map(|n| (format!("k{n}"), json!("v")))
-            .collect::<serde_json::Map<_, _>>()
-            .into()
+        let members = (0..n).map(|n| (format!("k{n}"), json!("v")));
+        Value::Object(members.collect())
     };
     let make = async |metadata: Value| {
         app.alice
@@ -277,30 +237,16 @@ async fn metadata_has_its_limits_and_merges() {
         json!({"k": 1}),
     ] {
         let answer = make(wrong.clone()).await.expect(400);
-        assert!(
-            answer
-                .error()
-                .3
-                .is_some_and(|param| param.starts_with("metadata")),
-            "{wrong}"
-        );
+        let param = answer.error().3.unwrap_or_default();
+        assert!(param.starts_with("metadata"), "{wrong}");
     }
     let path = format!("/v1/drivers/{}", made.id());
-    app.alice
-        .post(&path, json!({"metadata": {"one": "more"}}))
-        .await
-        .expect(400);
-    app.alice
-        .post(&path, json!({"metadata": null}))
-        .await
-        .expect(200);
+    let one_more = json!({"metadata": {"one": "more"}});
+    app.alice.post(&path, one_more).await.expect(400);
+    app.alice.post_ok(&path, json!({"metadata": null})).await;
     let change = async |metadata: Value| {
-        app.alice
-            .post(&path, json!({"metadata": metadata}))
-            .await
-            .expect(200)
-            .body["metadata"]
-            .clone()
+        let change = json!({"metadata": metadata});
+        app.alice.post_ok(&path, change).await["metadata"].clone()
     };
     assert_eq!(
         change(json!({"a": "1", "b": "2"})).await,
@@ -316,57 +262,30 @@ async fn metadata_has_its_limits_and_merges() {
 #[tokio::test]
 async fn a_parent_acts_inside_its_children_and_nowhere_else() {
     let app = TestApp::start().await;
-    let child = app
-        .alice
-        .post(
-            "/v1/accounts",
-            json!({"email": "c@d.example", "name": "Child", "type": "business"}),
-        )
-        .await
-        .id();
+    let child = json!({"email": "c@d.example", "name": "Child", "type": "business"});
+    let child = app.alice.create("/v1/accounts", child).await;
     let acting = [("service-account", child.as_str())];
     let made = app
         .alice
         .send("POST", "/v1/fleets", Some(fleet().to_string()), &acting)
         .await
         .id();
-    app.alice
-        .get(&format!("/v1/fleets/{made}"))
-        .await
-        .expect(404);
+    app.alice.get(&path_of(&made)).await.expect(404);
     let seen = app
         .alice
-        .send("GET", &format!("/v1/fleets/{made}"), None, &acting)
+        .send("GET", &path_of(&made), None, &acting)
         .await
         .expect(200);
     assert_eq!(seen.id(), made);
     let own = app.alice.account.clone().expect("an account");
-    app.alice
-        .send(
-            "GET",
-            "/v1/fleets",
-            None,
-            &[("service-account", own.as_str())],
-        )
+    fleets(&app.alice, &[("service-account", own.as_str())])
         .await
         .expect(200);
     let bob = app.other_account(Mode::Test).await;
     let theirs = bob.account.clone().expect("an account");
     for wrong in [theirs.as_str(), "acct_1", ""] {
-        let answer = app
-            .alice
-            .send("GET", "/v1/fleets", None, &[("service-account", wrong)])
-            .await;
-        assert_eq!(
-            answer.error(),
-            (
-                404,
-                "invalid_request_error",
-                Some("account_not_found"),
-                Some("Service-Account")
-            ),
-            "{wrong}"
-        );
+        let answer = fleets(&app.alice, &[("service-account", wrong)]).await;
+        answer.expect_error(404, "account_not_found", "Service-Account");
     }
     // A child's own key opens the child, not its parent.
     let key = app
@@ -379,13 +298,7 @@ async fn a_parent_acts_inside_its_children_and_nowhere_else() {
         child.as_str().into(),
     );
     assert_eq!(inside.get("/v1/fleets").await.ids(), [made]);
-    inside
-        .send(
-            "GET",
-            "/v1/fleets",
-            None,
-            &[("service-account", own.as_str())],
-        )
+    fleets(&inside, &[("service-account", own.as_str())])
         .await
         .expect(404);
 }
@@ -395,8 +308,8 @@ async fn without_a_key_the_error_is_whole_and_asks_for_a_bearer_key() {
     let app = TestApp::start().await;
     let answer = app.anon.get("/v1/fleets").await.expect(401);
     assert_eq!(answer.header("www-authenticate"), "Bearer");
-    let message = answer.body["message"].as_str().expect("a message");
-    assert!(message.contains("Authorization: Bearer"), "{message}");
+    let message = &answer.body["message"];
+    assert_contains(message, "Authorization: Bearer");
     let want = json!({"object": "error", "type": "authentication_error", "code": null, "param": null,
         "message": message, "request": answer.header("service-request-id"), "status": 401, "doc_url": null});
     assert_eq!(answer.body, want);
@@ -408,11 +321,8 @@ async fn refusals_carry_the_headers_too_and_every_request_has_an_id_of_its_own()
     let bob = app.other_account(Mode::Test).await;
     let version = [("service-version", "2020-01-01")];
     let mut answers = vec![
-        app.alice
-            .send("GET", "/v1/fleets", None, &version)
-            .await
-            .expect(400),
-        bob.send("GET", "/v1/fleets", None, &[("service-account", "acct_1")])
+        fleets(&app.alice, &version).await.expect(400),
+        fleets(&bob, &[("service-account", "acct_1")])
             .await
             .expect(404),
     ];
@@ -449,10 +359,9 @@ async fn the_rate_comes_before_the_scope() {
     let app = TestApp::start_with(|options| options.rate = 1).await;
     let made = app
         .alice
-        .post("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
-        .await
-        .expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+        .post_ok("/v1/api_keys", json!({"scopes": ["drivers:read"]}))
+        .await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     for _ in 0..50 {
         let answer = reader.get("/v1/fleets").await;
@@ -470,10 +379,9 @@ async fn the_scope_comes_before_the_version_the_idempotency_key_and_the_query() 
     let app = TestApp::start().await;
     let made = app
         .alice
-        .post("/v1/api_keys", json!({"scopes": ["fleets:read"]}))
-        .await
-        .expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+        .post_ok("/v1/api_keys", json!({"scopes": ["fleets:read"]}))
+        .await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     let key = ("idempotency-key", "k");
     let first = app
@@ -504,49 +412,33 @@ async fn the_scope_comes_before_the_version_the_idempotency_key_and_the_query() 
 
 #[tokio::test]
 async fn a_wrong_body_is_reported_before_a_missing_object() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let absent = |prefix: &str| format!("{prefix}{:032x}", 1);
     let vehicle = tests::vehicle(&crew.fleet);
+    let wrong = json!({"policy_ids": ["pol_1"], "battery_capacity": 0});
+    let vehicle = with(vehicle, wrong);
+    let path = |kind: &str, prefix: &str| format!("/v1/{kind}/{}", absent(prefix));
+    let driver = path("drivers", "drv_");
     for (path, body, param) in [
         (
-            format!("/v1/accounts/{}", absent("acct_")),
+            path("accounts", "acct_"),
             json!({"colour": "red"}),
             "colour",
         ),
         (
-            format!("/v1/fleets/{}", absent("flt_")),
+            path("fleets", "flt_"),
             json!({"timezone": "Mars/Olympus"}),
             "timezone",
         ),
+        (driver.clone(), json!({"status": "gone"}), "status"),
+        (format!("{driver}/attach"), json!({}), "fleet"),
+        (format!("{driver}/detach"), json!({"fleet": 1}), "fleet"),
         (
-            format!("/v1/drivers/{}", absent("drv_")),
-            json!({"status": "gone"}),
-            "status",
-        ),
-        (
-            format!("/v1/drivers/{}/attach", absent("drv_")),
-            json!({}),
-            "fleet",
-        ),
-        (
-            format!("/v1/drivers/{}/detach", absent("drv_")),
-            json!({"fleet": 1}),
-            "fleet",
-        ),
-        (
-            format!("/v1/vehicles/{}", absent("veh_")),
+            path("vehicles", "veh_"),
             json!({"battery_capacity": 0}),
             "battery_capacity",
         ),
-        (
-            "/v1/vehicles".to_owned(),
-            with(
-                vehicle,
-                json!({"policy_ids": ["pol_1"], "battery_capacity": 0}),
-            ),
-            "battery_capacity",
-        ),
+        ("/v1/vehicles".to_owned(), vehicle, "battery_capacity"),
     ] {
         let answer = app.alice.post(&path, body.clone()).await;
         assert_eq!(
@@ -562,13 +454,7 @@ async fn a_wrong_body_is_reported_before_a_missing_object() {
 async fn what_cannot_be_an_id_names_nothing() {
     let app = TestApp::start().await;
     app.needs("paths that no gateway has changed");
-    let id = app.alice.post("/v1/fleets", fleet()).await.id();
-    let unknown = (
-        404,
-        "invalid_request_error",
-        Some("fleet_not_found"),
-        Some("fleet"),
-    );
+    let id = app.alice.create("/v1/fleets", fleet()).await;
     for wrong in [
         "flt_".to_owned(),
         id.to_uppercase(),
@@ -584,15 +470,10 @@ async fn what_cannot_be_an_id_names_nothing() {
         "%FF".to_owned(),
     ] {
         let answer = app.alice.get(&format!("/v1/fleets/{wrong}")).await;
-        assert_eq!(answer.error(), unknown, "{wrong}");
+        answer.expect_error(404, "fleet_not_found", "fleet");
     }
     for wrong in ["/v1/fleets/", "/v1/fleets/x/y", "/v1/", "/v2"] {
-        let answer = app.alice.get(wrong).await;
-        assert_eq!(
-            answer.error(),
-            (404, "invalid_request_error", None, None),
-            "{wrong}"
-        );
+        app.alice.get(wrong).await.expect_error(404, None, None);
     }
 }
 
@@ -624,7 +505,7 @@ async fn the_largest_and_the_deepest_body_are_still_read() {
 async fn a_query_is_refused_where_none_is_understood() {
     let app = TestApp::start().await;
     let made = app.alice.post("/v1/fleets?limit=1", fleet()).await;
-    made.expect_error(400, None, Some("limit"));
+    made.expect_error(400, None, "limit");
     let deleted = app.alice.delete("/v1/api_keys/key_1?x=1").await;
     assert_eq!(deleted.error().3, Some("x"));
     assert!(app.alice.get("/v1/fleets").await.ids().is_empty());
@@ -634,35 +515,23 @@ async fn a_query_is_refused_where_none_is_understood() {
 async fn metadata_at_its_limits_is_kept_whole() {
     let app = TestApp::start().await;
     let metadata = json!({"ключ".repeat(10): "ü".repeat(500), "k": " "});
-    let made = app
-        .alice
-        .post("/v1/fleets", with(fleet(), json!({"metadata": metadata})))
-        .await
-        .expect(200);
-    assert_eq!(made.body["metadata"], metadata);
-    let path = format!("/v1/fleets/{}", made.id());
-    assert_eq!(app.alice.get(&path).await.body["metadata"], metadata);
-    let refused = app
-        .alice
-        .post(
-            &path,
-            json!({"name": "New", "metadata": {"k": "v".repeat(501)}}),
-        )
-        .await;
+    let body = with(fleet(), json!({"metadata": metadata}));
+    let made = app.alice.post_ok("/v1/fleets", body).await;
+    assert_eq!(made["metadata"], metadata);
+    let path = format!("/v1/fleets/{}", id_of(&made));
+    assert_eq!(app.alice.get_ok(&path).await["metadata"], metadata);
+    let wrong = json!({"name": "New", "metadata": {"k": "v".repeat(501)}});
+    let refused = app.alice.post(&path, wrong).await;
     assert_eq!(refused.status, 400);
-    let kept = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&kept["metadata"], &kept["name"]),
-        (&metadata, &made.body["name"])
-    );
+    assert_has!(app.alice.get_ok(&path).await, {"metadata": metadata, "name": made["name"]});
 }
 
 #[tokio::test]
 async fn a_grandchild_and_a_sibling_are_strangers() {
     let app = TestApp::start().await;
     let body = json!({"email": "c@d.example", "name": "Child", "type": "business"});
-    let child = app.alice.post("/v1/accounts", body.clone()).await.id();
-    let sibling = app.alice.post("/v1/accounts", body.clone()).await.id();
+    let child = app.alice.create("/v1/accounts", body.clone()).await;
+    let sibling = app.alice.create("/v1/accounts", body.clone()).await;
     let acting = [("service-account", child.as_str())];
     let grandchild = app
         .alice
@@ -682,10 +551,7 @@ async fn a_grandchild_and_a_sibling_are_strangers() {
     let secret = key.body["secret"].as_str().expect("a secret").to_owned();
     let inside = app.with_key(secret, child.as_str().into());
     let act = async |client: &tests::Client, account: &str| {
-        client
-            .send("GET", "/v1/fleets", None, &[("service-account", account)])
-            .await
-            .status
+        fleets(client, &[("service-account", account)]).await.status
     };
     assert_eq!(act(&app.alice, &grandchild).await, 404);
     assert_eq!(act(&inside, &sibling).await, 404);

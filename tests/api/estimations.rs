@@ -2,41 +2,39 @@
 
 use kernel::time::{DAY, HOUR, days};
 use serde_json::json;
-use tests::{TestApp, with};
+use tests::{TestApp, cases, id_of, with};
 
 const PATH: &str = "/v1/estimations";
 
 #[tokio::test]
 async fn an_estimation_has_the_duration_and_the_cost() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
         "battery_target_level": 69.5});
-    let made = app.alice.post(PATH, body).await.expect(200);
-    let created = kernel::Timestamp::parse(made.body["created"].as_str().expect("a time"));
+    let made = app.alice.post_ok(PATH, body).await;
+    let created = kernel::Timestamp::parse(made["created"].as_str().expect("a time"));
     let until = created.map(|at| at.plus(HOUR).to_string());
     // 29.7 kWh in the battery are 33 kWh at the meter, at 22 kW.
     let want = json!({
-        "id": made.id(), "object": "estimation", "battery_level": 20, "battery_target_level": 69.5,
-        "charging_station": station, "connector": "1", "created": made.body["created"], "currency": "gbp",
-        "start": made.body["created"],
+        "id": id_of(&made), "object": "estimation", "battery_level": 20, "battery_target_level": 69.5,
+        "charging_station": station, "connector": "1", "created": made["created"], "currency": "gbp",
+        "start": made["created"],
         "cost_breakdown": [{"type": "ENERGY", "description": "Energy", "quantity": 33, "unit": "kWh", "unit_price": 45,
             "tax_percent": "20", "cost": 1485}],
         "policy": {"allowed": true, "policy": null, "rule": null}, "estimated_duration": 5400, "estimated_energy_kwh": 33, "estimated_total_cost": 1485,
         "valid_until": until.expect("a time"), "vehicle": crew.vehicle,
     });
-    assert_eq!(made.body, want);
-    assert!(made.id().starts_with("est_"));
+    assert_eq!(made, want);
+    assert!(id_of(&made).starts_with("est_"));
     // It stays to be looked at after its prices have lapsed.
     app.advance(2 * 3600).await;
-    let path = format!("{PATH}/{}", made.id());
-    assert_eq!(app.alice.get(&path).await.expect(200).body, want);
+    let path = format!("{PATH}/{}", id_of(&made));
+    assert_eq!(app.alice.get_ok(&path).await, want);
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_a_body_is_named() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let good = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
         "battery_target_level": 69.5});
     for (change, param) in [
@@ -50,30 +48,21 @@ async fn what_is_wrong_with_a_body_is_named() {
         (json!({"currency": "eur"}), "currency"),
         (json!({"currency": "money"}), "currency"),
     ] {
-        let answer = app
-            .alice
-            .post(PATH, with(good.clone(), change.clone()))
-            .await;
-        let code = Some("estimation_validation_error");
-        let want = (400, "invalid_request_error", code, Some(param));
-        assert_eq!(answer.error(), want, "{change}");
-    }
-    for (change, code, param) in [
-        (
-            json!({"charging_station": "chst_1"}),
-            "charging_station_not_found",
-            "charging_station",
-        ),
-        (json!({"vehicle": "veh_1"}), "vehicle_not_found", "vehicle"),
-    ] {
         let answer = app.alice.post(PATH, with(good.clone(), change)).await;
-        answer.expect_error(404, Some(code), Some(param));
+        answer.expect_error(400, "estimation_validation_error", param);
+    }
+    for (change, (code, param)) in cases! {
+        {"charging_station": "chst_1"} => ("charging_station_not_found", "charging_station"),
+        {"vehicle": "veh_1"} => ("vehicle_not_found", "vehicle"),
+    } {
+        let answer = app.alice.post(PATH, with(good.clone(), change)).await;
+        answer.expect_error(404, code, param);
     }
     let ccs = with(
         tests::vehicle(&crew.fleet),
         json!({"charging_standard": "CCS"}),
     );
-    let ccs = app.alice.post("/v1/vehicles", ccs).await.id();
+    let ccs = app.alice.create("/v1/vehicles", ccs).await;
     let answer = app
         .alice
         .post(PATH, with(good, json!({"vehicle": ccs})))
@@ -86,33 +75,29 @@ async fn what_is_wrong_with_a_body_is_named() {
 async fn an_unknown_estimation_is_404() {
     let app = TestApp::start().await;
     let answer = app.alice.get(&format!("{PATH}/est_1")).await;
-    let code = Some("estimation_not_found");
-    answer.expect_error(404, code, Some("estimation"));
+    answer.expect_error(404, "estimation_not_found", "estimation");
 }
 
 #[tokio::test]
 async fn an_estimation_says_whether_policies_allow_it() {
-    let app = TestApp::start().await;
-    let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
+    let (app, crew, station) = TestApp::with_station().await;
     let rules = json!({"name": "Others only", "rules": {"denied_operators": ["Voltway"]}});
-    let policy = app.alice.post("/v1/policies", rules).await.id();
+    let policy = app.alice.create("/v1/policies", rules).await;
     let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
     app.alice
-        .post(&vehicle, json!({"policy_ids": [policy]}))
-        .await
-        .expect(200);
+        .post_ok(&vehicle, json!({"policy_ids": [policy]}))
+        .await;
     let body = json!({"charging_station": station, "vehicle": crew.vehicle, "battery_level": 20,
         "battery_target_level": 69.5});
-    let made = app.alice.post(PATH, body).await.expect(200);
+    let made = app.alice.post_ok(PATH, body).await;
     let verdict = json!({"allowed": false, "policy": policy, "rule": "denied_operators"});
-    assert_eq!(made.body["policy"], verdict);
+    assert_eq!(made["policy"], verdict);
     app.drain().await;
 }
 
 #[tokio::test]
 async fn an_estimation_is_for_the_connector_and_the_start_that_are_asked_for() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let connector = |id: &str, power: f64| json!({"id": id, "power": power, "status": "available", "type": "Type2"});
     let price = |price: i64, hours: serde_json::Value| {
         json!({"currency": "gbp", "price": price, "step_size": 1, "tax": "vat", "tax_included": true, "tax_percent": "20",

@@ -52,10 +52,9 @@ async fn no_route_answers_without_its_scope() {
     let app = TestApp::start().await;
     let made = app
         .alice
-        .post("/v1/api_keys", json!({"scopes": ["reports:read"]}))
-        .await
-        .expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+        .post_ok("/v1/api_keys", json!({"scopes": ["reports:read"]}))
+        .await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     let nobody = app.with_key(secret, app.alice.account.clone().expect("an account"));
     let others = functions::endpoints()
         .into_iter()
@@ -176,7 +175,7 @@ async fn one_accounts_test_objects_are_in_no_list_of_its_live_mode() {
     let app = TestApp::start().await;
     let objects = one_of_each(&app, &app.alice).await;
     let live = live_key(&app, &app.alice).await;
-    let own_fleet = live.post("/v1/fleets", fleet()).await.id();
+    let own_fleet = live.create("/v1/fleets", fleet()).await;
     // An account is one in both modes.
     for route in lists().filter(|route| route.resource() != "accounts") {
         let id = &objects[route.resource()];

@@ -1,79 +1,65 @@
 //! `expand[]`: whole objects in place of ids.
 
 use serde_json::json;
-use tests::{TestApp, with};
+use tests::{TestApp, assert_has, id_of, with};
 
 #[tokio::test]
 async fn a_retrieved_a_made_and_a_listed_object_show_what_they_name() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = app.reservation(&crew, 120);
     let path = "/v1/reservations?expand[]=vehicle.fleet&expand[]=driver&expand[]=driver.fleets";
-    let made = app.alice.post(path, body).await.expect(200);
-    assert_eq!(made.body["vehicle"]["id"], json!(crew.vehicle));
-    assert_eq!(made.body["vehicle"]["fleet"]["id"], json!(crew.fleet));
-    assert_eq!(made.body["vehicle"]["fleet"]["object"], "fleet");
-    assert_eq!(made.body["driver"]["fleets"][0]["id"], json!(crew.fleet));
+    let made = app.alice.post_ok(path, body).await;
+    assert_has!(made, {"/vehicle/id": crew.vehicle, "/vehicle/fleet/id": crew.fleet,
+        "/vehicle/fleet/object": "fleet", "/driver/fleets/0/id": crew.fleet});
     // What is not there yet stays null.
-    let one = format!("/v1/reservations/{}", made.id());
-    let plain = app.alice.get(&one).await.expect(200);
-    assert_eq!(plain.body["vehicle"], json!(crew.vehicle));
+    let one = format!("/v1/reservations/{}", id_of(&made));
+    assert_eq!(app.alice.get_ok(&one).await["vehicle"], json!(crew.vehicle));
     let shown = app
         .alice
-        .get(&format!(
+        .get_ok(&format!(
             "{one}?expand%5B%5D=charging_station&expand[]=vehicle.drivers"
         ))
-        .await
-        .expect(200);
-    assert_eq!(shown.body["charging_station"], json!(null));
-    assert_eq!(shown.body["vehicle"]["drivers"], json!([]));
+        .await;
+    assert_has!(shown, {"charging_station": null, "/vehicle/drivers": []});
     let updated = app
         .alice
-        .post(
+        .post_ok(
             &format!("{one}?expand[]=vehicle"),
             json!({"metadata": {"a": "b"}}),
         )
-        .await
-        .expect(200);
-    assert_eq!(updated.body["vehicle"]["object"], "vehicle");
+        .await;
+    assert_eq!(updated["vehicle"]["object"], "vehicle");
     let listed = app
         .alice
-        .get("/v1/reservations?expand[]=data.vehicle&limit=1")
-        .await
-        .expect(200);
-    assert_eq!(listed.body["data"][0]["vehicle"]["id"], json!(crew.vehicle));
+        .get_ok("/v1/reservations?expand[]=data.vehicle&limit=1")
+        .await;
+    assert_eq!(listed["data"][0]["vehicle"]["id"], json!(crew.vehicle));
     app.drain().await;
 }
 
 #[tokio::test]
 async fn the_next_page_shows_the_same() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     for plate in ["A", "B"] {
         let vehicle = with(
             tests::vehicle(&crew.fleet),
             json!({"registration_plate": plate}),
         );
-        app.alice.post("/v1/vehicles", vehicle).await.expect(200);
+        app.alice.post_ok("/v1/vehicles", vehicle).await;
     }
     let first = app
         .alice
-        .get("/v1/vehicles?limit=1&expand[]=data.fleet")
-        .await
-        .expect(200);
-    let next = first.body["next_page_url"]
-        .as_str()
-        .expect("a page")
-        .to_owned();
-    let second = app.alice.get(&next).await.expect(200);
-    assert_eq!(second.body["data"][0]["fleet"]["id"], json!(crew.fleet));
+        .get_ok("/v1/vehicles?limit=1&expand[]=data.fleet")
+        .await;
+    let next = first["next_page_url"].as_str().expect("a page").to_owned();
+    let second = app.alice.get_ok(&next).await;
+    assert_eq!(second["data"][0]["fleet"]["id"], json!(crew.fleet));
     app.drain().await;
 }
 
 #[tokio::test]
 async fn a_repeated_request_may_ask_to_see_more() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = tests::vehicle(&crew.fleet).to_string();
     let key = [("idempotency-key", "k")];
     let first = app
@@ -92,15 +78,8 @@ async fn a_repeated_request_may_ask_to_see_more() {
 
 #[tokio::test]
 async fn what_cannot_be_expanded_is_refused_before_anything_happens() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = app.reservation(&crew, 120);
-    let refused = (
-        400,
-        "invalid_request_error",
-        Some("unsupported_expand_value"),
-        Some("expand"),
-    );
     for path in [
         "status",
         "vehicle.fleet.x",
@@ -111,11 +90,11 @@ async fn what_cannot_be_expanded_is_refused_before_anything_happens() {
             .alice
             .post(&format!("/v1/reservations?expand[]={path}"), body.clone())
             .await;
-        assert_eq!(answer.error(), refused, "{path}");
+        answer.expect_error(400, "unsupported_expand_value", "expand");
     }
     let many = "expand[]=driver&".repeat(11);
     let answer = app.alice.get(&format!("/v1/reservations?{many}")).await;
-    assert_eq!(answer.error(), refused);
+    answer.expect_error(400, "unsupported_expand_value", "expand");
     assert!(app.alice.walk("/v1/reservations").await.is_empty());
     // A route whose objects name nothing knows no such parameter.
     let answer = app.alice.get("/v1/api_keys?expand[]=data.account").await;
@@ -125,14 +104,13 @@ async fn what_cannot_be_expanded_is_refused_before_anything_happens() {
 
 #[tokio::test]
 async fn a_key_expands_only_what_it_may_read() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let scopes = json!({"scopes": ["vehicles:read"]});
-    let made = app.alice.post("/v1/api_keys", scopes).await.expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let made = app.alice.post_ok("/v1/api_keys", scopes).await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     let path = format!("/v1/vehicles/{}", crew.vehicle);
-    reader.get(&path).await.expect(200);
+    reader.get_ok(&path).await;
     let answer = reader.get(&format!("{path}?expand[]=fleet")).await;
     assert_eq!(answer.error(), (403, "authentication_error", None, None));
     app.drain().await;

@@ -1,14 +1,14 @@
 //! `/v1/fleets`.
 
-use serde_json::{Value, json};
-use tests::{TestApp, driver, fleet, vehicle, with};
+use serde_json::json;
+use tests::{TestApp, assert_has, cases, driver, fleet, id_of, path_of, vehicle, with};
 
 #[tokio::test]
 async fn a_new_fleet_has_every_field_of_the_specification() {
     let app = TestApp::start().await;
-    let made = app.alice.post("/v1/fleets", fleet()).await.expect(200);
-    let now = &made.body["created"];
-    let want = json!({"id": made.id(), "object": "fleet",
+    let made = app.alice.post_ok("/v1/fleets", fleet()).await;
+    let now = &made["created"];
+    let want = json!({"id": id_of(&made), "object": "fleet",
         "address": {"city": "London", "country": "GB", "line1": "1 Bow Road", "line2": "", "postal_code": "E3 4LH", "state": ""},
         "created": now, "description": "", "email": "ops@fleet.example", "metadata": {}, "phone": null, "policy_ids": [],
         "metric_system": "international_system", "name": "Night shift",
@@ -18,9 +18,9 @@ async fn a_new_fleet_has_every_field_of_the_specification() {
             "notifications": true, "report_frequency": "weekly"},
         "status": "active", "timezone": "UTC", "total_drivers": 0, "total_energy_consumed_kwh": 0.0, "total_sessions": 0,
         "total_vehicles": 0, "updated": now, "wallet_balance": 0});
-    assert_eq!(made.body, want);
-    assert!(made.id().starts_with("flt_") && now.as_str().is_some_and(|at| at.len() == 24));
-    let shown = app.alice.get(&format!("/v1/fleets/{}", made.id())).await;
+    assert_eq!(made, want);
+    assert!(id_of(&made).starts_with("flt_") && now.as_str().is_some_and(|at| at.len() == 24));
+    let shown = app.alice.get(&path_of(id_of(&made))).await;
     assert_eq!(
         with(shown.body, json!({"total_energy_consumed_kwh": 0.0})),
         want
@@ -30,44 +30,22 @@ async fn a_new_fleet_has_every_field_of_the_specification() {
 #[tokio::test]
 async fn what_is_missing_or_wrong_is_named() {
     let app = TestApp::start().await;
-    for (change, param) in [
-        (json!({"name": ""}), "name"),
-        (json!({"name": "n".repeat(257)}), "name"),
-        (json!({"name": null}), "name"),
-        (json!({"email": "nobody"}), "email"),
-        (json!({"timezone": "Mars/Olympus"}), "timezone"),
-        (json!({"metric_system": "metric"}), "metric_system"),
-        (
-            json!({"address": {"line1": "1", "city": "L", "postal_code": "E", "country": "XX"}}),
-            "address.country",
-        ),
-        (
-            json!({"address": {"line1": "1", "city": "L", "country": "GB"}}),
-            "address.postal_code",
-        ),
-        (json!({"description": "d".repeat(1001)}), "description"),
-        (
-            json!({"preferences": {"billing_cycle": "daily"}}),
-            "preferences.billing_cycle",
-        ),
-        (
-            json!({"preferences": {"default_currency": "USD"}}),
-            "preferences.default_currency",
-        ),
-        (
-            json!({"preferences": {"notifications": "yes"}}),
-            "preferences.notifications",
-        ),
-    ] {
-        let answer = app
-            .alice
-            .post("/v1/fleets", with(fleet(), change.clone()))
-            .await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, Some(param)),
-            "{change}"
-        );
+    for (change, param) in cases! {
+        {"name": ""} => "name",
+        {"name": "n".repeat(257)} => "name",
+        {"name": null} => "name",
+        {"email": "nobody"} => "email",
+        {"timezone": "Mars/Olympus"} => "timezone",
+        {"metric_system": "metric"} => "metric_system",
+        {"address": {"line1": "1", "city": "L", "postal_code": "E", "country": "XX"}} => "address.country",
+        {"address": {"line1": "1", "city": "L", "country": "GB"}} => "address.postal_code",
+        {"description": "d".repeat(1001)} => "description",
+        {"preferences": {"billing_cycle": "daily"}} => "preferences.billing_cycle",
+        {"preferences": {"default_currency": "USD"}} => "preferences.default_currency",
+        {"preferences": {"notifications": "yes"}} => "preferences.notifications",
+    } {
+        let answer = app.alice.post("/v1/fleets", with(fleet(), change)).await;
+        answer.expect_error(400, None, param);
     }
     for name in ["name", "email", "address"] {
         let mut body = fleet();
@@ -97,31 +75,24 @@ async fn an_update_changes_what_it_names() {
     let app = TestApp::start().await;
     let made = app
         .alice
-        .post("/v1/fleets", with(fleet(), json!({"phone": "1"})))
-        .await
-        .expect(200);
-    let path = format!("/v1/fleets/{}", made.id());
-    let same = app.alice.post(&path, json!({})).await.expect(200).body;
+        .post_ok("/v1/fleets", with(fleet(), json!({"phone": "1"})))
+        .await;
+    let path = format!("/v1/fleets/{}", id_of(&made));
+    let same = app.alice.post_ok(&path, json!({})).await;
     assert_eq!(
         with(
             same,
-            json!({"updated": made.body["updated"], "total_energy_consumed_kwh": 0.0})
+            json!({"updated": made["updated"], "total_energy_consumed_kwh": 0.0})
         ),
-        made.body
+        made
     );
     let change = json!({"name": "Day", "phone": null, "timezone": "Europe/Paris", "status": "suspended",
         "preferences": {"report_frequency": "never"}});
-    let changed = app.alice.post(&path, change).await.expect(200).body;
-    assert_eq!(
-        (&changed["name"], &changed["phone"], &changed["status"]),
-        (&json!("Day"), &Value::Null, &json!("suspended"))
-    );
+    let changed = app.alice.post_ok(&path, change).await;
+    assert_has!(changed, {"name": "Day", "phone": null, "status": "suspended"});
     let preferences = json!({"billing_cycle": "monthly", "default_currency": "usd", "default_payment_method": null,
         "notifications": true, "report_frequency": "never"});
-    assert_eq!(
-        (&changed["preferences"], &changed["email"]),
-        (&preferences, &made.body["email"])
-    );
+    assert_has!(changed, {"preferences": preferences, "email": made["email"]});
     assert_eq!(
         app.alice.post(&path, json!({"name": null})).await.error().3,
         Some("name")
@@ -131,20 +102,19 @@ async fn an_update_changes_what_it_names() {
 #[tokio::test]
 async fn counters_follow_what_they_count_also_under_load() {
     let app = TestApp::start().await;
-    let id = app.alice.post("/v1/fleets", fleet()).await.id();
+    let id = app.alice.create("/v1/fleets", fleet()).await;
     let path = format!("/v1/fleets/{id}");
     let makers = (0..20).map(|_| {
         let (client, id) = (app.alice.clone(), id.clone());
         tokio::spawn(async move {
-            client.post("/v1/vehicles", vehicle(&id)).await.expect(200);
-            let driver = client.post("/v1/drivers", driver()).await.id();
+            client.post_ok("/v1/vehicles", vehicle(&id)).await;
+            let driver = client.create("/v1/drivers", driver()).await;
             client
-                .post(
+                .post_ok(
                     &format!("/v1/drivers/{driver}/attach"),
                     json!({"fleet": id}),
                 )
-                .await
-                .expect(200);
+                .await;
             driver
         })
     });
@@ -152,37 +122,29 @@ async fn counters_follow_what_they_count_also_under_load() {
     for maker in makers.collect::<Vec<_>>() {
         drivers.push(maker.await.expect("a driver"));
     }
-    let fleet = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&fleet["total_drivers"], &fleet["total_vehicles"]),
-        (&json!(20), &json!(20))
-    );
+    let fleet = app.alice.get_ok(&path).await;
+    assert_has!(fleet, {"total_drivers": 20, "total_vehicles": 20});
     for driver in &drivers[..5] {
         app.alice
-            .post(
+            .post_ok(
                 &format!("/v1/drivers/{driver}/detach"),
                 json!({"fleet": id}),
             )
-            .await
-            .expect(200);
+            .await;
     }
-    assert_eq!(app.alice.get(&path).await.body["total_drivers"], 15);
+    assert_eq!(app.alice.get_ok(&path).await["total_drivers"], 15);
     // An update of the fleet keeps the counts.
-    assert_eq!(
-        app.alice.post(&path, json!({"name": "New"})).await.body["total_vehicles"],
-        20
-    );
+    assert_has!(app.alice.post(&path, json!({"name": "New"})).await.body, {"total_vehicles": 20});
 }
 
 #[tokio::test]
 async fn the_list_is_newest_first_and_filtered_by_status() {
     let app = TestApp::start().await;
-    let one = app.alice.post("/v1/fleets", fleet()).await.id();
-    let two = app.alice.post("/v1/fleets", fleet()).await.id();
+    let one = app.alice.create("/v1/fleets", fleet()).await;
+    let two = app.alice.create("/v1/fleets", fleet()).await;
     app.alice
-        .post(&format!("/v1/fleets/{one}"), json!({"status": "archived"}))
-        .await
-        .expect(200);
+        .post_ok(&path_of(&one), json!({"status": "archived"}))
+        .await;
     assert_eq!(
         app.alice.get("/v1/fleets").await.ids(),
         [two.clone(), one.clone()]
@@ -196,7 +158,7 @@ async fn the_list_is_newest_first_and_filtered_by_status() {
         app.alice.get("/v1/fleets?status=lost").await.error().3,
         Some("status")
     );
-    let page = app.alice.get("/v1/fleets?status=suspended").await.body;
+    let page = app.alice.get_ok("/v1/fleets?status=suspended").await;
     assert_eq!(
         page,
         json!({"data": [], "next_page_url": null, "previous_page_url": null})
@@ -205,35 +167,27 @@ async fn the_list_is_newest_first_and_filtered_by_status() {
 
 #[tokio::test]
 async fn a_fleet_is_deleted_when_nothing_is_left_in_it() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = |kind: &str, id: &str| format!("/v1/{kind}/{id}");
     let delete = async |kind: &str, id: &str| app.alice.delete(&path(kind, id)).await;
     let named = app
         .alice
-        .post(
+        .create(
             "/v1/vehicles",
             with(vehicle(&crew.fleet), json!({"drivers": [crew.driver]})),
         )
-        .await
-        .id();
+        .await;
     delete("fleets", &crew.fleet)
         .await
-        .expect_error(409, None, Some("fleet"));
+        .expect_error(409, None, "fleet");
     delete("vehicles", &crew.vehicle).await.expect(200);
-    assert_eq!(
-        app.alice.get(&path("fleets", &crew.fleet)).await.body["total_vehicles"],
-        1
-    );
+    assert_has!(app.alice.get_ok(&path("fleets", &crew.fleet)).await, {"total_vehicles": 1});
     let gone = delete("drivers", &crew.driver).await.expect(200);
     assert_eq!(
         gone.body,
         json!({"id": crew.driver, "object": "driver", "deleted": true})
     );
-    assert_eq!(
-        app.alice.get(&path("fleets", &crew.fleet)).await.body["total_drivers"],
-        0
-    );
+    assert_has!(app.alice.get_ok(&path("fleets", &crew.fleet)).await, {"total_drivers": 0});
     assert!(
         app.alice
             .get(&format!("/v1/drivers?fleet={}", crew.fleet))
@@ -242,7 +196,7 @@ async fn a_fleet_is_deleted_when_nothing_is_left_in_it() {
             .is_empty()
     );
     assert_eq!(
-        app.alice.get(&path("vehicles", &named)).await.body["drivers"],
+        app.alice.get_ok(&path("vehicles", &named)).await["drivers"],
         json!([])
     );
     delete("vehicles", &named).await.expect(200);
@@ -268,13 +222,11 @@ async fn a_fleet_is_deleted_when_nothing_is_left_in_it() {
 
 #[tokio::test]
 async fn what_a_reservation_waits_for_is_not_deleted() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let id = app
         .alice
-        .post("/v1/reservations", app.reservation(&crew, 60))
-        .await
-        .id();
+        .create("/v1/reservations", app.reservation(&crew, 60))
+        .await;
     let (driver, vehicle) = (
         format!("/v1/drivers/{}", crew.driver),
         format!("/v1/vehicles/{}", crew.vehicle),
@@ -282,18 +234,17 @@ async fn what_a_reservation_waits_for_is_not_deleted() {
     app.alice
         .delete(&driver)
         .await
-        .expect_error(409, None, Some("driver"));
+        .expect_error(409, None, "driver");
     app.advance(31 * 60).await;
     app.alice
         .delete(&vehicle)
         .await
-        .expect_error(409, None, Some("vehicle"));
+        .expect_error(409, None, "vehicle");
     app.alice
-        .post(&format!("/v1/reservations/{id}/cancel"), json!({}))
-        .await
-        .expect(200);
-    app.alice.delete(&vehicle).await.expect(200);
-    app.alice.delete(&driver).await.expect(200);
+        .post_ok(&format!("/v1/reservations/{id}/cancel"), json!({}))
+        .await;
+    app.alice.delete_ok(&vehicle).await;
+    app.alice.delete_ok(&driver).await;
     app.drain().await;
 }
 
@@ -301,26 +252,24 @@ async fn what_a_reservation_waits_for_is_not_deleted() {
 async fn metadata_merges_and_unknown_policies_and_methods_change_nothing() {
     let app = TestApp::start().await;
     let body = with(fleet(), json!({"metadata": {"a": "1", "b": "2"}}));
-    let made = app.alice.post("/v1/fleets", body).await.expect(200);
-    let path = format!("/v1/fleets/{}", made.id());
+    let made = app.alice.post_ok("/v1/fleets", body).await;
+    let path = format!("/v1/fleets/{}", id_of(&made));
     let merged = app
         .alice
-        .post(&path, json!({"metadata": {"a": null, "c": "3"}}))
-        .await
-        .expect(200);
-    assert_eq!(merged.body["metadata"], json!({"b": "2", "c": "3"}));
+        .post_ok(&path, json!({"metadata": {"a": null, "c": "3"}}))
+        .await;
+    assert_eq!(merged["metadata"], json!({"b": "2", "c": "3"}));
     let policy = json!({"name": "Other", "policy_ids": [format!("pol_{:032x}", 1)]});
-    app.alice.post(&path, policy).await.expect_error(
-        404,
-        Some("policy_not_found"),
-        Some("policy_ids"),
-    );
+    app.alice
+        .post(&path, policy)
+        .await
+        .expect_error(404, "policy_not_found", "policy_ids");
     let method = json!({"name": "Other", "preferences": {"default_payment_method": "pm_1"}});
     assert_eq!(
         app.alice.post(&path, method).await.error().2,
         Some("payment_method_not_found")
     );
-    assert_eq!(app.alice.get(&path).await.body["name"], "Night shift");
+    assert_eq!(app.alice.get_ok(&path).await["name"], "Night shift");
     let none = app.alice.post(&path, json!({"policy_ids": []})).await;
     assert_eq!(none.expect(200).body["policy_ids"], json!([]));
     for (name, value) in [
@@ -336,7 +285,7 @@ async fn metadata_merges_and_unknown_policies_and_methods_change_nothing() {
 #[tokio::test]
 async fn updates_and_counts_at_the_same_time_lose_nothing() {
     let app = TestApp::start().await;
-    let id = app.alice.post("/v1/fleets", fleet()).await.id();
+    let id = app.alice.create("/v1/fleets", fleet()).await;
     let path = format!("/v1/fleets/{id}");
     let work = (0..10).map(|n| {
         let (client, id, path) = (app.alice.clone(), id.clone(), path.clone());
@@ -360,7 +309,7 @@ async fn updates_and_counts_at_the_same_time_lose_nothing() {
         changed.extend((update.status == 200).then(|| format!("k{n}")));
     }
     assert!(!made.is_empty() && !changed.is_empty());
-    let shown = app.alice.get(&path).await.body;
+    let shown = app.alice.get_ok(&path).await;
     let missing = |key: &&String| shown["metadata"][key.as_str()] != "v";
     assert_eq!(changed.iter().find(missing), None, "{shown}");
     let listed = app

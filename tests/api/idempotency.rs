@@ -2,7 +2,7 @@
 
 use kernel::origin::Mode;
 use serde_json::json;
-use tests::{Client, TestApp, TestResponse, fleet, with};
+use tests::{Client, TestApp, TestResponse, fleet, path_of, with};
 
 async fn post(client: &Client, path: &str, body: serde_json::Value, key: &str) -> TestResponse {
     client
@@ -62,8 +62,7 @@ async fn a_key_belongs_to_one_request() {
 
 #[tokio::test]
 async fn ten_at_once_make_one() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = app.reservation(&crew, 120);
     let requests = (0..10).map(|_| {
         let (client, body) = (app.alice.clone(), body.clone());
@@ -81,13 +80,11 @@ async fn ten_at_once_make_one() {
 
 #[tokio::test]
 async fn a_repeated_change_of_state_is_answered_as_the_first() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let id = app
         .alice
-        .post("/v1/reservations", app.reservation(&crew, 120))
-        .await
-        .id();
+        .create("/v1/reservations", app.reservation(&crew, 120))
+        .await;
     let cancel = format!("/v1/reservations/{id}/cancel");
     let first = post(&app.alice, &cancel, json!({}), "c").await.expect(200);
     let again = post(&app.alice, &cancel, json!({}), "c").await.expect(200);
@@ -106,15 +103,14 @@ async fn a_repeated_change_of_state_is_answered_as_the_first() {
             .header("idempotent-replayed"),
         "true"
     );
-    let fleet = app.alice.get(&format!("/v1/fleets/{}", crew.fleet)).await;
+    let fleet = app.alice.get(&path_of(&crew.fleet)).await;
     assert_eq!(fleet.body["total_drivers"], 0);
     app.drain().await;
 }
 
 #[tokio::test]
 async fn what_is_absent_or_in_the_wrong_state_is_remembered_and_bad_bodies_are_not() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let attach = format!("/v1/drivers/{}/attach", crew.driver);
     let conflict = post(&app.alice, &attach, json!({"fleet": crew.fleet}), "a")
         .await
@@ -175,7 +171,7 @@ async fn a_key_has_1_to_255_printable_characters() {
 async fn deletes_are_repeatable() {
     let app = TestApp::start().await;
     let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["*"]});
-    let id = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let id = app.alice.create("/v1/webhook_endpoints", hook).await;
     let path = format!("/v1/webhook_endpoints/{id}");
     for replayed in ["", "true"] {
         let answer = app
@@ -197,7 +193,7 @@ async fn a_repeated_update_shows_the_answer_of_the_first_and_undoes_nothing() {
     let app = TestApp::start().await;
     let path = format!(
         "/v1/fleets/{}",
-        app.alice.post("/v1/fleets", fleet()).await.id()
+        app.alice.create("/v1/fleets", fleet()).await
     );
     let first = post(&app.alice, &path, json!({"name": "One"}), "u")
         .await
@@ -212,13 +208,12 @@ async fn a_repeated_update_shows_the_answer_of_the_first_and_undoes_nothing() {
         (again.text.as_str(), again.header("idempotent-replayed")),
         (first.text.as_str(), "true")
     );
-    assert_eq!(app.alice.get(&path).await.body["name"], "Two");
+    assert_eq!(app.alice.get_ok(&path).await["name"], "Two");
 }
 
 #[tokio::test]
 async fn a_conflict_stays_the_answer_when_its_cause_is_gone() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let (attach, detach) = (
         format!("/v1/drivers/{}/attach", crew.driver),
         format!("/v1/drivers/{}/detach", crew.driver),
@@ -227,7 +222,7 @@ async fn a_conflict_stays_the_answer_when_its_cause_is_gone() {
     let conflict = post(&app.alice, &attach, body.clone(), "a")
         .await
         .expect(409);
-    app.alice.post(&detach, body.clone()).await.expect(200);
+    app.alice.post_ok(&detach, body.clone()).await;
     let again = post(&app.alice, &attach, body.clone(), "a")
         .await
         .expect(409);
@@ -241,8 +236,8 @@ async fn a_conflict_stays_the_answer_when_its_cause_is_gone() {
 #[tokio::test]
 async fn ten_changes_of_state_at_once_happen_once_and_answer_alike() {
     let app = TestApp::start().await;
-    let fleet = app.alice.post("/v1/fleets", fleet()).await.id();
-    let driver = app.alice.post("/v1/drivers", tests::driver()).await.id();
+    let fleet = app.alice.create("/v1/fleets", fleet()).await;
+    let driver = app.alice.create("/v1/drivers", tests::driver()).await;
     let path = format!("/v1/drivers/{driver}/attach");
     let requests = (0..10).map(|_| {
         let (client, path, body) = (app.alice.clone(), path.clone(), json!({"fleet": fleet}));
@@ -257,7 +252,7 @@ async fn ten_changes_of_state_at_once_happen_once_and_answer_alike() {
         .iter()
         .filter(|answer| answer.header("idempotent-replayed") != "true");
     assert_eq!(first_hand.count(), 1);
-    let counted = app.alice.get(&format!("/v1/fleets/{fleet}")).await.body;
+    let counted = app.alice.get_ok(&path_of(&fleet)).await;
     assert_eq!(counted["total_drivers"], 1);
     app.drain().await;
     let events = app.alice.get("/v1/events?type=driver.attached").await;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use functions::networks::import_stations::{self, Imported};
 use kernel::origin::Mode;
 use serde_json::{Value, json};
-use tests::{Client, Crew, TestApp};
+use tests::{Client, Crew, TestApp, assert_has, id_of, path_of};
 
 async fn load(app: &TestApp, locations: &Value, tariffs: Option<&Value>) -> Imported {
     let text = |value: &Value| value.to_string().into_bytes();
@@ -50,7 +50,7 @@ const ISLAND: &str = "/v1/charging_stations?latitude=38.5&longitude=-28.6&radius
 
 /// The stations on the island, by their location ids.
 async fn on_the_island(client: &Client) -> Vec<Value> {
-    let page = client.get(ISLAND).await.expect(200).body;
+    let page = client.get_ok(ISLAND).await;
     let mut stations = page["data"].as_array().expect("stations").clone();
     stations.sort_by_key(|station| station["location_id"].to_string());
     stations
@@ -69,8 +69,7 @@ async fn start(
 
 #[tokio::test]
 async fn a_session_an_estimate_and_a_search_use_the_price_of_the_connector() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let tariffs = json!([tariff("cheap", 0.2), tariff("dear", 0.6)]);
     let imported = load(&app, &location("1", &["dear", "cheap"]), Some(&tariffs)).await;
     assert_eq!((imported.imported, imported.tariffs), (1, 2));
@@ -87,15 +86,15 @@ async fn a_session_an_estimate_and_a_search_use_the_price_of_the_connector() {
         assert_eq!(page.ids().len(), found, "{cap}");
     }
     let cap = json!({"name": "Cap", "rules": {"max_price_per_kwh": 30}});
-    let policy = app.alice.post("/v1/policies", cap).await.id();
+    let policy = app.alice.create("/v1/policies", cap).await;
     let capped = async |ids: &[&str]| {
         let fleet = format!("/v1/fleets/{}", crew.fleet);
         let currency = json!({"policy_ids": ids, "preferences": {"default_currency": "eur"}});
-        app.alice.post(&fleet, currency).await.expect(200);
+        app.alice.post_ok(&fleet, currency).await;
     };
     let driver = format!("/v1/drivers/{}", crew.driver);
     let euros = json!({"preferences": {"currency": "eur"}});
-    app.alice.post(&driver, euros).await.expect(200);
+    app.alice.post_ok(&driver, euros).await;
     capped(&[policy.as_str()]).await;
     let blocked = start(&app, &crew, &station, "0-1").await.expect(403);
     assert_eq!(blocked.body["rule"], "max_price_per_kwh");
@@ -103,7 +102,7 @@ async fn a_session_an_estimate_and_a_search_use_the_price_of_the_connector() {
     let session = start(&app, &crew, &station, "0-1").await.expect(200);
     app.advance(1800).await;
     let stopped = format!("/v1/charging_sessions/{}/stop", session.id());
-    let session = app.alice.post(&stopped, json!({})).await.expect(200).body;
+    let session = app.alice.post_ok(&stopped, json!({})).await;
     let energy = session["energy_consumed"].as_i64().expect("Wh");
     assert!(energy > 5_000, "{energy}");
     assert_eq!(
@@ -125,11 +124,7 @@ async fn a_tariff_of_another_party_is_not_used() {
     .await;
     let unknown = std::collections::BTreeSet::from(["ONLY".to_owned()]);
     assert_eq!((imported.tariffs, imported.unknown_tariffs), (1, unknown));
-    let station = on_the_island(&app.alice).await.remove(0);
-    assert_eq!(
-        (&station["pricing"], &station["connectors"][0]["pricing"]),
-        (&json!([]), &json!([]))
-    );
+    assert_has!(on_the_island(&app.alice).await.remove(0), {"pricing": [], "/connectors/0/pricing": []});
     // Of two tariffs with the same id the party's own counts, however it is written.
     let both = json!([foreign, tariff("only", 0.5)]);
     load(&app, &json!([location("L1", &["ONLY"])]), Some(&both)).await;
@@ -139,8 +134,7 @@ async fn a_tariff_of_another_party_is_not_used() {
 
 #[tokio::test]
 async fn loading_a_file_again_changes_what_it_says_and_nothing_else() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let tariffs = json!([tariff("t", 0.2)]);
     let file = json!([location("1", &["t", "t"]), location("2", &["t"])]);
     let first = load(&app, &file, Some(&tariffs)).await;
@@ -161,35 +155,31 @@ async fn loading_a_file_again_changes_what_it_says_and_nothing_else() {
     let third = load(&app, &changed, None).await;
     assert_eq!((third.created, third.updated), (0, 1));
     let stations = on_the_island(&app.alice).await;
-    assert_eq!(stations[0]["name"], "New name");
-    assert_eq!(stations[0]["connectors"][0]["status"], "occupied");
-    assert_eq!(stations[0]["connectors"][1]["status"], "faulted");
-    assert_eq!(stations[0]["pricing"], charging[0]["pricing"]);
-    assert_eq!(stations[0]["created"], charging[0]["created"]);
-    assert_eq!(stations[1], charging[1]);
+    assert_has!(json!(stations), {"/0/name": "New name", "/0/connectors/0/status": "occupied",
+        "/0/connectors/1/status": "faulted", "/0/pricing": charging[0]["pricing"],
+        "/0/created": charging[0]["created"], "/1": charging[1]});
 }
 
 #[tokio::test]
 async fn a_location_that_is_not_published_is_neither_listed_nor_matched_nor_startable() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     load(&app, &location("1", &["t"]), None).await;
     let station = on_the_island(&app.alice).await.remove(0);
-    let id = station["id"].as_str().expect("an id").to_owned();
+    let id = id_of(&station).to_owned();
     let favourite = json!({"preferences": {"preferred_charging_stations": [id]}});
     let driver = format!("/v1/drivers/{}", crew.driver);
-    app.alice.post(&driver, favourite).await.expect(200);
+    app.alice.post_ok(&driver, favourite).await;
     let favourites = format!("/v1/charging_stations?driver={}", crew.driver);
     assert_eq!(app.alice.get(&favourites).await.ids(), [id.as_str()]);
     let reserve = async |minutes: i64| {
         let mut body = app.reservation(&crew, minutes);
         body["location"] = json!({"latitude": 38.5, "longitude": -28.6, "radius": 1000});
-        let reservation = app.alice.post("/v1/reservations", body).await.id();
+        let reservation = app.alice.create("/v1/reservations", body).await;
         app.drain().await;
         format!("/v1/reservations/{reservation}")
     };
     let confirmed = reserve(10).await;
-    assert_eq!(app.alice.get(&confirmed).await.body["status"], "confirmed");
+    assert_eq!(app.alice.get_ok(&confirmed).await["status"], "confirmed");
 
     let mut unpublished = location("1", &["t"]);
     unpublished["publish"] = false.into();
@@ -203,16 +193,9 @@ async fn a_location_that_is_not_published_is_neither_listed_nor_matched_nor_star
             .contains(&id)
     );
     assert_eq!(app.alice.get(&favourites).await.ids(), [""; 0]);
-    app.alice
-        .get(&format!("/v1/charging_stations/{id}"))
-        .await
-        .expect(404);
+    app.alice.get(&path_of(&id)).await.expect(404);
     let refused = start(&app, &crew, &station, "0-1").await.expect(404);
-    assert_eq!(
-        refused.body["code"],
-        "charging_session_dependency_not_found"
-    );
-    assert_eq!(refused.body["param"], "charging_station");
+    assert_has!(refused.body, {"code": "charging_session_dependency_not_found", "param": "charging_station"});
     let estimate = json!({"charging_station": id, "vehicle": crew.vehicle, "battery_level": 20,
         "battery_target_level": 80});
     app.alice
@@ -221,9 +204,8 @@ async fn a_location_that_is_not_published_is_neither_listed_nor_matched_nor_star
         .expect(404);
     // The reservation that was there is matched again, and nothing else is near.
     app.advance(31 * 60).await;
-    let failed = app.alice.get(&confirmed).await.body;
-    assert_eq!(failed["status"], "failed", "{failed}");
-    assert_eq!(failed["failed_reason"], "station_unavailable");
+    let failed = app.alice.get_ok(&confirmed).await;
+    assert_has!(failed, {"status": "failed", "failed_reason": "station_unavailable"});
     assert_eq!(app.alice.get("/v1/charging_sessions").await.ids(), [""; 0]);
 
     load(&app, &location("1", &["t"]), None).await;
@@ -232,8 +214,7 @@ async fn a_location_that_is_not_published_is_neither_listed_nor_matched_nor_star
 
 #[tokio::test]
 async fn a_station_that_is_only_planned_is_shown_and_not_matched() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let mut planned = location("1", &["t"]);
     planned["evses"][0]["status"] = "PLANNED".into();
     load(&app, &planned, None).await;
@@ -255,7 +236,7 @@ async fn stations_are_listed_newest_first_without_a_place() {
     let mut changed = location("a", &["t"]);
     changed["name"] = "changed".into();
     load(&app, &changed, None).await;
-    let newest = app.alice.get("/v1/charging_stations?limit=5").await.body;
+    let newest = app.alice.get_ok("/v1/charging_stations?limit=5").await;
     let listed: Vec<_> = newest["data"]
         .as_array()
         .expect("stations")
@@ -293,12 +274,7 @@ async fn twenty_odd_but_valid_locations_load() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/odd_locations.json");
     all_load(&app, &read(&fixture), 20).await;
     let near = "/v1/charging_stations?latitude=52.09&longitude=5.12&radius=100000&operator[]=Odd Power&limit=100";
-    let page = app
-        .alice
-        .get(&near.replace(' ', "%20"))
-        .await
-        .expect(200)
-        .body;
+    let page = app.alice.get_ok(&near.replace(' ', "%20")).await;
     let status = |id: &str| {
         let mut stations = page["data"].as_array().expect("stations").iter();
         let found = stations.find(|one| one["location_id"] == id);

@@ -1,12 +1,12 @@
 //! `GET /v1/invoices/{id}/document`: the PDF and the XML of final invoices.
 
 use serde_json::{Value, json};
-use tests::{Client, Crew, TestApp, TestResponse, with};
+use tests::{Client, Crew, TestApp, TestResponse, id_of, with};
 
 use crate::books::{buyer, finalized, own, seller};
 
 async fn ask(client: &Client, invoice: &Value, format: &str) -> TestResponse {
-    let id = invoice["id"].as_str().expect("an id");
+    let id = id_of(invoice);
     let path = format!("/v1/invoices/{id}/document?format={format}");
     client.get(&path).await
 }
@@ -38,7 +38,7 @@ async fn kept(app: &TestApp, invoice: &Value) -> Vec<String> {
 async fn forget(app: &TestApp, invoice: &Value) {
     for name in kept(app, invoice).await {
         let account = app.alice.account.clone().expect("an account");
-        let id = invoice["id"].as_str().expect("an id");
+        let id = id_of(invoice);
         let key = format!("documents/{account}/test/{id}/{name}");
         app.app().files.delete(&key).await.expect("it is deleted");
     }
@@ -47,12 +47,12 @@ async fn forget(app: &TestApp, invoice: &Value) {
 /// A fleet of a buyer with one completed session of 1190, and the window of its invoice.
 async fn billed(app: &TestApp, language: &str) -> (Crew, Value) {
     let account = json!({"billing_details": seller(), "registration_number": "HRB 1"});
-    app.alice.post(&own(&app.alice), account).await.expect(200);
+    app.alice.post_ok(&own(&app.alice), account).await;
     let crew = app.crew(&app.alice).await;
     let details = with(buyer(), json!({"language": language}));
     let fleet = format!("/v1/fleets/{}", crew.fleet);
     let body = json!({"billing_details": details, "timezone": "Europe/Berlin"});
-    let shown = app.alice.post(&fleet, body).await.expect(200).body;
+    let shown = app.alice.post_ok(&fleet, body).await;
     assert_eq!(shown["billing_details"]["language"], language);
     app.completed_session(&crew, json!({})).await;
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
@@ -73,9 +73,9 @@ async fn documents_are_made_after_the_finalization() {
     let draft = app.alice.post("/v1/invoices", window.clone()).await;
     let draft = draft.expect(200);
     let refused = ask(&app.alice, &draft.body, "pdf").await;
-    refused.expect_error(409, None, Some("invoice"));
+    refused.expect_error(409, None, "invoice");
     let path = format!("/v1/invoices/{}/finalize", draft.id());
-    let invoice = app.alice.post(&path, json!({})).await.expect(200).body;
+    let invoice = app.alice.post_ok(&path, json!({})).await;
     assert!(kept(&app, &invoice).await.is_empty());
     app.drain().await;
     let number = invoice["number"].as_str().expect("a number");
@@ -102,11 +102,11 @@ async fn documents_are_made_after_the_finalization() {
     let cii = document(&app, &invoice, "cii").await.text;
     assert_eq!(content(&cii, "ram:GrandTotalAmount"), "11.90");
     let unknown = ask(&app.alice, &invoice, "doc").await;
-    unknown.expect_error(400, None, Some("format"));
+    unknown.expect_error(400, None, "format");
     // A voided invoice keeps what was issued.
-    let id = invoice["id"].as_str().expect("an id");
+    let id = id_of(&invoice);
     let path = format!("/v1/invoices/{id}/void");
-    app.alice.post(&path, json!({})).await.expect(200);
+    app.alice.post_ok(&path, json!({})).await;
     app.drain().await;
     assert_eq!(document(&app, &invoice, "cii").await.text, cii);
 }
@@ -120,17 +120,17 @@ async fn a_document_is_the_same_whenever_it_is_made() {
     let first = document(&app, &invoice, "cii").await.text;
     assert!(first.contains("Charging session"), "{first}");
     let body = json!({"type": "card", "token": "tok_success", "fleet": crew.fleet});
-    let card = app.alice.post("/v1/payment_methods", body).await.id();
-    let path = format!("/v1/invoices/{}", invoice["id"].as_str().expect("an id"));
+    let card = app.alice.create("/v1/payment_methods", body).await;
+    let path = format!("/v1/invoices/{}", id_of(&invoice));
     let body = json!({"due_date": app.in_minutes(60 * 24 * 90)});
-    app.alice.post(&path, body).await.expect(200);
+    app.alice.post_ok(&path, body).await;
     let pay = format!("{path}/pay");
     let body = json!({"payment_method": card});
-    app.alice.post(&pay, body).await.expect(200);
+    app.alice.post_ok(&pay, body).await;
     let fleet = format!("/v1/fleets/{}", crew.fleet);
     let body =
         json!({"name": "Other", "timezone": "Asia/Tokyo", "billing_details": {"language": "de"}});
-    app.alice.post(&fleet, body).await.expect(200);
+    app.alice.post_ok(&fleet, body).await;
     forget(&app, &invoice).await;
     assert_eq!(document(&app, &invoice, "cii").await.text, first);
     app.drain().await;
@@ -139,15 +139,14 @@ async fn a_document_is_the_same_whenever_it_is_made() {
 
 #[tokio::test]
 async fn what_a_party_lacks_for_an_electronic_invoice_is_named() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
     let invoice = finalized(&app.alice, window.clone()).await;
     for format in ["ubl", "cii"] {
         let refused = ask(&app.alice, &invoice, format).await;
         assert!(refused.text.contains("seller.vat_id"), "{}", refused.text);
-        refused.expect_error(409, None, Some("seller.address"));
+        refused.expect_error(409, None, "seller.address");
     }
     document(&app, &invoice, "pdf").await;
     app.drain().await;
@@ -158,7 +157,7 @@ async fn what_a_party_lacks_for_an_electronic_invoice_is_named() {
         let body = with(window.clone(), json!({"currency": currency}));
         let invoice = finalized(&app.alice, body).await;
         let refused = ask(&app.alice, &invoice, "ubl").await;
-        refused.expect_error(409, None, Some(param));
+        refused.expect_error(409, None, param);
         document(&app, &invoice, "pdf").await;
     }
     app.drain().await;

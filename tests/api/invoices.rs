@@ -13,7 +13,7 @@ use kernel::time::{days, hours, millis, minutes};
 use kernel::{Id, Kind};
 use models::stored::Stored;
 use table::list::PageRequest;
-use tests::{Client, Crew, Receiver, TestApp, fleet, with};
+use tests::{Client, Crew, Receiver, TestApp, assert_has, cases, fleet, id_of, path_of, with};
 
 /// The window that ends now.
 fn window(app: &TestApp) -> Value {
@@ -23,13 +23,18 @@ fn window(app: &TestApp) -> Value {
 /// A draft of what a fleet has to pay, with the window that ends now.
 async fn draft(app: &TestApp, crew: &Crew) -> String {
     let body = with(window(app), json!({"fleet": crew.fleet}));
-    app.alice.post("/v1/invoices", body).await.id()
+    app.alice.create("/v1/invoices", body).await
 }
 
 async fn act(client: &Client, id: &str, verb: &str, body: Value) -> tests::TestResponse {
     client
         .post(&format!("/v1/invoices/{id}/{verb}"), body)
         .await
+}
+
+/// The invoice after it, which has to succeed.
+async fn done(client: &Client, id: &str, verb: &str, body: Value) -> Value {
+    act(client, id, verb, body).await.expect(200).body
 }
 
 /// The ids of the sessions on an invoice.
@@ -42,59 +47,33 @@ fn sessions(invoice: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specification() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let session = app.completed_session(&crew, json!({})).await;
     let body = with(
         window(&app),
         json!({"fleet": crew.fleet, "description": "Memo", "metadata": {"k": "v"}}),
     );
-    let made = app
-        .alice
-        .post("/v1/invoices", body.clone())
-        .await
-        .expect(200);
-    let created = kernel::Timestamp::parse(made.body["created"].as_str().expect("a time"));
+    let made = app.alice.post_ok("/v1/invoices", body.clone()).await;
+    let shown = app.alice.get_ok(&path_of(&session)).await;
+    assert_eq!(shown["invoice"], id_of(&made));
+    assert_has!(made["line_items"][0], {"charging_session": session, "charging_station": shown["charging_station"],
+        "driver": crew.driver, "ended": shown["session_ended"], "id": session.replace("cs_", "li_"),
+        "started": shown["session_started"], "vehicle": crew.vehicle});
+    let created = kernel::Timestamp::parse(made["created"].as_str().expect("a time"));
     let due = created.expect("a time").plus(days(30));
-    let ended = &made.body["line_items"][0]["description"];
-    let id = session.replace("cs_", "li_");
-    let shown = app
-        .alice
-        .get(&format!("/v1/charging_sessions/{session}"))
-        .await
-        .expect(200)
-        .body;
-    let tax =
-        json!({"category": "S", "country": "GB", "net": 1000, "tax": 190, "tax_percent": "19"});
-    // Nobody wrote down what the parties of this session were called.
-    let line = json!({"id": id, "amount": 1190, "charging_session": session, "charging_station": shown["charging_station"],
-        "connector": "1", "description": ended, "driver": crew.driver, "driver_name": null, "duration_seconds": 7140,
-        "ended": shown["session_ended"], "energy_wh": 30_000, "free": false, "net": 1000, "price_check": null, "price_per_kwh": null,
-        "quantity": 1, "registration_plate": null, "reservation": null, "started": shown["session_started"],
-        "station_name": null, "tax": 190, "taxes": [tax], "type": "energy_session", "unit_amount": 1190, "vehicle": crew.vehicle});
-    assert_eq!(shown["invoice"], made.id());
-    let want = json!({"id": made.id(), "object": "invoice", "amount_due": 1190, "amount_paid": null,
-        "buyer": null, "finalized_at": null, "number": null, "seller": null,
-        "totals": {"net": 1000, "tax": 190, "gross": 1190, "paid": 0, "credited": 0, "refunded": 0, "due": 1190, "by_rate": [tax]},
-        "created": made.body["created"], "currency": "usd", "description": "Memo", "due_date": due, "fleet": crew.fleet,
-        "line_items": [line], "line_items_has_more": false, "metadata": {"k": "v"}, "paid_at": null, "payment_method": null,
-        "period_end": body["period_end"], "period_start": body["period_start"], "status": "draft"});
-    assert_eq!(made.body, want);
-    let path = format!("/v1/invoices/{}", made.id());
-    assert_eq!(app.alice.get(&path).await.body, want);
-    let lines = app
-        .alice
-        .get(&format!("{path}/line_items"))
-        .await
-        .expect(200);
-    assert_eq!(lines.body["data"], json!([line]));
+    assert_has!(made, {"due_date": due, "fleet": crew.fleet, "period_end": body["period_end"], "period_start": body["period_start"]});
+    app.snapshot("invoice_draft", &made);
+    let path = path_of(id_of(&made));
+    assert_eq!(app.alice.get_ok(&path).await, made);
+    let lines = app.alice.get_ok(&format!("{path}/line_items")).await;
+    assert_eq!(lines["data"], made["line_items"]);
     app.drain().await;
 }
 
 /// A reservation whose vehicle did not come, with that payment method for its fee.
 pub async fn no_show(app: &TestApp, crew: &Crew, method: Option<&str>) -> String {
     let body = with(app.reservation(crew, 60), json!({"payment_method": method}));
-    let id = app.alice.post("/v1/reservations", body).await.id();
+    let id = app.alice.create("/v1/reservations", body).await;
     app.drain().await;
     app.advance(90 * 60).await;
     app.drain().await;
@@ -116,7 +95,7 @@ async fn a_fee_that_is_still_due_is_a_line_of_one_invoice_and_paid_with_it() {
     let session = app.completed_session(&crew, json!({})).await;
     let fee_due = async |id: &str| {
         let path = format!("/v1/reservations/{id}");
-        app.alice.get(&path).await.expect(200).body["fee_due"].clone()
+        app.alice.get_ok(&path).await["fee_due"].clone()
     };
     let body =
         json!({"period_start": before, "period_end": app.in_minutes(1), "fleet": crew.fleet});
@@ -125,15 +104,12 @@ async fn a_fee_that_is_still_due_is_a_line_of_one_invoice_and_paid_with_it() {
     let id = made.id();
     let shown = async |id: &str| {
         let path = format!("/v1/reservations/{id}");
-        app.alice.get(&path).await.expect(200).body
+        app.alice.get_ok(&path).await
     };
     let fee = async |id: &str| {
         let one = shown(id).await;
-        let station = format!(
-            "/v1/charging_stations/{}",
-            one["charging_station"].as_str().expect("a station")
-        );
-        let station = app.alice.get(&station).await.expect(200).body["name"].clone();
+        let station = one["charging_station"].as_str().expect("a station");
+        let station = app.alice.get_ok(&path_of(station)).await["name"].clone();
         let moment = |name: &str| one[name].as_str().expect("a time").to_owned();
         let (from, until) = (moment("reserved_start"), moment("reserved_end"));
         let description = format!(
@@ -156,119 +132,71 @@ async fn a_fee_that_is_still_due_is_a_line_of_one_invoice_and_paid_with_it() {
     };
     let lines = made.body["line_items"].as_array().expect("lines").clone();
     // The session began two hours ago, between the reservations.
-    let fees: Vec<_> = lines
-        .iter()
-        .filter(|line| line["type"] != "energy_session")
-        .collect();
+    let fees = lines.iter().filter(|line| line["type"] != "energy_session");
+    let fees: Vec<_> = fees.cloned().collect();
     // What was charged already is on the invoice as paid, as it is with sessions.
-    let want = [
-        fee(&charged).await,
-        fee(&declined).await,
-        fee(&unpaid).await,
-    ];
-    assert_eq!(fees, want.iter().collect::<Vec<_>>());
-    assert_eq!(
-        (
-            lines.len(),
-            &made.body["amount_due"],
-            &made.body["amount_paid"]
-        ),
-        (4, &json!(1190 + 600), &json!(300))
-    );
-    let listed = app
-        .alice
-        .get(&format!("/v1/invoices/{id}/line_items"))
-        .await;
-    assert_eq!(listed.expect(200).body["data"], json!(lines));
+    for (found, reservation) in fees.iter().zip([&charged, &declined, &unpaid]) {
+        assert_eq!(*found, fee(reservation).await);
+    }
+    assert_eq!((fees.len(), lines.len()), (3, 4));
+    assert_has!(made.body, {"amount_due": 1190 + 600, "amount_paid": 300});
+    let listed = format!("{}/line_items", path_of(&id));
+    assert_eq!(app.alice.get_ok(&listed).await["data"], json!(lines));
     // No other invoice has them, until this one is void.
     assert_eq!(make().await.body["line_items"], json!([]));
-    act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200);
-    act(&app.alice, &id, "void", json!({})).await.expect(200);
+    done(&app.alice, &id, "finalize", json!({})).await;
+    done(&app.alice, &id, "void", json!({})).await;
     assert_eq!(fee_due(&unpaid).await, 300);
     let id = make().await.id();
-    act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200);
+    done(&app.alice, &id, "finalize", json!({})).await;
     let paid = act(&app.alice, &id, "pay", json!({"payment_method": good})).await;
     assert_eq!(paid.expect(200).body["amount_paid"], 1190 + 900);
     app.drain().await;
-    assert_eq!(
-        (fee_due(&unpaid).await, fee_due(&declined).await),
-        (json!(0), json!(0))
-    );
-    let session = app
-        .alice
-        .get(&format!("/v1/charging_sessions/{session}"))
-        .await;
+    assert_eq!(fee_due(&unpaid).await, 0);
+    assert_eq!(fee_due(&declined).await, 0);
+    let session = app.alice.get(&path_of(&session)).await;
     assert_eq!(session.expect(200).body["amount_due"], 0);
     assert_eq!(make().await.body["line_items"], json!([]));
     // The account's own invoice takes the other fleet's.
     assert_eq!(fee_due(&elsewhere).await, 300);
     let whole = with(body.clone(), json!({"fleet": null}));
-    let whole = app.alice.post("/v1/invoices", whole).await.expect(200);
-    assert_eq!(whole.body["line_items"], json!([fee(&elsewhere).await]));
+    let whole = app.alice.post_ok("/v1/invoices", whole).await;
+    assert_eq!(whole["line_items"], json!([fee(&elsewhere).await]));
     // A fee that was due before the window is on no invoice of it.
     let late = json!({"period_start": app.now(), "period_end": app.in_minutes(1)});
-    let late = app.alice.post("/v1/invoices", late).await.expect(200);
-    assert_eq!(late.body["line_items"], json!([]));
+    let late = app.alice.post_ok("/v1/invoices", late).await;
+    assert_eq!(late["line_items"], json!([]));
 }
 
 #[tokio::test]
 async fn what_a_body_gets_wrong_is_an_invoice_validation_error() {
     let app = TestApp::start().await;
     let day = |day: &str| format!("2026-{day}T00:00:00Z");
-    for (change, param) in [
-        (json!({"period_end": day("01-01")}), "period_end"),
-        (
-            json!({"period_end": day("01-01"), "period_start": day("01-02")}),
-            "period_end",
-        ),
-        (
-            json!({"period_end": "2027-01-02T00:00:00.001Z"}),
-            "period_end",
-        ),
-        (json!({"period_start": "yesterday"}), "period_start"),
-        (json!({"currency": "EUR"}), "currency"),
-        (json!({"description": "d".repeat(1001)}), "description"),
-        (json!({"metadata": []}), "metadata"),
-    ] {
+    for (change, param) in cases! {
+        {"period_end": day("01-01")} => "period_end",
+        {"period_end": day("01-01"), "period_start": day("01-02")} => "period_end",
+        {"period_end": "2027-01-02T00:00:00.001Z"} => "period_end",
+        {"period_start": "yesterday"} => "period_start",
+        {"currency": "EUR"} => "currency",
+        {"description": "d".repeat(1001)} => "description",
+        {"metadata": []} => "metadata",
+    } {
         let body = json!({"period_start": day("01-01"), "period_end": day("02-01")});
-        let answer = app
-            .alice
-            .post("/v1/invoices", with(body, change.clone()))
-            .await;
-        let want = (
-            400,
-            "invalid_request_error",
-            Some("invoice_validation_error"),
-            Some(param),
-        );
-        assert_eq!(answer.error(), want, "{change}");
+        let answer = app.alice.post("/v1/invoices", with(body, change)).await;
+        answer.expect_error(400, "invoice_validation_error", param);
     }
-    let missing = app
-        .alice
-        .post("/v1/invoices", json!({"period_start": day("01-01")}))
-        .await;
+    let missing = json!({"period_start": day("01-01")});
+    let missing = app.alice.post("/v1/invoices", missing).await;
     assert_eq!(missing.error().3, Some("period_end"));
     let unknown = with(window(&app), json!({"amount_due": 1}));
     let unknown = app.alice.post("/v1/invoices", unknown).await;
-    unknown.expect_error(400, None, Some("amount_due"));
+    unknown.expect_error(400, None, "amount_due");
     let stranger = app.other_account(kernel::Mode::Test).await;
-    let theirs = stranger.post("/v1/fleets", fleet()).await.id();
+    let theirs = stranger.create("/v1/fleets", fleet()).await;
     for id in ["flt_1", &theirs] {
-        let answer = app
-            .alice
-            .post("/v1/invoices", with(window(&app), json!({"fleet": id})))
-            .await;
-        let want = (
-            404,
-            "invalid_request_error",
-            Some("fleet_not_found"),
-            Some("fleet"),
-        );
-        assert_eq!(answer.error(), want, "{id}");
+        let body = with(window(&app), json!({"fleet": id}));
+        let answer = app.alice.post("/v1/invoices", body).await;
+        answer.expect_error(404, "fleet_not_found", "fleet");
     }
     app.drain().await;
 }
@@ -290,88 +218,62 @@ async fn an_invoice_bills_what_was_completed_in_its_window_currency_and_fleet() 
     let elsewhere = session(&other, json!({"session_ended": start})).await;
     let body = json!({"period_start": start, "period_end": end});
     let draft = async |change: Value| {
-        let made = app
-            .alice
-            .post("/v1/invoices", with(body.clone(), change))
-            .await;
-        made.expect(200).body
+        let body = with(body.clone(), change);
+        app.alice.post_ok("/v1/invoices", body).await
     };
     let of_fleet = draft(json!({"fleet": crew.fleet})).await;
     let billed: HashSet<&str> = sessions(&of_fleet).into_iter().collect();
     assert_eq!(billed, HashSet::from([first.as_str(), last.as_str()]));
-    assert_eq!(
-        (&of_fleet["amount_due"], &of_fleet["currency"]),
-        (&json!(2380), &json!("usd"))
-    );
+    assert_has!(of_fleet, {"amount_due": 2380, "currency": "usd"});
     let in_euros = draft(json!({"currency": "eur"})).await;
-    assert_eq!(
-        (sessions(&in_euros), &in_euros["fleet"]),
-        (vec![euros.as_str()], &Value::Null)
-    );
+    assert_eq!(in_euros["fleet"], Value::Null);
+    assert_eq!(sessions(&in_euros), [euros]);
     let of_account = draft(json!({})).await;
     assert_eq!(sessions(&of_account), [elsewhere]);
     assert_eq!(draft(json!({})).await["line_items"], json!([]));
     let path = format!("/v1/fleets/{}", crew.fleet);
     let pounds = json!({"preferences": {"default_currency": "gbp"}});
-    app.alice.post(&path, pounds).await.expect(200);
+    app.alice.post_ok(&path, pounds).await;
     assert_eq!(draft(json!({"fleet": crew.fleet})).await["currency"], "gbp");
     app.drain().await;
 }
 
 #[tokio::test]
 async fn what_was_paid_before_has_its_line_and_is_not_due_again() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let paid = json!({"amount_due": 0, "amount_paid": 1190});
     app.completed_session(&crew, paid).await;
     app.completed_session(&crew, json!({})).await;
     let id = draft(&app, &crew).await;
     let path = format!("/v1/invoices/{id}");
-    let shown = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&shown["amount_due"], &shown["amount_paid"]),
-        (&json!(1190), &json!(1190))
-    );
+    let shown = app.alice.get_ok(&path).await;
+    assert_has!(shown, {"amount_due": 1190, "amount_paid": 1190});
     assert_eq!(sessions(&shown).len(), 2);
     app.drain().await;
 }
 
 #[tokio::test]
 async fn a_session_is_on_one_invoice_until_that_is_voided_or_deleted() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let session = app.completed_session(&crew, json!({})).await;
-    let shown = async |id: String| app.alice.get(&format!("/v1/invoices/{id}")).await.body;
+    let shown = async |id: String| app.alice.get_ok(&path_of(&id)).await;
     let first = draft(&app, &crew).await;
     assert_eq!(sessions(&shown(first.clone()).await), [session.as_str()]);
     let empty = draft(&app, &crew).await;
     assert!(sessions(&shown(empty).await).is_empty());
 
-    let deleted = app
-        .alice
-        .delete(&format!("/v1/invoices/{first}"))
-        .await
-        .expect(200);
-    assert_eq!(
-        deleted.body,
-        json!({"id": first, "object": "invoice", "deleted": true})
-    );
+    let deleted = app.alice.delete_ok(&path_of(&first)).await;
+    let want = json!({"id": first, "object": "invoice", "deleted": true});
+    assert_eq!(deleted, want);
     let second = draft(&app, &crew).await;
     assert_eq!(sessions(&shown(second.clone()).await), [session.as_str()]);
 
-    act(&app.alice, &second, "finalize", json!({}))
-        .await
-        .expect(200);
-    let refused = app.alice.delete(&format!("/v1/invoices/{second}")).await;
-    refused.expect_error(409, None, Some("invoice"));
-    let voided = act(&app.alice, &second, "void", json!({}))
-        .await
-        .expect(200)
-        .body;
-    assert_eq!(
-        (&voided["status"], sessions(&voided)),
-        (&json!("void"), vec![session.as_str()])
-    );
+    done(&app.alice, &second, "finalize", json!({})).await;
+    let refused = app.alice.delete(&path_of(&second)).await;
+    refused.expect_error(409, None, "invoice");
+    let voided = done(&app.alice, &second, "void", json!({})).await;
+    assert_eq!(voided["status"], "void");
+    assert_eq!(sessions(&voided), [session.as_str()]);
     let third = draft(&app, &crew).await;
     assert_eq!(sessions(&shown(third).await), [session.as_str()]);
     app.drain().await;
@@ -379,8 +281,7 @@ async fn a_session_is_on_one_invoice_until_that_is_voided_or_deleted() {
 
 #[tokio::test]
 async fn of_many_invoices_at_once_one_gets_the_session() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     for _ in 0..5 {
         app.completed_session(&crew, json!({})).await;
     }
@@ -403,90 +304,54 @@ async fn of_many_invoices_at_once_one_gets_the_session() {
 
 #[tokio::test]
 async fn an_invoice_is_updated_while_it_is_a_draft_or_open() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let id = draft(&app, &crew).await;
     let path = format!("/v1/invoices/{id}");
     let due = app.in_minutes(5);
     let change = json!({"description": "Memo", "due_date": due, "metadata": {"a": "1"}});
-    let changed = app.alice.post(&path, change).await.expect(200).body;
-    assert_eq!(
-        (&changed["description"], &changed["due_date"]),
-        (&json!("Memo"), &json!(due))
-    );
-    act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200);
+    assert_has!(app.alice.post_ok(&path, change).await, {"description": "Memo", "due_date": due});
+    done(&app.alice, &id, "finalize", json!({})).await;
     let change = json!({"description": null, "metadata": {"a": null, "b": "2"}});
-    let changed = app.alice.post(&path, change).await.expect(200).body;
-    assert_eq!(
-        (&changed["description"], &changed["metadata"]),
-        (&Value::Null, &json!({"b": "2"}))
-    );
-    assert_eq!(
-        (&changed["due_date"], &changed["status"]),
-        (&json!(due), &json!("open"))
-    );
+    let changed = app.alice.post_ok(&path, change).await;
+    assert_has!(changed, {"description": null, "metadata": {"b": "2"}});
+    assert_has!(changed, {"due_date": due, "status": "open"});
     for (wrong, param) in [
         (json!({"due_date": "soon"}), "due_date"),
         (json!({"due_date": null}), "due_date"),
         (json!({"metadata": {"k": 1}}), "metadata.k"),
     ] {
-        let answer = app.alice.post(&path, wrong.clone()).await;
-        let want = (
-            400,
-            "invalid_request_error",
-            Some("invoice_validation_error"),
-            Some(param),
-        );
-        assert_eq!(answer.error(), want, "{wrong}");
+        let answer = app.alice.post(&path, wrong).await;
+        answer.expect_error(400, "invoice_validation_error", param);
     }
-    act(&app.alice, &id, "void", json!({})).await.expect(200);
+    done(&app.alice, &id, "void", json!({})).await;
     let refused = app.alice.post(&path, json!({"description": "Late"})).await;
-    refused.expect_error(409, Some("invoice_update_invalid_state"), None);
+    refused.expect_error(409, "invoice_update_invalid_state", None);
     app.drain().await;
 }
 
 #[tokio::test]
 async fn an_open_invoice_is_paid_once() {
     let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    let receiver = Receiver::subscribed(&app.alice, &["*"]).await;
     let crew = app.crew(&app.alice).await;
     app.completed_session(&crew, json!({})).await;
     let method = app.payment_method("tok_success", json!({})).await;
     let id = draft(&app, &crew).await;
     let pay = async || act(&app.alice, &id, "pay", json!({"payment_method": method})).await;
-    let invalid = (
-        409,
-        "invalid_request_error",
-        Some("invoice_payment_invalid_state"),
-        None,
-    );
-    assert_eq!(pay().await.error(), invalid);
-    act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200);
+    let refused = pay().await;
+    refused.expect_error(409, "invoice_payment_invalid_state", None);
+    done(&app.alice, &id, "finalize", json!({})).await;
     let again = act(&app.alice, &id, "finalize", json!({})).await;
-    again.expect_error(409, Some("invoice_finalize_invalid_state"), None);
+    again.expect_error(409, "invoice_finalize_invalid_state", None);
     let paid = pay().await.expect(200).body;
-    assert_eq!(
-        (&paid["status"], &paid["amount_due"]),
-        (&json!("paid"), &json!(0))
-    );
-    assert_eq!(
-        (&paid["amount_paid"], &paid["payment_method"]),
-        (&json!(1190), &json!(method))
-    );
+    assert_has!(paid, {"status": "paid", "amount_due": 0});
+    assert_has!(paid, {"amount_paid": 1190, "payment_method": method});
     assert!(paid["paid_at"].is_string());
-    assert_eq!(pay().await.error(), invalid);
+    let refused = pay().await;
+    refused.expect_error(409, "invoice_payment_invalid_state", None);
     let refused = act(&app.alice, &id, "void", json!({})).await;
-    refused.expect_error(409, Some("invoice_void_invalid_state"), None);
+    refused.expect_error(409, "invoice_void_invalid_state", None);
     app.drain().await;
     let types = receiver.types();
     let of_invoices: Vec<_> = types
@@ -507,60 +372,40 @@ async fn an_open_invoice_is_paid_once() {
 
 #[tokio::test]
 async fn the_accounts_default_method_pays_and_without_any_the_param_is_named() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let id = draft(&app, &crew).await;
-    act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200);
+    done(&app.alice, &id, "finalize", json!({})).await;
     let pay = async |body: Value| act(&app.alice, &id, "pay", body).await;
     let invalid = Some("invoice_validation_error");
     let param = Some("payment_method");
     pay(json!({})).await.expect_error(400, invalid, param);
     let unknown = pay(json!({"payment_method": "pm_1"})).await;
-    unknown.expect_error(404, Some("payment_method_not_found"), param);
+    unknown.expect_error(404, "payment_method_not_found", param);
     let stranger = app.crew(&app.alice).await;
     for owner in [
         json!({"driver": crew.driver}),
         json!({"fleet": stranger.fleet}),
     ] {
-        let method = app.payment_method("tok_success", owner.clone()).await;
-        let want = (
-            400,
-            "invalid_request_error",
-            Some("payment_method_scope_invalid"),
-            param,
-        );
-        assert_eq!(
-            pay(json!({"payment_method": method})).await.error(),
-            want,
-            "{owner}"
-        );
+        let method = app.payment_method("tok_success", owner).await;
+        let refused = pay(json!({"payment_method": method})).await;
+        refused.expect_error(400, "payment_method_scope_invalid", param);
     }
     let method = app.payment_method("tok_success", json!({})).await;
-    let account = format!(
-        "/v1/accounts/{}",
-        app.alice.account.clone().expect("an account")
-    );
+    let account = path_of(&app.alice.tenant().account);
     let preferred = json!({"preferences": {"default_payment_method": method}});
-    app.alice.post(&account, preferred).await.expect(200);
-    assert_eq!(
-        pay(json!({})).await.expect(200).body["payment_method"],
-        json!(method)
-    );
+    app.alice.post_ok(&account, preferred).await;
+    let paid = pay(json!({})).await.expect(200).body;
+    assert_eq!(paid["payment_method"], json!(method));
     app.drain().await;
 }
 
 #[tokio::test]
 async fn a_declined_payment_leaves_the_invoice_open_and_a_failed_transaction() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let id = draft(&app, &crew).await;
-    act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200);
+    done(&app.alice, &id, "finalize", json!({})).await;
     let poor = app
         .payment_method("tok_insufficient_funds", json!({}))
         .await;
@@ -571,24 +416,17 @@ async fn a_declined_payment_leaves_the_invoice_open_and_a_failed_transaction() {
         .alice
         .send("POST", &path, Some(body.clone()), &key)
         .await;
-    let code = Some("payment_authorization_failed");
-    declined.expect_error(402, code, Some("payment_method"));
+    declined.expect_error(402, "payment_authorization_failed", "payment_method");
     assert_eq!(declined.body["decline_code"], "insufficient_funds");
     let repeated = app.alice.send("POST", &path, Some(body), &key).await;
     assert_eq!((repeated.status, &repeated.body), (402, &declined.body));
     assert_eq!(repeated.header("idempotent-replayed"), "true");
     assert_eq!(app.transactions(&app.alice).await.len(), 1);
-    let shown = app.alice.get(&format!("/v1/invoices/{id}")).await.body;
-    assert_eq!(
-        (&shown["status"], &shown["amount_paid"]),
-        (&json!("open"), &Value::Null)
-    );
+    assert_has!(app.alice.get_ok(&path_of(&id)).await, {"status": "open", "amount_paid": null});
     let good = app
         .payment_method("tok_success", json!({"fleet": crew.fleet}))
         .await;
-    act(&app.alice, &id, "pay", json!({"payment_method": good}))
-        .await
-        .expect(200);
+    done(&app.alice, &id, "pay", json!({"payment_method": good})).await;
     let transactions = app.transactions(&app.alice).await;
     let statuses: Vec<_> = transactions.iter().map(|one| one.status.as_str()).collect();
     assert_eq!(statuses, ["succeeded", "failed"]);
@@ -602,13 +440,10 @@ async fn a_declined_payment_leaves_the_invoice_open_and_a_failed_transaction() {
 
 #[tokio::test]
 async fn of_many_payments_at_once_one_goes_through() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let id = draft(&app, &crew).await;
-    act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200);
+    done(&app.alice, &id, "finalize", json!({})).await;
     let method = app.payment_method("tok_success", json!({})).await;
     let requests = (0..8).map(|_| {
         let (client, id, body) = (
@@ -631,17 +466,10 @@ async fn of_many_payments_at_once_one_goes_through() {
 
 #[tokio::test]
 async fn an_invoice_of_nothing_is_paid_when_it_is_finalized() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let id = draft(&app, &crew).await;
-    let done = act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200)
-        .body;
-    assert_eq!(
-        (&done["status"], &done["amount_due"]),
-        (&json!("paid"), &json!(0))
-    );
+    let done = done(&app.alice, &id, "finalize", json!({})).await;
+    assert_has!(done, {"status": "paid", "amount_due": 0});
     assert!(done["paid_at"].is_string());
     app.drain().await;
     let events = app.alice.get("/v1/events?type=invoice.paid").await;
@@ -654,9 +482,7 @@ async fn the_list_is_filtered_by_fleet_and_status_and_overdue_is_derived() {
     let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     app.completed_session(&crew, json!({})).await;
     let (open, theirs) = (draft(&app, &crew).await, draft(&app, &other).await);
-    act(&app.alice, &open, "finalize", json!({}))
-        .await
-        .expect(200);
+    done(&app.alice, &open, "finalize", json!({})).await;
     let list = async |query: String| app.alice.get(&format!("/v1/invoices{query}")).await;
     assert_eq!(
         list(String::new()).await.ids(),
@@ -673,10 +499,7 @@ async fn the_list_is_filtered_by_fleet_and_status_and_overdue_is_derived() {
     );
     assert!(list("?status=overdue".into()).await.ids().is_empty());
     let due = json!({"due_date": app.in_minutes(-1)});
-    app.alice
-        .post(&format!("/v1/invoices/{open}"), due)
-        .await
-        .expect(200);
+    app.alice.post_ok(&path_of(&open), due).await;
     let overdue = list("?status=overdue".into()).await;
     assert_eq!(
         (overdue.ids(), &overdue.body["data"][0]["status"]),
@@ -692,8 +515,7 @@ async fn the_list_is_filtered_by_fleet_and_status_and_overdue_is_derived() {
 
 #[tokio::test]
 async fn a_repeated_request_makes_no_second_invoice() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let body = window(&app).to_string();
     let key = [("idempotency-key", "one")];
@@ -720,18 +542,16 @@ async fn many_sessions(app: &TestApp, crew: &Crew, count: usize) {
 
 #[tokio::test]
 async fn an_invoice_of_many_sessions_shows_a_hundred_lines_and_pages_through_all() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     many_sessions(&app, &crew, 230).await;
     let made = app.alice.post("/v1/invoices", window(&app)).await;
     let path = format!("/v1/invoices/{}", made.id());
-    assert_eq!(made.body["amount_due"], 230 * 1190);
-    assert_eq!(made.body["line_items_has_more"], true);
+    assert_has!(made.body, {"amount_due": 230 * 1190, "line_items_has_more": true});
     assert_eq!(sessions(&made.body).len(), 100);
     let mut seen = Vec::new();
     let mut next = Some(format!("{path}/line_items?limit=100"));
     while let Some(url) = next {
-        let page = app.alice.get(&url).await.expect(200).body;
+        let page = app.alice.get_ok(&url).await;
         seen.extend(page["data"].as_array().expect("lines").clone());
         next = page["next_page_url"].as_str().map(str::to_owned);
     }
@@ -746,36 +566,23 @@ async fn an_invoice_of_many_sessions_shows_a_hundred_lines_and_pages_through_all
         found.expect("lines").rows.len()
     };
     assert_eq!(stored().await, 230);
-    let empty = app
-        .alice
-        .post("/v1/invoices", window(&app))
-        .await
-        .expect(200);
-    assert_eq!(empty.body["line_items"], json!([]));
-    app.alice.delete(&path).await.expect(200);
+    let empty = app.alice.post_ok("/v1/invoices", window(&app)).await;
+    assert_eq!(empty["line_items"], json!([]));
+    app.alice.delete_ok(&path).await;
     app.drain().await;
     assert_eq!(stored().await, 0);
-    let again = app
-        .alice
-        .post("/v1/invoices", window(&app))
-        .await
-        .expect(200);
-    assert_eq!(again.body["amount_due"], 230 * 1190);
+    let again = app.alice.post_ok("/v1/invoices", window(&app)).await;
+    assert_eq!(again["amount_due"], 230 * 1190);
     app.drain().await;
 }
 
 #[tokio::test]
 #[ignore = "takes 20 seconds"]
 async fn an_invoice_of_ten_thousand_sessions_is_made_in_one_request() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     many_sessions(&app, &crew, 10_000).await;
-    let made = app
-        .alice
-        .post("/v1/invoices", window(&app))
-        .await
-        .expect(200);
-    assert_eq!(made.body["amount_due"], 10_000 * 1190);
+    let made = app.alice.post_ok("/v1/invoices", window(&app)).await;
+    assert_eq!(made["amount_due"], 10_000 * 1190);
     app.drain().await;
 }
 
@@ -809,8 +616,7 @@ async fn interrupted<'a>(app: &'a TestApp, origin: &'a Origin, body: &Value) -> 
 
 #[tokio::test]
 async fn what_a_request_claimed_that_was_cut_short_is_billed_by_the_next_and_never_twice() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     many_sessions(&app, &crew, 120).await;
     let body = window(&app);
     let origin = origin(&app, 1, None);
@@ -821,8 +627,8 @@ async fn what_a_request_claimed_that_was_cut_short_is_billed_by_the_next_and_nev
         503
     );
     app.advance(41).await;
-    let made = app.alice.post("/v1/invoices", body).await.expect(200);
-    assert_eq!(made.body["amount_due"], 120 * 1190);
+    let made = app.alice.post_ok("/v1/invoices", body).await;
+    assert_eq!(made["amount_due"], 120 * 1190);
     // Should the first wake up again, it cannot finish.
     let late = rest.commit_without_response().await;
     assert!(matches!(late, Err(kernel::Error::Contended)), "{late:?}");
@@ -831,8 +637,7 @@ async fn what_a_request_claimed_that_was_cut_short_is_billed_by_the_next_and_nev
 
 #[tokio::test]
 async fn a_repeated_request_goes_on_where_the_first_was_cut_short() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     many_sessions(&app, &crew, 120).await;
     let body = window(&app);
     let first = origin(&app, 1, Some("k"));
@@ -888,12 +693,9 @@ async fn begin(app: &TestApp, id: &str, method: &str) {
 
 #[tokio::test]
 async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let (good, poor) = (
-        app.payment_method("tok_success", json!({})).await,
-        app.payment_method("tok_declined", json!({})).await,
-    );
+    let (app, crew) = TestApp::with_crew().await;
+    let good = app.payment_method("tok_success", json!({})).await;
+    let poor = app.payment_method("tok_declined", json!({})).await;
     for (first, second, transactions, pays) in [
         (&good, &poor, 1, &good),
         (&poor, &good, 2, &good),
@@ -901,19 +703,13 @@ async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
     ] {
         app.completed_session(&crew, json!({})).await;
         let id = draft(&app, &crew).await;
-        act(&app.alice, &id, "finalize", json!({}))
-            .await
-            .expect(200);
+        done(&app.alice, &id, "finalize", json!({})).await;
         // The attempt has its transaction, pending, from the beginning.
         let before = app.transactions(&app.alice).await.len();
         begin(&app, &id, first).await;
         assert_eq!(act(&app.alice, &id, "void", json!({})).await.status, 409);
         let paid = act(&app.alice, &id, "pay", json!({"payment_method": second})).await;
-        let paid = paid.expect(200).body;
-        assert_eq!(
-            (&paid["status"], &paid["payment_method"]),
-            (&json!("paid"), &json!(pays))
-        );
+        assert_has!(paid.expect(200).body, {"status": "paid", "payment_method": pays});
         assert_eq!(
             app.transactions(&app.alice).await.len() - before,
             transactions
@@ -924,20 +720,17 @@ async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
 
 #[tokio::test]
 async fn a_payment_that_is_not_repeated_is_finished_by_the_service() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let method = app.payment_method("tok_success", json!({})).await;
     app.completed_session(&crew, json!({})).await;
     let id = draft(&app, &crew).await;
-    act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200);
+    done(&app.alice, &id, "finalize", json!({})).await;
     begin(&app, &id, &method).await;
     app.drain().await;
     let path = format!("/v1/invoices/{id}");
-    assert_eq!(app.alice.get(&path).await.body["status"], "open");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "open");
     app.advance(61).await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "paid");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "paid");
     assert_eq!(app.transactions(&app.alice).await.len(), 1);
     app.advance(31 * 86_400).await;
     let overdue = app.alice.get("/v1/events?type=invoice.overdue").await;
@@ -946,13 +739,10 @@ async fn a_payment_that_is_not_repeated_is_finished_by_the_service() {
 
 #[tokio::test]
 async fn an_open_invoice_past_its_due_date_sends_one_event() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let id = draft(&app, &crew).await;
-    act(&app.alice, &id, "finalize", json!({}))
-        .await
-        .expect(200);
+    done(&app.alice, &id, "finalize", json!({})).await;
     let overdue_events = async || {
         app.alice
             .get("/v1/events?type=invoice.overdue")
@@ -967,10 +757,7 @@ async fn an_open_invoice_past_its_due_date_sends_one_event() {
     let overdue = app.alice.get("/v1/invoices?status=overdue").await;
     assert_eq!(overdue.ids(), std::slice::from_ref(&id));
     let change = json!({"due_date": app.in_minutes(10)});
-    app.alice
-        .post(&format!("/v1/invoices/{id}"), change)
-        .await
-        .expect(200);
+    app.alice.post_ok(&path_of(&id), change).await;
     app.advance(11 * 60).await;
     assert_eq!(overdue_events().await, 2);
     app.advance(86_400).await;
@@ -979,8 +766,7 @@ async fn an_open_invoice_past_its_due_date_sends_one_event() {
 
 #[tokio::test]
 async fn the_sessions_of_a_paid_invoice_are_paid() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let mut sessions = Vec::new();
     for _ in 0..3 {
         sessions.push(app.completed_session(&crew, json!({})).await);
@@ -988,34 +774,19 @@ async fn the_sessions_of_a_paid_invoice_are_paid() {
     let paid_before = json!({"amount_due": 0, "amount_paid": 1190});
     sessions.push(app.completed_session(&crew, paid_before).await);
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let invoice = app.alice.post("/v1/invoices", window).await.id();
+    let invoice = app.alice.create("/v1/invoices", window).await;
     let path = format!("/v1/invoices/{invoice}");
-    let open = app
-        .alice
-        .post(&format!("{path}/finalize"), json!({}))
-        .await
-        .expect(200)
-        .body;
-    assert_eq!(
-        (&open["amount_due"], &open["amount_paid"]),
-        (&json!(3570), &json!(1190))
-    );
+    let finalize = format!("{path}/finalize");
+    let open = app.alice.post_ok(&finalize, json!({})).await;
+    assert_has!(open, {"amount_due": 3570, "amount_paid": 1190});
     let card = app.payment_method("tok_success", json!({})).await;
     let pay = json!({"payment_method": card});
-    app.alice
-        .post(&format!("{path}/pay"), pay)
-        .await
-        .expect(200);
+    app.alice.post_ok(&format!("{path}/pay"), pay).await;
     // The message that updates the sessions is lost; the sweeper finds them.
     app.running().lose_triggers().await.expect("lost");
     app.advance(180).await;
     let due = async |id: &str| {
-        let session = app
-            .alice
-            .get(&format!("/v1/charging_sessions/{id}"))
-            .await
-            .expect(200)
-            .body;
+        let session = app.alice.get_ok(&path_of(&id)).await;
         (
             session["amount_due"].clone(),
             session["amount_paid"].clone(),
@@ -1029,18 +800,13 @@ async fn the_sessions_of_a_paid_invoice_are_paid() {
     for id in &sessions {
         assert_eq!(due(id).await, (json!(0), json!(1190)));
     }
-    assert_eq!(
-        functions::stream::sweep::handle(app.app())
-            .await
-            .expect("a sweep"),
-        0
-    );
+    let swept = functions::stream::sweep::handle(app.app()).await;
+    assert_eq!(swept.expect("a sweep"), 0);
 }
 
 #[tokio::test]
 async fn a_session_of_unknown_price_is_not_called_free() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let reservations_only = json!([{"currency": "usd", "price": 90, "step_size": 1, "tax": "vat", "tax_included": true,
         "tax_percent": "20", "type": "ENERGY", "restrictions": {"reservation": "RESERVATION"}}]);
     let ended = json!([{"currency": "usd", "price": 90, "step_size": 1, "tax": "vat", "tax_included": true,
@@ -1053,14 +819,11 @@ async fn a_session_of_unknown_price_is_not_called_free() {
         assert_eq!(started.body["cost_source"], "unknown");
         app.advance(600).await;
         let path = format!("/v1/charging_sessions/{}/stop", started.id());
-        let stopped = app.alice.post(&path, json!({})).await.expect(200).body;
-        assert_eq!(
-            [&stopped["cost_source"], &stopped["amount_due"]],
-            [&json!("unknown"), &json!(0)]
-        );
+        let stopped = app.alice.post_ok(&path, json!({})).await;
+        assert_has!(stopped, {"cost_source": "unknown", "amount_due": 0});
     }
     let id = draft(&app, &crew).await;
-    let lines = app.alice.get(&format!("/v1/invoices/{id}")).await.body["line_items"].clone();
+    let lines = app.alice.get_ok(&path_of(&id)).await["line_items"].clone();
     let lines = lines.as_array().expect("lines");
     assert_eq!(lines.len(), 3);
     for line in lines {

@@ -203,7 +203,7 @@ async fn two_releases_run_side_by_side_on_one_table() {
     let app = TestApp::start().await;
     let this = app.app().store.clone();
     let next = this.clone().with_layout(NEXT);
-    let id = app.alice.post("/v1/drivers", driver()).await.id();
+    let id = app.alice.create("/v1/drivers", driver()).await;
     let state = |row: &Map<String, Value>| {
         let object = &row["object"];
         json!([
@@ -227,11 +227,8 @@ async fn two_releases_run_side_by_side_on_one_table() {
     );
     // This release ignores that, and keeps it.
     let path = format!("/v1/drivers/{id}");
-    assert_eq!(app.alice.get(&path).await.expect(200).body["name"], "Ada");
-    app.alice
-        .post(&path, json!({"name": "Grace"}))
-        .await
-        .expect(200);
+    assert_eq!(app.alice.get_ok(&path).await["name"], "Ada");
+    app.alice.post_ok(&path, json!({"name": "Grace"})).await;
     assert_eq!(
         state(&row_of(&app, &id).await),
         json!([VERSION, VERSION + 1, "eu", "Grace", "ADA"])
@@ -247,7 +244,7 @@ async fn two_releases_run_side_by_side_on_one_table() {
         state(&row_of(&app, &id).await),
         json!([VERSION + 1, null, "eu", "Jean", "JEAN"])
     );
-    let listed = app.alice.get("/v1/drivers").await.expect(200).body;
+    let listed = app.alice.get_ok("/v1/drivers").await;
     assert_eq!(listed["data"][0]["name"], "Jean");
 }
 

@@ -11,7 +11,7 @@ use kernel::Timestamp;
 use kernel::time::minutes;
 use models::fleet::Fleet;
 use serde_json::{Value, json};
-use tests::{Crew, Receiver, TestApp, TestResponse, with};
+use tests::{Crew, Receiver, TestApp, TestResponse, assert_has, id_of, path_of, with};
 
 async fn act(app: &TestApp, id: &str, verb: &str, body: Value) -> TestResponse {
     app.alice
@@ -23,7 +23,7 @@ async fn list(app: &TestApp, path: &str) -> Vec<Value> {
     let mut rows = Vec::new();
     let mut next = Some(format!("{path}?limit=100"));
     while let Some(url) = next {
-        let page = app.alice.get(&url).await.expect(200).body;
+        let page = app.alice.get_ok(&url).await;
         rows.extend(page["data"].as_array().expect("a list").clone());
         next = page["next_page_url"].as_str().map(str::to_owned);
     }
@@ -33,18 +33,13 @@ async fn list(app: &TestApp, path: &str) -> Vec<Value> {
 /// An open invoice of everything that ended within the last hour.
 async fn open(app: &TestApp) -> String {
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let id = app.alice.post("/v1/invoices", window).await.id();
+    let id = app.alice.create("/v1/invoices", window).await;
     act(app, &id, "finalize", json!({})).await.expect(200);
     id
 }
 
 async fn money_of(app: &TestApp, session: &str) -> (i64, i64) {
-    let shown = app
-        .alice
-        .get(&format!("/v1/charging_sessions/{session}"))
-        .await
-        .expect(200)
-        .body;
+    let shown = app.alice.get_ok(&path_of(&session)).await;
     let part = |name: &str| shown[name].as_i64().expect("an amount");
     (part("amount_due"), part("amount_paid"))
 }
@@ -52,13 +47,7 @@ async fn money_of(app: &TestApp, session: &str) -> (i64, i64) {
 #[tokio::test]
 async fn nothing_is_due_on_the_sessions_of_a_paid_invoice() {
     let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    let hook =
-        json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    let receiver = Receiver::subscribed(&app.alice, &["service.succeeded", "service.failed"]).await;
     let crew = app.crew(&app.alice).await;
     let unpaid = app.completed_session(&crew, json!({})).await;
     let in_part = app
@@ -81,17 +70,12 @@ async fn nothing_is_due_on_the_sessions_of_a_paid_invoice() {
         assert_eq!(money_of(&app, session).await, (0, 1190));
     }
     assert_eq!(receiver.types(), ["service.failed", "service.succeeded"]);
-    let charge = receiver.received()[1].event["data"]["object"].clone();
-    assert_eq!(
-        (&charge["amount"], &charge["type"]),
-        (&json!(1380), &json!("charge"))
-    );
+    assert_has!(receiver.received()[1].event["data"]["object"].clone(), {"amount": 1380, "type": "charge"});
 }
 
 #[tokio::test]
 async fn the_sessions_of_a_voided_invoice_are_due_as_before_and_lost_triggers_are_found() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let mut sessions = Vec::new();
     for _ in 0..120 {
         sessions.push(app.completed_session(&crew, json!({})).await);
@@ -118,36 +102,28 @@ async fn the_sessions_of_a_voided_invoice_are_due_as_before_and_lost_triggers_ar
 #[tokio::test]
 async fn a_charge_is_given_back_once_to_where_it_came_from() {
     let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["service.refunded"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    let receiver = Receiver::subscribed(&app.alice, &["service.refunded"]).await;
     let crew = app.crew(&app.alice).await;
     let card = app
         .alice
-        .post(
+        .create(
             "/v1/payment_methods",
             json!({"type": "card", "token": "tok_success"}),
         )
-        .await
-        .id();
+        .await;
     let wallet = app
         .alice
-        .post(
+        .create(
             "/v1/payment_methods",
             json!({"type": "wallet", "fleet": crew.fleet}),
         )
-        .await
-        .id();
+        .await;
     let top_up = format!("/v1/fleets/{}/top_up", crew.fleet);
     app.alice
-        .post(&top_up, json!({"amount": 1500, "payment_method": card}))
-        .await
-        .expect(200);
+        .post_ok(&top_up, json!({"amount": 1500, "payment_method": card}))
+        .await;
     let balance = async || {
-        let fleet = app.alice.get(&format!("/v1/fleets/{}", crew.fleet)).await;
+        let fleet = app.alice.get(&path_of(&crew.fleet)).await;
         fleet.body["wallet_balance"].as_i64().expect("a balance")
     };
     let topped = app.alice.get("/v1/transactions").await.ids().remove(0);
@@ -156,11 +132,10 @@ async fn a_charge_is_given_back_once_to_where_it_came_from() {
             .post(&format!("/v1/transactions/{id}/refund"), json!({}))
             .await
     };
-    let conflict = (409, "invalid_request_error", None, Some("transaction"));
-    assert_eq!(refund(&topped).await.error(), conflict);
+    refund(&topped).await.expect_error(409, None, "transaction");
     let session = app.completed_session(&crew, json!({})).await;
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});
-    let id = app.alice.post("/v1/invoices", window).await.id();
+    let id = app.alice.create("/v1/invoices", window).await;
     act(&app, &id, "finalize", json!({})).await.expect(200);
     act(&app, &id, "pay", json!({"payment_method": wallet}))
         .await
@@ -168,28 +143,18 @@ async fn a_charge_is_given_back_once_to_where_it_came_from() {
     assert_eq!(balance().await, 310);
     let charge = app.alice.get("/v1/transactions").await.ids().remove(0);
     let given = refund(&charge).await.expect(200).body;
-    assert_eq!(
-        (&given["type"], &given["status"], &given["amount"]),
-        (&json!("refund"), &json!("pending"), &json!(1190))
-    );
-    assert_eq!(refund(&charge).await.error(), conflict);
+    assert_has!(given, {"type": "refund", "status": "pending", "amount": 1190});
+    refund(&charge).await.expect_error(409, None, "transaction");
     app.drain().await;
     assert_eq!(balance().await, 1500);
-    let given = given["id"].as_str().expect("an id");
-    let shown = app
-        .alice
-        .get(&format!("/v1/transactions/{given}"))
-        .await
-        .body;
+    let given = id_of(&given);
+    let shown = app.alice.get_ok(&path_of(&given)).await;
     assert_eq!(shown["status"], "succeeded");
-    assert_eq!(refund(given).await.error(), conflict);
+    refund(given).await.expect_error(409, None, "transaction");
     assert_eq!(receiver.types(), ["service.refunded"]);
     // What was paid stays paid: nothing is billed again.
     assert_eq!(money_of(&app, &session).await, (0, 1190));
-    assert_eq!(
-        app.alice.get(&format!("/v1/invoices/{id}")).await.body["status"],
-        "paid"
-    );
+    assert_eq!(app.alice.get_ok(&path_of(&id)).await["status"], "paid");
 }
 
 /// The end of a fleet's billing period, and moves the time to a quarter of an hour later.
@@ -211,14 +176,13 @@ async fn turn_over(app: &TestApp, crew: &Crew) -> Timestamp {
 #[tokio::test]
 async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_finalized_a_day_later()
  {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/fleets/{}", crew.fleet);
     let change =
         json!({"timezone": "Europe/Amsterdam", "preferences": {"report_frequency": "never"}});
-    app.alice.post(&path, change).await.expect(200);
+    app.alice.post_ok(&path, change).await;
     let end = {
-        let row = app.alice.get(&path).await.expect(200).body;
+        let row = app.alice.get_ok(&path).await;
         assert_eq!(row["preferences"]["billing_cycle"], "monthly");
         app.completed_session(&crew, json!({})).await;
         app.completed_session(&crew, json!({"currency": "gbp", "amount_due": 500}))
@@ -241,10 +205,7 @@ async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_fi
         BTreeMap::from([("gbp", json!(500)), ("usd", json!(1190))])
     );
     for draft in &drafts {
-        assert_eq!(
-            (&draft["status"], &draft["fleet"]),
-            (&json!("draft"), &json!(crew.fleet))
-        );
+        assert_has!(draft, {"status": "draft", "fleet": crew.fleet});
         assert_eq!(draft["period_end"], json!(end));
     }
     // The message may come twice, and the next period brings nothing new.
@@ -272,11 +233,10 @@ async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_fi
 
 #[tokio::test]
 async fn a_report_is_made_of_each_period_in_which_something_was_charged() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/fleets/{}", crew.fleet);
     let change = json!({"preferences": {"report_frequency": "daily", "billing_cycle": "yearly"}});
-    app.alice.post(&path, change).await.expect(200);
+    app.alice.post_ok(&path, change).await;
     app.completed_session(&crew, json!({})).await;
     // A session of a moment ago may have ended yesterday.
     for _ in 0..2 {
@@ -286,10 +246,7 @@ async fn a_report_is_made_of_each_period_in_which_something_was_charged() {
     let reports = list(&app, "/v1/reports").await;
     assert!(reports.len() <= 1, "{reports:?}");
     for report in &reports {
-        assert_eq!(
-            (&report["status"], &report["fleet"]),
-            (&json!("succeeded"), &json!(crew.fleet))
-        );
+        assert_has!(report, {"status": "succeeded", "fleet": crew.fleet});
         assert_eq!(report["parameters"]["group_by"], "vehicle");
     }
     turn_over(&app, &crew).await;
@@ -300,11 +257,7 @@ async fn a_report_is_made_of_each_period_in_which_something_was_charged() {
 #[tokio::test]
 async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_due() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
-    let receiver = Receiver::start().await;
-    let hook =
-        json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed"]});
-    let hooked = app.alice.post("/v1/webhook_endpoints", hook).await;
-    hooked.expect(200);
+    let receiver = Receiver::subscribed(&app.alice, &["service.succeeded", "service.failed"]).await;
     let crew = app.crew(&app.alice).await;
     let good = app.payment_method("tok_success", json!({})).await;
     let poor = app.payment_method("tok_declined", json!({})).await;
@@ -320,7 +273,7 @@ async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_due() {
             app.reservation(&crew, minutes),
             json!({"payment_method": method}),
         );
-        let id = app.alice.post("/v1/reservations", body).await.id();
+        let id = app.alice.create("/v1/reservations", body).await;
         app.drain().await;
         let path = format!("/v1/reservations/{id}");
         let before = receiver.received().len();
@@ -333,7 +286,7 @@ async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_due() {
         app.advance(90 * 60).await;
         sweep::handle(app.app()).await.expect("a sweep");
         app.drain().await;
-        let shown = app.alice.get(&path).await.expect(200).body;
+        let shown = app.alice.get_ok(&path).await;
         assert_eq!(shown["fee_due"], due, "{shown}");
         let received = receiver.received();
         let types: Vec<_> = received[before..]
@@ -343,10 +296,7 @@ async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_due() {
         assert_eq!(types, Vec::from_iter(event_type), "{shown}");
         for one in &received[before..] {
             let object = &one.event["data"]["object"];
-            assert_eq!(
-                (&object["amount"], &object["fleet"]),
-                (&json!(300), &json!(crew.fleet))
-            );
+            assert_has!(object, {"amount": 300, "fleet": crew.fleet});
         }
     }
 }

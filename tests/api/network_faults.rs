@@ -164,8 +164,8 @@ fn named(commands: &[Received]) -> Vec<String> {
 async fn lines(app: &TestApp) -> Value {
     let now = app.now();
     let body = json!({"period_start": now.plus(days(-30)), "period_end": now, "currency": "eur"});
-    let invoice = app.alice.post("/v1/invoices", body).await.expect(200);
-    invoice.body["line_items"].clone()
+    let invoice = app.alice.post_ok("/v1/invoices", body).await;
+    invoice["line_items"].clone()
 }
 
 #[tokio::test]

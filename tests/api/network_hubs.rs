@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use kernel::time::{HOUR, MINUTE, days};
 use serde_json::{Value, json};
 use tests::platform::{
-    Connected, client_info, codes, fixture, hub_role, manage, platform, send, send_expecting,
+    Connected, client_info, codes, fixture, hub_role, manage, manage_ok, platform, send,
+    send_expecting,
 };
 use tests::{Crew, TestApp, TestResponse, with};
 
@@ -98,7 +99,7 @@ impl Scene {
 
     /// The parties whose stations there are.
     async fn stations(&self) -> Vec<String> {
-        let page = self.app.alice.get(NEAR).await.expect(200).body;
+        let page = self.app.alice.get_ok(NEAR).await;
         let stations = page["data"].as_array().expect("stations").iter();
         let owners = stations.filter(|one| one["status"] == "active");
         let mut owners: Vec<String> = owners
@@ -115,7 +116,7 @@ impl Scene {
         let wanted = with(app.reservation(crew, 120), place);
         let found = alice.post("/v1/reservations/candidates", wanted).await;
         let found = found.expect(200).body["candidates"].clone();
-        let page = alice.get(NEAR).await.expect(200).body;
+        let page = alice.get_ok(NEAR).await;
         let mut stations = page["data"].as_array().expect("stations").iter();
         let station = stations.find(|one| one["network"]["party_id"] == party);
         let station = station.expect("a station")["id"].as_str().expect("an id");
@@ -375,7 +376,7 @@ async fn credentials_with_roles_that_cannot_be_are_refused() {
     let app = TestApp::start().await;
     let platform = platform().await;
     let issue = json!({"action": "issue_token", "name": "Example"});
-    let issued = manage(&app, issue).await.expect("a token");
+    let issued = manage_ok(&app, issue).await;
     let token_a = issued["token"].as_str().expect("a token");
     let register = async |roles: Vec<Value>| {
         let body = with(platform.credentials(), json!({"roles": roles}));
@@ -404,7 +405,7 @@ async fn credentials_with_roles_that_cannot_be_are_refused() {
         (200, 1000)
     );
     let revoke = json!({"action": "revoke", "network": issued["network"]["id"]});
-    manage(&app, revoke).await.expect("revoked");
+    manage_ok(&app, revoke).await;
 }
 
 #[tokio::test]

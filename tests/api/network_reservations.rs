@@ -2,8 +2,8 @@
 
 use kernel::time::minutes;
 use serde_json::{Value, json};
-use tests::platform::{Connected, Received, fixture, manage, send};
-use tests::{Crew, TestApp, TestResponse, with};
+use tests::platform::{Connected, Received, fixture, manage_ok, send};
+use tests::{Crew, TestApp, TestResponse, assert_has, with};
 
 pub const RESERVE: &str = "/2.2.1/commands/RESERVE_NOW";
 pub const CANCEL: &str = "/2.2.1/commands/CANCEL_RESERVATION";
@@ -42,7 +42,7 @@ async fn reserved_for(fee: i64) -> Stage {
     app.drain().await;
     // The pull after a day would remove the station of a location that is not listed.
     let listed = vec![location()];
-    cpo.script().lists.insert("locations", listed);
+    cpo.list("locations", listed);
     cpo.put(LOCATION, &location()).await;
     let mut stage = Stage {
         app,
@@ -71,7 +71,7 @@ impl Stage {
     /// Cancels it.
     pub async fn cancel(&self) {
         let cancel = format!("{}/cancel", self.path);
-        self.app.alice.post(&cancel, json!({})).await.expect(200);
+        self.app.alice.post_ok(&cancel, json!({})).await;
         self.app.drain().await;
     }
 
@@ -87,7 +87,7 @@ impl Stage {
     }
 
     pub async fn reservation(&self) -> Value {
-        self.app.alice.get(&self.path).await.expect(200).body
+        self.app.alice.get_ok(&self.path).await
     }
 
     pub fn sent(&self, command: &str) -> Vec<Received> {
@@ -110,13 +110,7 @@ impl Stage {
     /// The types of the events about the reservation, the oldest first.
     async fn events(&self) -> Vec<String> {
         self.app.drain().await;
-        let page = self
-            .app
-            .alice
-            .get("/v1/events?limit=100")
-            .await
-            .expect(200)
-            .body;
+        let page = self.app.alice.get_ok("/v1/events?limit=100").await;
         let events = page["data"].as_array().expect("events").iter().rev();
         let types = events.map(|one| one["type"].as_str().expect("a type").to_owned());
         types
@@ -146,10 +140,8 @@ async fn a_confirmed_reservation_is_sent_to_its_network_fifteen_minutes_before_i
     };
     let start = reservation["reserved_start"].as_str().expect("a time");
     let start = kernel::Timestamp::parse(start).expect("a time");
-    assert_eq!(command.body["location_id"], "AMS-1");
-    assert_eq!(command.body["expiry_date"], json!(start.plus(minutes(15))));
-    assert_eq!(command.body["token"]["type"], "APP_USER");
-    assert_eq!(command.body["token"]["valid"], true);
+    assert_has!(command.body, {"location_id": "AMS-1", "expiry_date": start.plus(minutes(15)),
+        "/token/type": "APP_USER", "/token/valid": true});
     let id = command.body["reservation_id"].as_str().expect("an id");
     assert!((1..=36).contains(&id.len()));
     stage.result(command, "ACCEPTED").await;
@@ -158,7 +150,7 @@ async fn a_confirmed_reservation_is_sent_to_its_network_fifteen_minutes_before_i
     assert_eq!(stage.reservation().await["status"], "confirmed");
     assert!(stage.sent(CANCEL).is_empty());
     let cancel = format!("{}/cancel", stage.path);
-    stage.app.alice.post(&cancel, json!({})).await.expect(200);
+    stage.app.alice.post_ok(&cancel, json!({})).await;
     stage.app.drain().await;
     let cancelled = stage.sent(CANCEL);
     assert_eq!(cancelled.len(), 1);
@@ -175,7 +167,7 @@ async fn a_reservation_that_is_cancelled_before_it_is_sent_is_not_sent() {
     let stage = reserved().await;
     stage.until(20).await;
     let cancel = format!("{}/cancel", stage.path);
-    stage.app.alice.post(&cancel, json!({})).await.expect(200);
+    stage.app.alice.post_ok(&cancel, json!({})).await;
     stage.app.advance(60 * 60).await;
     assert!(stage.sent(RESERVE).is_empty() && stage.sent(CANCEL).is_empty());
 }
@@ -296,10 +288,7 @@ async fn the_network_of_an_evse_that_breaks_or_is_removed_is_asked_to_cancel_and
         assert_eq!(sent.len(), 2, "{status}");
         assert_ne!(evses(&sent)[0], evses(&sent)[1]);
         let cancelled = stage.sent(CANCEL);
-        assert_eq!(
-            cancelled[0].body["reservation_id"],
-            first.body["reservation_id"]
-        );
+        assert_has!(cancelled[0].body, {"reservation_id": first.body["reservation_id"]});
         stage.app.drain().await;
     }
 }
@@ -316,11 +305,7 @@ async fn a_station_that_its_network_removes_stays_readable_and_its_reservations_
     removed["last_updated"] = json!("2030-01-01T00:00:00Z");
     stage.cpo.put(LOCATION, &removed).await;
     stage.app.drain().await;
-    let reservation = stage.reservation().await;
-    assert_eq!(
-        (&reservation["status"], &reservation["charging_station"]),
-        (&json!("pending"), &Value::Null)
-    );
+    assert_has!(stage.reservation().await, {"status": "pending", "charging_station": null});
     stage.app.advance(60 * 60).await;
     let unassigned = [
         "reservation.created",
@@ -330,15 +315,8 @@ async fn a_station_that_its_network_removes_stays_readable_and_its_reservations_
     ];
     assert_eq!(stage.events().await, unassigned);
     let path = format!("/v1/charging_stations/{}", station.as_str().expect("an id"));
-    assert_eq!(
-        stage.app.alice.get(&path).await.expect(200).body["status"],
-        "removed"
-    );
-    let reservation = stage.reservation().await;
-    assert_eq!(
-        (&reservation["status"], &reservation["failed_reason"]),
-        (&json!("failed"), &json!("station_unavailable"))
-    );
+    assert_eq!(stage.app.alice.get_ok(&path).await["status"], "removed");
+    assert_has!(stage.reservation().await, {"status": "failed", "failed_reason": "station_unavailable"});
     assert!(stage.sent(RESERVE).is_empty());
 }
 
@@ -356,10 +334,7 @@ async fn a_network_is_asked_to_cancel_what_has_no_other_evse() {
     assert_eq!(stage.reservation().await["status"], "pending");
     let cancelled = stage.sent(CANCEL);
     assert_eq!(cancelled.len(), 1);
-    assert_eq!(
-        cancelled[0].body["reservation_id"],
-        first.body["reservation_id"]
-    );
+    assert_has!(cancelled[0].body, {"reservation_id": first.body["reservation_id"]});
 }
 
 #[tokio::test]
@@ -371,16 +346,13 @@ async fn a_location_missing_from_a_full_pull_unassigns_its_reservations() {
         location(),
         json!({"id": "AMS-9", "coordinates": {"latitude": "52.1", "longitude": "4.1"}}),
     );
-    stage.cpo.script().lists.insert("locations", vec![other]);
+    stage.cpo.list("locations", vec![other]);
     let pull = json!({"action": "pull", "network": stage.cpo.network, "full": true});
-    manage(&stage.app, pull).await.expect("asked for");
+    manage_ok(&stage.app, pull).await;
     stage.app.drain().await;
     let shown = stage.reservation().await;
     assert_eq!(shown["status"], "pending");
-    assert_eq!(
-        (&shown["charging_station"], &shown["confirmed_at"]),
-        (&Value::Null, &Value::Null)
-    );
+    assert_has!(shown, {"charging_station": null, "confirmed_at": null});
     let events = stage.events().await;
     assert_eq!(
         events.last().map(String::as_str),
@@ -475,10 +447,7 @@ mod unused {
             let billed = bill(&stage, json!({})).await;
             send_cdr(&stage, &billed).await;
             let reservation = stage.reservation().await;
-            assert_eq!(
-                (&reservation["status"], &reservation["fee_due"]),
-                (&json!("expired"), &json!(theirs))
-            );
+            assert_has!(reservation, {"status": "expired", "fee_due": theirs});
             assert_eq!(reservation["reservation_fee"], own);
             assert_eq!(unmatched(&stage).await, 0);
             assert_eq!(invoiced(&stage).await, [fee(theirs)]);
@@ -491,11 +460,7 @@ mod unused {
         let stage = kept(300).await;
         stage.app.advance(28 * 60).await;
         bill(&stage, json!({})).await;
-        let reservation = stage.reservation().await;
-        assert_eq!(
-            (&reservation["status"], &reservation["fee_due"]),
-            (&json!("confirmed"), &json!(300))
-        );
+        assert_has!(stage.reservation().await, {"status": "confirmed", "fee_due": 300});
         stage.app.advance(3 * 60).await;
         assert_eq!(invoiced(&stage).await, [fee(500)]);
     }
@@ -614,13 +579,7 @@ mod unused {
         stage.result(&stage.sent(RESERVE)[0], "ACCEPTED").await;
         stage.app.advance(31 * 60).await;
         bill(&stage, json!({})).await;
-        let charges = stage
-            .app
-            .alice
-            .get("/v1/transactions")
-            .await
-            .expect(200)
-            .body;
+        let charges = stage.app.alice.get_ok("/v1/transactions").await;
         let charge = &charges["data"][0];
         assert_eq!(
             (&charge["amount"], &charge["status"], &charges["data"][1]),

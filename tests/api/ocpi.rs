@@ -3,9 +3,9 @@
 use kernel::time::{MINUTE, seconds};
 use serde_json::{Value, json};
 use tests::platform::{
-    Connected, codes, fixture, hub_role, manage, platform, send, send_expecting,
+    Connected, codes, fixture, hub_role, manage, manage_ok, platform, send, send_expecting,
 };
-use tests::{TestApp, TestResponse, with};
+use tests::{TestApp, TestResponse, assert_contains, assert_has, cases, each, path_of, with};
 
 async fn get_expecting(app: &TestApp, token: &str, path: &str, code: (u16, i64)) -> TestResponse {
     send_expecting(app, token, "GET", path, None, code).await
@@ -13,11 +13,8 @@ async fn get_expecting(app: &TestApp, token: &str, path: &str, code: (u16, i64))
 
 /// The station that the location of the fixture becomes.
 async fn station(app: &TestApp) -> Value {
-    let page = app
-        .alice
-        .get("/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500")
-        .await;
-    let page = page.expect(200).body;
+    let near = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500";
+    let page = app.alice.get_ok(near).await;
     assert_eq!(page["data"].as_array().map(Vec::len), Some(1), "{page}");
     page["data"][0].clone()
 }
@@ -74,16 +71,9 @@ mod edge {
         assert_eq!(codes(&answer), (401, 2000));
         // A key of the API is no token of OCPI, and a token of OCPI is no key of the API.
         assert_eq!(codes(&app.alice.get("/ocpi/versions").await), (401, 2000));
-        let answer = app
-            .anon
-            .send(
-                "GET",
-                "/v1/fleets",
-                None,
-                &[("authorization", &format!("Bearer {}", cpo.token))],
-            )
-            .await;
-        assert_eq!(answer.status, 401);
+        let mut client = app.anon.clone();
+        client.key = Some(cpo.token.clone());
+        client.get("/v1/fleets").await.expect(401);
     }
 
     #[tokio::test]
@@ -100,39 +90,27 @@ mod edge {
     #[tokio::test]
     async fn a_platform_touches_nothing_of_another_party() {
         let (app, cpo) = Connected::start().await;
-        let other = Connected::with(&app, |script| {
-            script.roles[0]["party_id"] = json!("OTH");
-        })
-        .await;
+        let other = Connected::other(&app).await;
         cpo.put("/tariffs/NL/EXA/DAY", &fixture("tariff")).await;
         let path = "/tariffs/NL/EXA/DAY";
-        for (method, body) in [
-            ("GET", None),
-            ("PUT", Some(fixture("tariff"))),
-            ("DELETE", None),
-        ] {
-            other.expect(method, path, body.as_ref(), (404, 2000)).await;
+        let tariff = fixture("tariff");
+        for (method, body) in [("GET", None), ("PUT", Some(&tariff)), ("DELETE", None)] {
+            other.expect(method, path, body, (404, 2000)).await;
         }
         other
             .expect("POST", "/cdrs", Some(&fixture("cdr")), (404, 2000))
             .await;
-        let shown = cpo.send("GET", path, None).await;
-        assert_eq!(shown.body["data"], fixture("tariff"));
+        assert_eq!(cpo.data(path).await, fixture("tariff"));
     }
 
     #[tokio::test]
     async fn a_body_that_is_no_json_or_too_large_is_refused_by_the_transport() {
         let (app, cpo) = Connected::start().await;
-        let authorization = cpo.token.clone();
+        use base64::Engine as _;
         let path = "/ocpi/2.2.1/tariffs/NL/EXA/DAY";
-        let send = async |body: String| {
-            use base64::Engine as _;
-            let token = base64::engine::general_purpose::STANDARD.encode(&authorization);
-            let header = format!("Token {token}");
-            app.anon
-                .send("PUT", path, Some(body), &[("authorization", &header)])
-                .await
-        };
+        let token = base64::engine::general_purpose::STANDARD.encode(&cpo.token);
+        let header = [("authorization", &*format!("Token {token}"))];
+        let send = async |body: String| app.anon.send("PUT", path, Some(body), &header).await;
         assert_eq!(codes(&send("{".into()).await), (400, 2001));
         let large = format!("\"{}\"", "x".repeat(300_000));
         assert_eq!(codes(&send(large).await), (413, 2000));
@@ -141,13 +119,7 @@ mod edge {
     #[tokio::test]
     async fn a_platform_that_sends_too_quickly_is_slowed_down_and_others_are_not() {
         let app = TestApp::start().await;
-        let (cpo, other) = (
-            Connected::to(&app).await,
-            Connected::with(&app, |script| {
-                script.roles[0]["party_id"] = json!("OTH");
-            })
-            .await,
-        );
+        let (cpo, other) = (Connected::to(&app).await, Connected::other(&app).await);
         let limiter = &app.app().network_rates;
         let tenant = kernel::Tenant {
             account: kernel::Id::from(cpo.network.as_str()),
@@ -183,39 +155,9 @@ mod versions {
             {"version": "2.3.0", "url": format!("{base}/ocpi/2.3.0")}]);
         assert_eq!(list.body["data"], want);
         for version in ["2.2.1", "2.3.0"] {
-            let details = send(
-                &app,
-                &cpo.token,
-                "GET",
-                &format!("/ocpi/{version}"),
-                None,
-                &[],
-            )
-            .await;
-            let data = &details.body["data"];
-            assert_eq!(data["version"], version);
-            let endpoints = data["endpoints"].as_array().expect("endpoints").iter();
-            let endpoints: Vec<(&str, &str)> = endpoints
-                .map(|one| {
-                    (
-                        one["identifier"].as_str().expect("a module"),
-                        one["role"].as_str().expect("a role"),
-                    )
-                })
-                .collect();
-            let receiver = |name: &'static str| (name, "RECEIVER");
-            let want = [
-                ("credentials", "SENDER"),
-                receiver("cdrs"),
-                ("chargingprofiles", "SENDER"),
-                ("commands", "SENDER"),
-                receiver("hubclientinfo"),
-                receiver("locations"),
-                receiver("sessions"),
-                receiver("tariffs"),
-                ("tokens", "SENDER"),
-            ];
-            assert_eq!(endpoints, want);
+            let path = format!("/ocpi/{version}");
+            let details = get_expecting(&app, &cpo.token, &path, (200, 1000)).await;
+            app.snapshot(&format!("ocpi_{version}"), &details.body["data"]);
         }
     }
 }
@@ -226,9 +168,7 @@ mod credentials {
     const PATH: &str = "/ocpi/2.2.1/credentials";
 
     async fn issued(app: &TestApp) -> (String, String) {
-        let issued = manage(app, json!({"action": "issue_token", "name": "Example"}))
-            .await
-            .expect("a token");
+        let issued = manage_ok(app, json!({"action": "issue_token", "name": "Example"})).await;
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         (text(&issued["token"]), text(&issued["network"]["id"]))
     }
@@ -246,9 +186,7 @@ mod credentials {
     }
 
     async fn networks(app: &TestApp) -> Vec<Value> {
-        let listed = manage(app, json!({"action": "list"}))
-            .await
-            .expect("networks");
+        let listed = manage_ok(app, json!({"action": "list"})).await;
         listed["data"].as_array().expect("networks").clone()
     }
 
@@ -267,19 +205,12 @@ mod credentials {
         let answer = exchange(&app, &token_a, "POST", &platform, (200, 1000)).await;
         let own = &answer.body["data"];
         let token_c = own["token"].as_str().expect("a token");
-        assert_eq!(
-            own["url"],
-            format!("{}/ocpi/versions", app.running().base_url)
-        );
-        assert_eq!(own["roles"][0]["role"], "EMSP");
+        assert_has!(own, {"url": format!("{}/ocpi/versions", app.running().base_url), "/roles/0/role": "EMSP"});
         assert_ne!(token_c, token_a);
         // The platform was asked with the token that it has issued.
         assert_eq!(platform.received("GET", "/versions").len(), 1);
         let connected = &networks(&app).await[0];
-        assert_eq!(
-            (&connected["id"], &connected["status"]),
-            (&json!(network), &json!("connected"))
-        );
+        assert_has!(connected, {"id": network, "status": "connected"});
         assert_eq!(connected["version"], "2.2.1");
         let credentials = platform.credentials();
         let token_b = credentials["token"].as_str().expect("a token");
@@ -299,12 +230,8 @@ mod credentials {
         let mut tokens = Vec::new();
         for _ in 0..3 {
             let answer = exchange(&app, &token_a, "POST", &platform, (200, 1000)).await;
-            tokens.push(
-                answer.body["data"]["token"]
-                    .as_str()
-                    .expect("a token")
-                    .to_owned(),
-            );
+            let token = answer.body["data"]["token"].as_str();
+            tokens.push(token.expect("a token").to_owned());
         }
         let path = "/ocpi/2.2.1/tokens";
         get_expecting(&app, &tokens[2], path, (200, 1000)).await;
@@ -325,23 +252,16 @@ mod credentials {
             codes(&answer)
         };
         let credentials = platform.credentials();
-        let changed = |change: Value| with(credentials.clone(), change);
-        for (change, code) in [
-            (json!({"token": "with blanks"}), 2001),
-            (json!({"roles": []}), 2001),
-            (json!({"url": "not an address"}), 2001),
-            (json!({"url": "http://192.168.0.1/versions"}), 2001),
-            (
-                json!({"url": "https://user:secret@cpo.example/versions"}),
-                2001,
-            ),
-            (json!({"token": "another"}), 3001),
-        ] {
-            assert_eq!(
-                register(changed(change.clone())).await,
-                (200, code),
-                "{change}"
-            );
+        for (change, code) in cases! {
+            {"token": "with blanks"} => 2001,
+            {"roles": []} => 2001,
+            {"url": "not an address"} => 2001,
+            {"url": "http://192.168.0.1/versions"} => 2001,
+            {"url": "https://user:secret@cpo.example/versions"} => 2001,
+            {"token": "another"} => 3001,
+        } {
+            let changed = with(credentials.clone(), change.clone());
+            assert_eq!(register(changed).await, (200, code), "{change}");
         }
         assert_eq!(register(json!({"token": "t"})).await, (200, 2001));
         platform.script().versions = vec!["2.1.1", "2.3.0"];
@@ -353,14 +273,7 @@ mod credentials {
         platform.script().fail = vec![500; 3];
         assert_eq!(register(credentials.clone()).await, (200, 3001));
         assert_eq!(networks(&app).await[0]["status"], "pending");
-        assert_eq!(
-            register_data(&app, &token_a, &credentials).await,
-            (200, 1000)
-        );
-    }
-
-    async fn register_data(app: &TestApp, token: &str, credentials: &Value) -> (u16, i64) {
-        codes(&send(app, token, "POST", PATH, Some(credentials), &[]).await)
+        exchange(&app, &token_a, "POST", &platform, (200, 1000)).await;
     }
 
     #[tokio::test]
@@ -369,16 +282,9 @@ mod credentials {
         let (token_a, _) = issued(&app).await;
         let second = platform().await;
         let answer = exchange(&app, &token_a, "POST", &second, (200, 2001)).await;
-        assert!(
-            answer.body["status_message"]
-                .as_str()
-                .expect("a message")
-                .contains("NL*EXA")
-        );
+        assert_contains(&answer.body["status_message"], "NL*EXA");
         // When its network is revoked, it may belong to another one.
-        manage(&app, json!({"action": "revoke", "network": cpo.network}))
-            .await
-            .expect("revoked");
+        manage_ok(&app, json!({"action": "revoke", "network": cpo.network})).await;
         exchange(&app, &token_a, "POST", &second, (200, 1000)).await;
     }
 
@@ -388,16 +294,8 @@ mod credentials {
         let shown = cpo.send("GET", "/credentials", None).await;
         assert_eq!(shown.body["data"]["token"], cpo.token.as_str());
         cpo.script().versions = vec!["2.2.1", "2.3.0"];
-        let path = "/ocpi/2.3.0/credentials";
-        let answer = send_expecting(
-            &app,
-            &cpo.token,
-            "PUT",
-            path,
-            Some(&cpo.credentials()),
-            (200, 1000),
-        )
-        .await;
+        let (path, own) = ("/ocpi/2.3.0/credentials", cpo.credentials());
+        let answer = send_expecting(&app, &cpo.token, "PUT", path, Some(&own), (200, 1000)).await;
         let token = answer.body["data"]["token"].as_str().expect("a token");
         assert_eq!(networks(&app).await[0]["version"], "2.3.0");
         get_expecting(&app, token, "/ocpi/2.3.0/tokens", (200, 1000)).await;
@@ -423,6 +321,11 @@ mod locations {
         let app = TestApp::start().await;
         let cpo = connected_to(&app).await;
         (app, cpo)
+    }
+
+    /// The location of the fixture with other members.
+    fn location(change: Value) -> Value {
+        with(fixture("location"), change)
     }
 
     async fn connected_to(app: &TestApp) -> Connected {
@@ -455,11 +358,7 @@ mod locations {
         for (second, wrong) in [(2, mix(json!("much"))), (3, json!(7))] {
             let answer = cpo.send("PATCH", PATH, Some(&patch(wrong, second))).await;
             assert_eq!(answer.status, 200, "{}", answer.text);
-            let station = station(&app).await;
-            assert_eq!(
-                (&station["energy_mix"], &station["status"]),
-                (&Value::Null, &json!("active"))
-            );
+            assert_has!(station(&app).await, {"energy_mix": null, "status": "active"});
         }
     }
 
@@ -469,52 +368,30 @@ mod locations {
         let station = station(&app).await;
         let network = json!({"country_code": "NL", "party_id": "EXA", "name": "Example Operator"});
         assert_eq!(station["network"], network);
-        assert_eq!(
-            (&station["status"], &station["location_id"]),
-            (&json!("active"), &json!("AMS-1"))
-        );
-        let statuses: Vec<&Value> = station["connectors"]
-            .as_array()
-            .expect("connectors")
-            .iter()
-            .map(|one| &one["status"])
-            .collect();
-        assert_eq!(statuses, [&json!("available"), &json!("occupied")]);
+        assert_has!(station, {"status": "active", "location_id": "AMS-1"});
+        let statuses = each(&station["connectors"], "status");
+        assert_eq!(statuses, json!(["available", "occupied"]));
         let price = &station["connectors"][0]["pricing"][0];
-        assert_eq!(
-            (&price["price"], &price["currency"], &price["tax_percent"]),
-            (&json!(40), &json!("eur"), &json!("21"))
-        );
+        assert_has!(price, {"price": 40, "currency": "eur", "tax_percent": "21"});
         // It is shown as it was received, members that nobody knows included.
-        let shown = cpo.send("GET", PATH, None).await;
-        assert_eq!(shown.body["data"], fixture("location"));
+        assert_eq!(cpo.data(PATH).await, fixture("location"));
         let again = cpo.put(PATH, &fixture("location")).await;
         assert_eq!(again.status, 200);
         // A station that was loaded from a file has no network.
-        let other = app
-            .alice
-            .get("/v1/charging_stations?limit=1&latitude=51.5&longitude=-0.1&radius=50000")
-            .await;
-        assert_eq!(other.body["data"][0]["network"], Value::Null);
+        let path = "/v1/charging_stations?limit=1&latitude=51.5&longitude=-0.1&radius=50000";
+        assert_has!(app.alice.get_ok(path).await["data"][0], {"network": null});
     }
 
     #[tokio::test]
     async fn an_older_update_changes_nothing_and_succeeds() {
         let (app, cpo) = connected().await;
         let before = station(&app).await;
-        let older = with(
-            fixture("location"),
-            json!({"name": "Old", "last_updated": "2026-01-05T07:59:59Z"}),
-        );
+        let older = location(json!({"name": "Old", "last_updated": "2026-01-05T07:59:59Z"}));
         cpo.expect("PUT", PATH, Some(&older), (200, 1000)).await;
         let late = json!({"status": "CHARGING", "last_updated": "2026-01-05T07:00:00Z"});
-        cpo.expect("PATCH", &format!("{PATH}/E1"), Some(&late), (200, 1000))
-            .await;
+        cpo.patch(&format!("{PATH}/E1"), &late).await;
         assert_eq!(station(&app).await, before);
-        assert_eq!(
-            cpo.send("GET", PATH, None).await.body["data"],
-            fixture("location")
-        );
+        assert_eq!(cpo.data(PATH).await, fixture("location"));
     }
 
     #[tokio::test]
@@ -522,18 +399,18 @@ mod locations {
         let (app, cpo) = connected().await;
         // The pull would remove the station of a location that is not listed.
         let listed = vec![fixture("location")];
-        cpo.script().lists.insert("locations", listed);
+        cpo.list("locations", listed);
         app.drain().await;
         let path = format!("{PATH}/E1");
         let far = "2099-01-01T00:00:00Z";
         let status = async |status: &str, updated: Value| {
             let body = json!({"status": status, "last_updated": updated});
-            cpo.expect("PATCH", &path, Some(&body), (200, 1000)).await;
+            cpo.patch(&path, &body).await;
             station(&app).await["connectors"][0]["status"].clone()
         };
         assert_eq!(status("CHARGING", json!(far)).await, "occupied");
         // It is shown as it was received.
-        let shown = cpo.send("GET", &path, None).await.body["data"].clone();
+        let shown = cpo.data(&path).await;
         let want = with(
             fixture("location")["evses"][0].clone(),
             json!({"status": "CHARGING", "last_updated": far}),
@@ -545,17 +422,11 @@ mod locations {
         let before = json!(app.now().plus(kernel::time::minutes(-5)));
         assert_eq!(status("CHARGING", before).await, "available");
         // A whole location that is far ahead does not freeze the location.
-        let ahead = with(
-            fixture("location"),
-            json!({"name": "Then", "last_updated": far}),
-        );
+        let ahead = location(json!({"name": "Then", "last_updated": far}));
         cpo.put(PATH, &ahead).await;
-        assert_eq!(cpo.send("GET", PATH, None).await.body["data"], ahead);
+        assert_eq!(cpo.data(PATH).await, ahead);
         app.advance(60).await;
-        let now = with(
-            fixture("location"),
-            json!({"name": "Now", "last_updated": app.now()}),
-        );
+        let now = location(json!({"name": "Now", "last_updated": app.now()}));
         cpo.put(PATH, &now).await;
         assert_eq!(station(&app).await["name"], "Now");
     }
@@ -568,31 +439,22 @@ mod locations {
         let cpo = connected_to(&app).await;
         recorder.take();
         let path = format!("{PATH}/E1");
-        for (n, (status, shown)) in [
-            ("CHARGING", "occupied"),
-            ("AVAILABLE", "available"),
-            ("RESERVED", "reserved"),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let sent = json!({"status": status, "last_updated": format!("2026-01-05T09:0{n}:00Z")});
-            cpo.expect("PATCH", &path, Some(&sent), (200, 1000)).await;
+        for (minute, status, shown) in [
+            (0, "CHARGING", "occupied"),
+            (1, "AVAILABLE", "available"),
+            (2, "RESERVED", "reserved"),
+        ] {
+            let updated = format!("2026-01-05T09:0{minute}:00Z");
+            let sent = json!({"status": status, "last_updated": updated});
+            cpo.patch(&path, &sent).await;
             assert_eq!(recorder.take().len(), 2, "{status}");
-            let station = station(&app).await;
-            assert_eq!(station["connectors"][0]["status"], shown);
-            assert_eq!(
-                station["availability"]["connectors_available"],
-                u8::from(status == "AVAILABLE")
-            );
+            assert_has!(station(&app).await, {"/connectors/0/status": shown,
+                "/availability/connectors_available": u8::from(status == "AVAILABLE")});
             recorder.take();
         }
-        let shown = cpo.send("GET", &path, None).await.body["data"].clone();
-        assert_eq!(
-            (&shown["status"], &shown["last_updated"]),
-            (&json!("RESERVED"), &json!("2026-01-05T09:02:00Z"))
-        );
-        let location = cpo.send("GET", PATH, None).await.body["data"].clone();
+        let shown = cpo.data(&path).await;
+        assert_has!(shown, {"status": "RESERVED", "last_updated": "2026-01-05T09:02:00Z"});
+        let location = cpo.data(PATH).await;
         assert_eq!(location["last_updated"], "2026-01-05T09:02:00Z");
     }
 
@@ -616,40 +478,27 @@ mod locations {
         evse["last_updated"] = json!("2026-01-06T08:00:00Z");
         let path = format!("{PATH}/E3");
         assert_eq!(cpo.put(&path, &evse).await.status, 201);
-        assert_eq!(cpo.send("GET", &path, None).await.body["data"], evse);
+        assert_eq!(cpo.data(&path).await, evse);
         let mut connector = evse["connectors"][0].clone();
         connector["id"] = json!("2");
         connector["max_electric_power"] = json!(11000);
         connector["last_updated"] = json!("2026-01-06T09:00:00Z");
         let path = format!("{path}/2");
         assert_eq!(cpo.put(&path, &connector).await.status, 201);
-        let ids = |station: &Value| -> Vec<String> {
-            let connectors = station["connectors"].as_array().expect("connectors").iter();
-            connectors
-                .map(|one| one["id"].as_str().expect("an id").to_owned())
-                .collect()
-        };
-        assert_eq!(ids(&station(&app).await), ["E1-1", "E2-1", "E3-1", "E3-2"]);
+        let ids = async || each(&station(&app).await["connectors"], "id");
+        assert_eq!(ids().await, json!(["E1-1", "E2-1", "E3-1", "E3-2"]));
         let sent = json!({"max_electric_power": 7400, "last_updated": "2026-01-06T10:00:00Z"});
-        cpo.expect("PATCH", &path, Some(&sent), (200, 1000)).await;
+        cpo.patch(&path, &sent).await;
         assert_eq!(station(&app).await["connectors"][3]["power"], 7.4);
         let removed = json!({"status": "REMOVED", "last_updated": "2026-01-06T11:00:00Z"});
         for evse in ["E1", "E2"] {
             let path = format!("{PATH}/{evse}");
-            cpo.expect("PATCH", &path, Some(&removed), (200, 1000))
-                .await;
+            cpo.patch(&path, &removed).await;
         }
-        assert_eq!(ids(&station(&app).await), ["E3-1", "E3-2"]);
+        assert_eq!(ids().await, json!(["E3-1", "E3-2"]));
         cpo.send("PATCH", &format!("{PATH}/E3"), Some(&removed))
             .await;
-        let station = station(&app).await;
-        assert_eq!(
-            (
-                &station["status"],
-                station["connectors"].as_array().map(Vec::len)
-            ),
-            (&json!("removed"), Some(0))
-        );
+        assert_has!(station(&app).await, {"status": "removed", "connectors": []});
     }
 
     #[tokio::test]
@@ -657,64 +506,32 @@ mod locations {
         let (app, cpo) = connected().await;
         let before = station(&app).await;
         let newer = "2026-02-01T00:00:00Z";
+        for change in [
+            json!({"id": "AMS-2", "last_updated": newer}),
+            json!({"party_id": "OTH", "last_updated": newer}),
+            json!({"last_updated": "soon"}),
+            json!({"coordinates": 1, "last_updated": newer}),
+        ] {
+            let body = location(change);
+            cpo.expect("PUT", PATH, Some(&body), (200, 2001)).await;
+        }
+        cpo.expect("PUT", PATH, Some(&json!([])), (200, 2001)).await;
+        for change in [
+            json!({"name": "x"}),
+            json!({"id": "AMS-2", "last_updated": newer}),
+        ] {
+            cpo.expect("PATCH", PATH, Some(&change), (200, 2001)).await;
+        }
+        let renamed = json!({"name": "x", "last_updated": newer});
+        let blocked = json!({"status": "BLOCKED", "last_updated": newer});
+        let connector = json!({"id": "1", "last_updated": newer});
         for (method, path, body, code) in [
-            (
-                "PUT",
-                PATH,
-                with(
-                    fixture("location"),
-                    json!({"id": "AMS-2", "last_updated": newer}),
-                ),
-                (200, 2001),
-            ),
-            (
-                "PUT",
-                PATH,
-                with(
-                    fixture("location"),
-                    json!({"party_id": "OTH", "last_updated": newer}),
-                ),
-                (200, 2001),
-            ),
-            (
-                "PUT",
-                PATH,
-                with(fixture("location"), json!({"last_updated": "soon"})),
-                (200, 2001),
-            ),
-            (
-                "PUT",
-                PATH,
-                with(
-                    fixture("location"),
-                    json!({"coordinates": 1, "last_updated": newer}),
-                ),
-                (200, 2001),
-            ),
-            ("PUT", PATH, json!([]), (200, 2001)),
-            ("PATCH", PATH, json!({"name": "x"}), (200, 2001)),
-            (
-                "PATCH",
-                PATH,
-                json!({"id": "AMS-2", "last_updated": newer}),
-                (200, 2001),
-            ),
-            (
-                "PATCH",
-                "/locations/NL/EXA/AMS-9",
-                json!({"name": "x", "last_updated": newer}),
-                (404, 2003),
-            ),
-            (
-                "PATCH",
-                "/locations/NL/EXA/AMS-1/E9",
-                json!({"status": "BLOCKED", "last_updated": newer}),
-                (404, 2003),
-            ),
+            ("PATCH", "/locations/NL/EXA/AMS-9", renamed, (404, 2003)),
+            ("PATCH", "/locations/NL/EXA/AMS-1/E9", blocked, (404, 2003)),
             (
                 "PUT",
                 "/locations/NL/EXA/AMS-1/E9/1",
-                json!({"id": "1", "last_updated": newer}),
+                connector,
                 (404, 2003),
             ),
             (
@@ -735,13 +552,11 @@ mod locations {
     async fn a_location_that_cannot_be_a_station_is_stored_and_its_station_stays() {
         let (app, cpo) = connected().await;
         let before = station(&app).await;
-        let mut location = fixture("location");
-        location["country"] = json!("XXX");
-        location["last_updated"] = json!("2026-02-01T00:00:00Z");
+        let change = json!({"country": "XXX", "last_updated": "2026-02-01T00:00:00Z"});
+        let location = location(change);
         let answer = cpo.put(PATH, &location).await;
-        let message = answer.body["status_message"].as_str().expect("a message");
-        assert!(message.contains("country"), "{message}");
-        assert_eq!(cpo.send("GET", PATH, None).await.body["data"], location);
+        assert_contains(&answer.body["status_message"], "country");
+        assert_eq!(cpo.data(PATH).await, location);
         assert_eq!(station(&app).await, before);
     }
 
@@ -750,25 +565,23 @@ mod locations {
         let (app, cpo) = connected().await;
         // The full pull that follows the handshake would remove a location that the platform does not list.
         let listed = vec![fixture("location")];
-        cpo.script().lists.insert("locations", listed);
+        cpo.list("locations", listed);
         let crew = app.crew(&app.alice).await;
         let body = with(
             app.reservation(&crew, 20),
             json!({"location": {"latitude": 52.394, "longitude": 4.852, "radius": 500}}),
         );
-        let id = app.alice.post("/v1/reservations", body).await.id();
+        let id = app.alice.create("/v1/reservations", body).await;
         app.drain().await;
         let path = format!("/v1/reservations/{id}");
-        let confirmed = app.alice.get(&path).await.body;
+        let confirmed = app.alice.get_ok(&path).await;
         assert_eq!(confirmed["status"], "confirmed", "{confirmed}");
         let sent = json!({"status": "OUTOFORDER", "last_updated": "2026-01-05T09:00:00Z"});
         cpo.send("PATCH", &format!("{PATH}/E1"), Some(&sent)).await;
         app.advance(1800).await;
-        let after = app.alice.get(&path).await.body;
-        assert_ne!(
-            after["status"], "confirmed",
-            "there is no other connector: {after}"
-        );
+        let after = app.alice.get_ok(&path).await;
+        // There is no other connector.
+        assert_ne!(after["status"], "confirmed", "{after}");
         app.advance(7200).await;
     }
 }
@@ -801,7 +614,7 @@ mod tariffs {
         cpo.put(PATH, &fixture("tariff")).await;
         app.drain().await;
         assert_eq!(price().await, 55);
-        assert_eq!(cpo.send("GET", PATH, None).await.body["data"], dearer);
+        assert_eq!(cpo.data(PATH).await, dearer);
     }
 
     #[tokio::test]
@@ -823,18 +636,13 @@ mod tariffs {
             json!({"last_updated": "soon"}),
             json!({"currency": null}),
         ] {
-            let body = with(fixture("tariff"), change.clone());
+            let body = with(fixture("tariff"), change);
             cpo.expect("PUT", PATH, Some(&body), (200, 2001)).await;
         }
         cpo.expect("GET", PATH, None, (404, 2000)).await;
         let body = with(fixture("tariff"), json!({"currency": "XXX"}));
         let answer = cpo.put(PATH, &body).await;
-        assert!(
-            answer.body["status_message"]
-                .as_str()
-                .expect("a message")
-                .contains("gives no prices")
-        );
+        assert_contains(&answer.body["status_message"], "gives no prices");
         app.drain().await;
     }
 }
@@ -851,40 +659,30 @@ mod sessions {
         let period = json!({"start_date_time": "2026-02-01T09:10:00Z", "dimensions": [{"type": "ENERGY", "volume": 2.5}]});
         let update = json!({"kwh": 4.0, "charging_periods": [period], "last_updated": "2026-02-01T09:20:00Z"});
         for _ in 0..2 {
-            cpo.expect("PATCH", PATH, Some(&update), (200, 1000)).await;
+            cpo.patch(PATH, &update).await;
         }
         let late = json!({"kwh": 2.0, "last_updated": "2026-02-01T09:15:00Z"});
-        cpo.expect("PATCH", PATH, Some(&late), (200, 1000)).await;
-        let shown = cpo.send("GET", PATH, None).await.body["data"].clone();
-        assert_eq!(
-            (
-                &shown["kwh"],
-                shown["charging_periods"].as_array().map(Vec::len)
-            ),
-            (&json!(4.0), Some(2))
-        );
+        cpo.patch(PATH, &late).await;
+        let shown = cpo.data(PATH).await;
+        let periods = json!([fixture("session")["charging_periods"][0], period]);
+        assert_has!(shown, {"kwh": 4.0, "charging_periods": periods});
         // A session that is sent whole replaces all of it.
         let whole = with(
             fixture("session"),
             json!({"charging_periods": [], "last_updated": "2026-02-01T10:00:00Z"}),
         );
         assert_eq!(cpo.put(PATH, &whole).await.status, 200);
-        assert_eq!(cpo.send("GET", PATH, None).await.body["data"], whole);
+        assert_eq!(cpo.data(PATH).await, whole);
     }
 
     #[tokio::test]
     async fn a_session_that_belongs_to_none_of_ours_is_listed_for_operators() {
         let (app, cpo) = Connected::start().await;
         cpo.put(PATH, &fixture("session")).await;
-        let listed = manage(&app, json!({"action": "list_unmatched"}))
-            .await
-            .expect("a list");
+        let listed = manage_ok(&app, json!({"action": "list_unmatched"})).await;
         let listed = listed["data"].as_array().expect("a list").clone();
         assert_eq!(listed.len(), 1);
-        assert_eq!(
-            (&listed[0]["module"], &listed[0]["network"]),
-            (&json!("sessions"), &json!(cpo.network))
-        );
+        assert_has!(listed[0], {"module": "sessions", "network": cpo.network});
         assert_eq!(listed[0]["object"], fixture("session"));
     }
 
@@ -900,7 +698,7 @@ mod sessions {
             json!({"id": "S-2"}),
             json!({"country_code": "BE"}),
         ] {
-            let body = with(fixture("session"), change.clone());
+            let body = with(fixture("session"), change);
             cpo.expect("PUT", PATH, Some(&body), (200, 2001)).await;
         }
         cpo.put(PATH, &fixture("session")).await;
@@ -911,10 +709,7 @@ mod sessions {
         ] {
             cpo.expect("PATCH", PATH, Some(&wrong), (200, 2001)).await;
         }
-        assert_eq!(
-            cpo.send("GET", PATH, None).await.body["data"],
-            fixture("session")
-        );
+        assert_eq!(cpo.data(PATH).await, fixture("session"));
     }
 }
 
@@ -941,13 +736,8 @@ mod cdrs {
         assert_eq!(shown.body["data"], fixture("cdr"));
         let other = with(fixture("cdr"), json!({"total_energy": 21}));
         cpo.expect("POST", "/cdrs", Some(&other), (200, 2001)).await;
-        assert_eq!(
-            cpo.send("GET", "/cdrs/NL/EXA/C-1001", None).await.body["data"],
-            fixture("cdr")
-        );
-        let listed = manage(&app, json!({"action": "list_unmatched"}))
-            .await
-            .expect("a list");
+        assert_eq!(cpo.data("/cdrs/NL/EXA/C-1001").await, fixture("cdr"));
+        let listed = manage_ok(&app, json!({"action": "list_unmatched"})).await;
         assert_eq!(listed["data"].as_array().map(Vec::len), Some(1));
     }
 
@@ -960,7 +750,7 @@ mod cdrs {
         let answer = cpo.send("POST", "/cdrs", Some(&credit)).await;
         assert_eq!((longest.len(), codes(&answer)), (39, (201, 1000)));
         let path = format!("/cdrs/NL/EXA/{longest}");
-        assert_eq!(cpo.send("GET", &path, None).await.body["data"], credit);
+        assert_eq!(cpo.data(&path).await, credit);
         let longer = with(credit, json!({"id": format!("{longest}C")}));
         cpo.expect("POST", "/cdrs", Some(&longer), (200, 2001))
             .await;
@@ -980,7 +770,7 @@ mod cdrs {
             (json!({"party_id": "OTH"}), (404, 2000)),
             (json!({"last_updated": null}), (200, 2001)),
         ] {
-            let body = with(fixture("cdr"), change.clone());
+            let body = with(fixture("cdr"), change);
             cpo.expect("POST", "/cdrs", Some(&body), code).await;
         }
         cpo.expect("GET", "/cdrs/NL/EXA/C-1001", None, (404, 2000))
@@ -1001,12 +791,9 @@ mod commands {
 
     async fn stop(app: &TestApp, cpo: &Connected) -> (Id, Response) {
         let network = Id::from(cpo.network.as_str());
-        let network: Stored<Network> = app
-            .app()
-            .store
-            .load(&operators(Mode::Test), &network)
-            .await
-            .expect("a network");
+        let store = &app.app().store;
+        let network = store.load(&operators(Mode::Test), &network).await;
+        let network: Stored<Network> = network.expect("a network");
         let to = PartyId::new("NL", "EXA").expect("a party");
         let command = Command::StopSession {
             session_id: "S-1001".into(),
@@ -1021,13 +808,8 @@ mod commands {
     }
 
     async fn stored(app: &TestApp, id: &Id) -> SentCommand {
-        let command = app
-            .app()
-            .store
-            .command(Mode::Test, id)
-            .await
-            .expect("the table is there");
-        command.expect("a command")
+        let command = app.app().store.command(Mode::Test, id).await;
+        command.expect("the table is there").expect("a command")
     }
 
     #[tokio::test]
@@ -1040,64 +822,33 @@ mod commands {
             .remove(0);
         let path = format!("/ocpi/2.2.1/commands/STOP_SESSION/{id}");
         let url = format!("{}{path}", app.running().base_url);
-        assert_eq!(
-            sent.body,
-            json!({"session_id": "S-1001", "response_url": url})
-        );
-        assert_eq!(
-            (
-                sent.headers["ocpi-to-party-id"].as_bytes(),
-                sent.headers["ocpi-from-party-id"].as_bytes()
-            ),
-            (&b"EXA"[..], &b"FCS"[..])
-        );
-        assert_eq!(
-            stored(&app, &id).await.response,
-            Some(ResponseType::Accepted)
-        );
+        let body = json!({"session_id": "S-1001", "response_url": url});
+        assert_eq!(sent.body, body);
+        assert_eq!(sent.headers["ocpi-to-party-id"], "EXA");
+        assert_eq!(sent.headers["ocpi-from-party-id"], "FCS");
+        let response = stored(&app, &id).await.response;
+        assert_eq!(response, Some(ResponseType::Accepted));
         for result in ["TIMEOUT", "ACCEPTED", "ACCEPTED"] {
-            send_expecting(
-                &app,
-                &cpo.token,
-                "POST",
-                &url,
-                Some(&json!({"result": result})),
-                (200, 1000),
-            )
-            .await;
+            let body = json!({"result": result});
+            send_expecting(&app, &cpo.token, "POST", &url, Some(&body), (200, 1000)).await;
         }
-        let results: Vec<ResultType> = stored(&app, &id)
-            .await
-            .results
-            .iter()
-            .map(|one| one.result)
-            .collect();
-        assert_eq!(
-            results,
-            [
-                ResultType::Timeout,
-                ResultType::Accepted,
-                ResultType::Accepted
-            ]
-        );
+        let results = stored(&app, &id).await.results.into_iter();
+        let results: Vec<ResultType> = results.map(|one| one.result).collect();
+        use ResultType::{Accepted, Timeout};
+        assert_eq!(results, [Timeout, Accepted, Accepted]);
     }
 
     #[tokio::test]
     async fn a_result_belongs_to_the_network_that_the_command_was_sent_to() {
         let (app, cpo) = Connected::start().await;
-        let other = Connected::with(&app, |script| {
-            script.roles[0]["party_id"] = json!("OTH");
-        })
-        .await;
+        let other = Connected::other(&app).await;
         let (id, _) = stop(&app, &cpo).await;
         let body = json!({"result": "ACCEPTED"});
         let path = format!("/commands/STOP_SESSION/{id}");
         other.expect("POST", &path, Some(&body), (404, 2000)).await;
-        for path in [
-            format!("/commands/START_SESSION/{id}"),
-            "/commands/STOP_SESSION/1".into(),
-        ] {
-            cpo.expect("POST", &path, Some(&body), (404, 2000)).await;
+        let other_command = format!("/commands/START_SESSION/{id}");
+        for path in [other_command.as_str(), "/commands/STOP_SESSION/1"] {
+            cpo.expect("POST", path, Some(&body), (404, 2000)).await;
         }
         cpo.expect("POST", &path, Some(&json!({})), (200, 2001))
             .await;
@@ -1108,19 +859,15 @@ mod commands {
     async fn what_the_operator_answers_decides_whether_the_command_was_sent() {
         let (app, cpo) = Connected::start().await;
         cpo.script().commands = Some(json!({"result": "UNKNOWN_SESSION", "timeout": 0}));
-        assert_eq!(
-            stop(&app, &cpo).await.1,
-            Response::Refused(ResponseType::UnknownSession)
-        );
+        let refused = Response::Refused(ResponseType::UnknownSession);
+        assert_eq!(stop(&app, &cpo).await.1, refused);
         cpo.script().fail = vec![503];
         let (id, response) = stop(&app, &cpo).await;
         assert!(matches!(response, Response::Failed(_)), "{response:?}");
         assert_eq!(stored(&app, &id).await.response, None);
         // Commands are never repeated.
         assert_eq!(cpo.received("POST", "/2.2.1/commands").len(), 2);
-        manage(&app, json!({"action": "suspend", "network": cpo.network}))
-            .await
-            .expect("suspended");
+        manage_ok(&app, json!({"action": "suspend", "network": cpo.network})).await;
         assert!(matches!(stop(&app, &cpo).await.1, Response::NotSent(_)));
         assert_eq!(cpo.received("POST", "/2.2.1/commands").len(), 2);
     }
@@ -1138,12 +885,8 @@ mod hub_client_info {
         hub.expect("GET", path, None, (404, 2000)).await;
         assert_eq!(hub.put(path, &info).await.status, 201);
         assert_eq!(hub.put(path, &info).await.status, 200);
-        let shown = hub.send("GET", path, None).await;
-        let want = with(
-            info.clone(),
-            json!({"last_updated": "2026-01-05T08:00:00.000Z"}),
-        );
-        assert_eq!(shown.body["data"], want);
+        let updated = json!({"last_updated": "2026-01-05T08:00:00.000Z"});
+        assert_eq!(hub.data(path).await, with(info.clone(), updated));
         for change in [json!({"party_id": "OTH"}), json!({"status": null})] {
             let wrong = with(info.clone(), change);
             hub.expect("PUT", path, Some(&wrong), (200, 2001)).await;
@@ -1169,7 +912,7 @@ mod tokens {
     }
 
     async fn change(app: &TestApp, path: &str, body: Value) {
-        app.alice.post(path, body).await.expect(200);
+        app.alice.post_ok(path, body).await;
         app.drain().await;
     }
 
@@ -1250,16 +993,12 @@ mod tokens {
     #[tokio::test]
     async fn networks_are_sent_a_token_whenever_something_changes_that_it_depends_on() {
         let (app, cpo) = Connected::start().await;
-        let suspended = Connected::with(&app, |script| {
-            script.roles[0]["party_id"] = json!("OTH");
-        })
-        .await;
-        manage(
+        let suspended = Connected::other(&app).await;
+        manage_ok(
             &app,
             json!({"action": "suspend", "network": suspended.network}),
         )
-        .await
-        .expect("suspended");
+        .await;
         let crew = app.crew(&app.alice).await;
         let (path, uid) = card(&app, &crew, json!({"visual_number": "FC-0001"})).await;
         let [first] = &cpo.received("PUT", &format!("/2.2.1/tokens/GB/FCS/{uid}"))[..] else {
@@ -1304,32 +1043,27 @@ mod tokens {
         assert_eq!(sent(&cpo, &uid), expected);
         // A policy that depends on the place or the time makes networks ask.
         let rules = json!({"name": "P", "rules": {"denied_operators": ["Nobody"]}});
-        let policy = app.alice.post("/v1/policies", rules).await.id();
+        let policy = app.alice.create("/v1/policies", rules).await;
         change(&app, &fleet, json!({"policy_ids": [policy]})).await;
         expected.push((true, "NEVER".to_owned()));
         assert_eq!(sent(&cpo, &uid), expected);
-        change(
-            &app,
-            &format!("/v1/policies/{policy}"),
-            json!({"status": "inactive"}),
-        )
-        .await;
+        change(&app, &path_of(&policy), json!({"status": "inactive"})).await;
         expected.push(allowed.clone());
         assert_eq!(sent(&cpo, &uid), expected);
-        app.alice.delete(&path).await.expect(200);
+        app.alice.delete_ok(&path).await;
         app.drain().await;
         expected.push(refused);
         assert_eq!(sent(&cpo, &uid), expected);
         // The same card can be given out again.
         let body =
             json!({"uid": uid.to_lowercase(), "driver": crew.driver, "vehicle": crew.vehicle});
-        app.alice.post("/v1/charge_cards", body).await.expect(200);
+        app.alice.post_ok("/v1/charge_cards", body).await;
         app.drain().await;
         let lower = uid.to_lowercase();
         assert!(sent(&cpo, &lower).pop().expect("a token").0);
         let received = cpo.received("PUT", "/2.2.1/tokens");
         let all: Vec<String> = received.iter().map(|one| one.body.to_string()).collect();
-        for private in [
+        let private = [
             "Ada",
             "fleet.example",
             "AB12",
@@ -1337,7 +1071,8 @@ mod tokens {
             "drv_",
             "veh_",
             "flt_",
-        ] {
+        ];
+        for private in private {
             assert!(all.iter().all(|one| !one.contains(private)), "{private}");
         }
         let none = suspended.received("PUT", "/2.2.1/tokens");
@@ -1369,11 +1104,7 @@ mod tokens {
         let answer = authorize(&cpo, &uid.to_lowercase(), Some(&place)).await;
         assert_eq!(answer["allowed"], "ALLOWED");
         // The vehicle has no plug for the second one.
-        assert_eq!(
-            answer["location"],
-            json!({"location_id": "AMS-1", "evse_uids": ["E1"]})
-        );
-        assert_eq!(answer["token"]["uid"], json!(uid));
+        assert_has!(answer, {"location": {"location_id": "AMS-1", "evse_uids": ["E1"]}, "/token/uid": uid});
         let reference = answer["authorization_reference"].as_str();
         assert!(reference.is_some_and(|one| (1..=36).contains(&one.len())));
         for body in [None, Some(json!({})), Some(Value::Null)] {
@@ -1390,13 +1121,9 @@ mod tokens {
         );
         for off in ["blocked", "lost"] {
             // Without waiting for anything that follows from the change.
-            app.alice
-                .post(&path, json!({"status": off}))
-                .await
-                .expect(200);
+            app.alice.post_ok(&path, json!({"status": off})).await;
             let answer = authorize(&cpo, &uid, Some(&place)).await;
-            assert_eq!(answer["allowed"], "BLOCKED");
-            assert_eq!(answer["token"]["valid"], false);
+            assert_has!(answer, {"allowed": "BLOCKED", "/token/valid": false});
             assert!(
                 answer.get("location").is_none() && answer.get("authorization_reference").is_none()
             );
@@ -1416,7 +1143,7 @@ mod tokens {
         app.advance(60 * 60).await;
         let answer = authorize(&cpo, &uid, Some(&place)).await;
         assert_eq!(answer["allowed"], "EXPIRED");
-        assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+        assert_eq!(app.alice.get_ok(&path).await["status"], "expired");
         for path in [
             "/tokens/unknown/authorize".to_owned(),
             format!("/tokens/{}/authorize", "0".repeat(5_000)),
@@ -1443,22 +1170,15 @@ mod tokens {
         let (_, uid) = card(&app, &crew, json!({})).await;
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
         let driver = format!("/v1/drivers/{}", crew.driver);
-        for (rules, allowed) in [
-            (
-                json!({"denied_operators": ["Example Operator"]}),
-                "NOT_ALLOWED",
-            ),
-            (
-                json!({"allowed_operators": ["Example Operator"]}),
-                "ALLOWED",
-            ),
-            (
-                json!({"geofences": [{"center": {"latitude": 0.0, "longitude": 0.0}, "name": "F", "radius_meters": 1}]}),
-                "NOT_ALLOWED",
-            ),
-        ] {
+        let far =
+            json!({"center": {"latitude": 0.0, "longitude": 0.0}, "name": "F", "radius_meters": 1});
+        for (rules, allowed) in cases! {
+            {"denied_operators": ["Example Operator"]} => "NOT_ALLOWED",
+            {"allowed_operators": ["Example Operator"]} => "ALLOWED",
+            {"geofences": [far]} => "NOT_ALLOWED",
+        } {
             let body = json!({"name": "P", "rules": rules});
-            let policy = app.alice.post("/v1/policies", body).await.id();
+            let policy = app.alice.create("/v1/policies", body).await;
             change(&app, &driver, json!({"policy_ids": [policy]})).await;
             let answer = authorize(&cpo, &uid, Some(&place)).await;
             assert_eq!(answer["allowed"], allowed, "{rules}");
@@ -1470,7 +1190,7 @@ mod tokens {
         }
         change(&app, &driver, json!({"policy_ids": []})).await;
         let wallet = json!({"type": "wallet", "driver": crew.driver});
-        let wallet = app.alice.post("/v1/payment_methods", wallet).await.id();
+        let wallet = app.alice.create("/v1/payment_methods", wallet).await;
         let preferred = json!({"preferences": {"default_payment_method": wallet}});
         change(&app, &driver, preferred).await;
         let answer = authorize(&cpo, &uid, Some(&place)).await;
@@ -1478,19 +1198,13 @@ mod tokens {
         assert_eq!(authorize(&cpo, &uid, None).await["allowed"], "NO_CREDIT");
         let method = app.payment_method("tok_success", json!({})).await;
         let top_up = json!({"amount": 500, "payment_method": method});
-        app.alice
-            .post(&format!("{driver}/top_up"), top_up)
-            .await
-            .expect(200);
+        app.alice.post_ok(&format!("{driver}/top_up"), top_up).await;
         let answer = authorize(&cpo, &uid, Some(&place)).await;
         assert_eq!(answer["allowed"], "ALLOWED");
         // A vehicle that charges elsewhere cannot charge here.
         let depot = app.station(json!({})).await;
         let body = app.session(&crew, &depot);
-        app.alice
-            .post("/v1/charging_sessions", body)
-            .await
-            .expect(200);
+        app.alice.post_ok("/v1/charging_sessions", body).await;
         let answer = authorize(&cpo, &uid, Some(&place)).await;
         assert_eq!(answer["allowed"], "NOT_ALLOWED");
         app.drain().await;
@@ -1506,7 +1220,7 @@ mod tokens {
         let (_, uid) = card(&app, &crew, json!({})).await;
         let place = json!({"location_id": "AMS-1", "evse_uids": ["E1"]});
         let rules = json!({"name": "P", "rules": {"max_price_per_kwh": 48}});
-        let policy = app.alice.post("/v1/policies", rules).await.id();
+        let policy = app.alice.create("/v1/policies", rules).await;
         let driver = format!("/v1/drivers/{}", crew.driver);
         let euros = json!({"policy_ids": [policy], "preferences": {"currency": "eur"}});
         change(&app, &driver, euros).await;
@@ -1546,23 +1260,40 @@ mod tokens {
 mod sync {
     use super::*;
 
+    /// When the locations were updated that a platform lists at first.
+    const OLD: &str = "2026-01-05T08:00:00Z";
+
     fn location(id: &str, updated: &str) -> Value {
-        with(
-            fixture("location"),
-            json!({"id": id, "last_updated": updated}),
-        )
+        let change = json!({"id": id, "last_updated": updated});
+        with(fixture("location"), change)
+    }
+
+    fn locations(ids: &[&str]) -> Vec<Value> {
+        ids.iter().map(|id| location(id, OLD)).collect()
+    }
+
+    /// A platform that lists these locations.
+    async fn listing(app: &TestApp, ids: &[&str]) -> Connected {
+        let locations = locations(ids);
+        Connected::with(app, |script| {
+            script.lists.insert("locations", locations);
+        })
+        .await
+    }
+
+    fn assert_finished(pull: &Value) {
+        assert!(pull["finished"].is_string(), "{pull}");
+        assert_has!(pull, {"error": null});
     }
 
     async fn pulled(app: &TestApp) -> Value {
-        let listed = manage(app, json!({"action": "list"}))
-            .await
-            .expect("networks");
+        let listed = manage_ok(app, json!({"action": "list"})).await;
         listed["data"][0]["pull"].clone()
     }
 
     async fn ids(app: &TestApp) -> Vec<(String, String)> {
         let path = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=100";
-        let page = app.alice.get(path).await.expect(200).body;
+        let page = app.alice.get_ok(path).await;
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let stations = page["data"].as_array().expect("stations").iter();
         let mut ids: Vec<_> = stations
@@ -1581,17 +1312,11 @@ mod sync {
     #[tokio::test]
     async fn a_network_that_connects_is_pulled_from_completely() {
         let app = TestApp::start().await;
-        let old = "2026-01-05T08:00:00Z";
         let cpo = Connected::with(&app, |script| {
-            let mut bad = location("BAD", old);
-            bad["country"] = json!("XXX");
-            let foreign = with(location("FOREIGN", old), json!({"party_id": "OTH"}));
-            let list = ["L1", "L2", "L3", "L4"]
-                .map(|id| location(id, old))
-                .to_vec();
-            script
-                .lists
-                .insert("locations", [list, vec![bad, foreign]].concat());
+            let bad = with(location("BAD", OLD), json!({"country": "XXX"}));
+            let foreign = with(location("FOREIGN", OLD), json!({"party_id": "OTH"}));
+            let list = [locations(&["L1", "L2", "L3", "L4"]), vec![bad, foreign]];
+            script.lists.insert("locations", list.concat());
             script.lists.insert("tariffs", vec![fixture("tariff")]);
             script.lists.insert("sessions", vec![fixture("session")]);
             script.lists.insert("cdrs", vec![fixture("cdr")]);
@@ -1608,66 +1333,38 @@ mod sync {
             cpo.expect("GET", path, None, (200, 1000)).await;
         }
         let pull = pulled(&app).await;
-        assert_eq!(
-            pull["counts"],
-            json!({"received": 9, "changed": 8, "skipped": 2, "removed": 0})
-        );
-        assert!(
-            pull["finished"].is_string() && pull["error"].is_null(),
-            "{pull}"
-        );
-        let problems = pull["problems"].to_string();
-        assert!(
-            problems.contains("BAD") && problems.contains("NL*OTH"),
-            "{problems}"
-        );
+        let counts = json!({"received": 9, "changed": 8, "skipped": 2, "removed": 0});
+        assert_eq!(pull["counts"], counts);
+        assert_finished(&pull);
+        assert_contains(&pull["problems"], "BAD");
+        assert_contains(&pull["problems"], "NL*OTH");
         // Sessions cannot be listed without a time.
         let first = cpo.received("GET", "/2.2.1/sessions").remove(0);
-        assert!(
-            first.path.contains("date_from=1970-01-01T00:00:00"),
-            "{}",
-            first.path
-        );
+        assert_contains(&json!(first.path), "date_from=1970-01-01T00:00:00");
     }
 
     async fn station_price(app: &TestApp) -> Value {
         let path = "/v1/charging_stations?latitude=52.394&longitude=4.852&radius=500&limit=1";
-        let page = app.alice.get(path).await.expect(200).body;
+        let page = app.alice.get_ok(path).await;
         page["data"][0]["connectors"][0]["pricing"][0]["price"].clone()
     }
 
     #[tokio::test]
     async fn what_has_changed_is_pulled_by_the_hour_and_what_is_gone_is_removed_by_a_full_pull() {
         let app = TestApp::start().await;
-        let old = "2026-01-05T08:00:00Z";
-        let cpo = Connected::with(&app, |script| {
-            script.lists.insert(
-                "locations",
-                ["L1", "L2", "L3"].map(|id| location(id, old)).to_vec(),
-            );
-        })
-        .await;
+        let cpo = listing(&app, &["L1", "L2", "L3"]).await;
         app.drain().await;
         let later = app.now().plus(MINUTE).to_string();
-        cpo.script().lists.insert(
-            "locations",
-            vec![location("L1", old), location("L4", &later)],
-        );
+        let listed = vec![location("L1", OLD), location("L4", &later)];
+        cpo.list("locations", listed);
         app.advance(3_600 + 300).await;
         assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4"]));
-        let last = cpo
-            .received("GET", "/2.2.1/locations")
-            .pop()
-            .expect("a request");
-        assert!(last.path.contains("date_from="), "{}", last.path);
+        let last = cpo.received("GET", "/2.2.1/locations").pop();
+        assert_contains(&json!(last.expect("a request").path), "date_from=");
         assert_eq!(pulled(&app).await["counts"]["received"], 1);
         // A location that is pushed while the pull runs is not missing from it.
-        manage(
-            &app,
-            json!({"action": "pull", "network": cpo.network, "full": true}),
-        )
-        .await
-        .expect("asked for");
+        let pull = json!({"action": "pull", "network": cpo.network, "full": true});
+        manage_ok(&app, pull).await;
         app.drain().await;
         let removed = |id: &str| (id.to_owned(), "removed".to_owned());
         let mut want = active(&["L1", "L4"]);
@@ -1678,7 +1375,7 @@ mod sync {
         cpo.expect("GET", "/locations/NL/EXA/L2", None, (404, 2003))
             .await;
         // What comes back is a station again.
-        cpo.put("/locations/NL/EXA/L2", &location("L2", old)).await;
+        cpo.put("/locations/NL/EXA/L2", &location("L2", OLD)).await;
         assert!(ids(&app).await.contains(&active(&["L2"])[0]));
     }
 
@@ -1687,37 +1384,20 @@ mod sync {
         let app = TestApp::start().await;
         // No token is sent meanwhile.
         app.drain().await;
-        let old = "2026-01-05T08:00:00Z";
+        let listed = ["L1", "L2", "L3", "L4", "L5"];
         let cpo = Connected::with(&app, |script| {
             script.missing = vec!["tariffs", "sessions", "cdrs"];
-            script.lists.insert(
-                "locations",
-                ["L1", "L2", "L3", "L4", "L5"]
-                    .map(|id| location(id, old))
-                    .to_vec(),
-            );
+            script.lists.insert("locations", locations(&listed));
         })
         .await;
         cpo.script().fail = vec![500; 3];
         app.drain().await;
-        let pull = pulled(&app).await;
-        assert!(
-            pull["error"].as_str().expect("an error").contains("500"),
-            "{pull}"
-        );
+        assert_contains(&pulled(&app).await["error"], "500");
         assert_eq!(ids(&app).await, []);
         app.advance(15 * 60 + 300).await;
-        assert_eq!(ids(&app).await, active(&["L1", "L2", "L3", "L4", "L5"]));
-        let paths: Vec<String> = cpo
-            .received("GET", "/2.2.1/locations")
-            .into_iter()
-            .map(|one| one.path)
-            .collect();
-        assert_eq!(
-            paths.len(),
-            3 + 3,
-            "three tries, and three pages: {paths:?}"
-        );
+        assert_eq!(ids(&app).await, active(&listed));
+        // Three tries, and three pages.
+        assert_eq!(cpo.received("GET", "/2.2.1/locations").len(), 3 + 3);
         assert!(pulled(&app).await["error"].is_null());
     }
 
@@ -1725,28 +1405,20 @@ mod sync {
     async fn a_link_to_a_page_that_is_not_there_does_not_keep_the_other_modules_from_being_pulled()
     {
         let app = TestApp::start().await;
-        let old = "2026-01-05T08:00:00Z";
         let cpo = Connected::with(&app, |script| {
             script.missing = vec!["sessions", "cdrs"];
             let nowhere = "http://127.0.0.1/ocpi/2.2.1/tariffs/nowhere";
             script.next_pages.insert("tariffs", nowhere.to_owned());
             script.lists.insert("tariffs", vec![fixture("tariff")]);
-            let locations = ["L1", "L2"].map(|id| location(id, old));
-            script.lists.insert("locations", locations.to_vec());
+            script.lists.insert("locations", locations(&["L1", "L2"]));
         })
         .await;
         app.drain().await;
         assert_eq!(ids(&app).await, active(&["L1", "L2"]));
         let pull = pulled(&app).await;
-        let problems = pull["problems"].to_string();
-        assert!(
-            problems.contains("tariffs/nowhere") && problems.contains("404"),
-            "{pull}"
-        );
-        assert!(
-            pull["finished"].is_string() && pull["error"].is_null(),
-            "{pull}"
-        );
+        assert_contains(&pull["problems"], "tariffs/nowhere");
+        assert_contains(&pull["problems"], "404");
+        assert_finished(&pull);
         // What the missing pages had may have changed before this pull: the next one asks for everything again.
         cpo.script().next_pages.clear();
         app.advance(60 * 60 + 300).await;
@@ -1759,12 +1431,7 @@ mod sync {
     #[tokio::test]
     async fn a_pull_whose_message_was_lost_is_made_all_the_same() {
         let app = TestApp::start().await;
-        let cpo = Connected::with(&app, |script| {
-            script
-                .lists
-                .insert("locations", vec![location("L1", "2026-01-05T08:00:00Z")]);
-        })
-        .await;
+        let cpo = listing(&app, &["L1"]).await;
         app.running().lose_triggers().await.expect("lost");
         app.drain().await;
         assert!(cpo.received("GET", "/2.2.1/locations").is_empty());
@@ -1780,17 +1447,12 @@ mod sync {
         let app = TestApp::start().await;
         let thief = platform().await;
         let elsewhere = thief.versions_url().replace("127.0.0.1", "localhost");
-        let cpo = Connected::with(&app, |script| {
-            let locations = vec![location("L1", "2026-01-05T08:00:00Z")];
-            script.lists.insert("locations", locations);
-            script.next_pages.insert("locations", elsewhere);
-        })
-        .await;
+        let cpo = listing(&app, &["L1"]).await;
+        cpo.script().next_pages.insert("locations", elsewhere);
         app.drain().await;
         assert!(thief.received("GET", "").is_empty());
         assert!(!cpo.received("GET", "/2.2.1/locations").is_empty());
-        let pull = pulled(&app).await.to_string();
-        assert!(pull.contains("names another host"), "{pull}");
+        assert_contains(&pulled(&app).await, "names another host");
     }
 }
 
@@ -1802,23 +1464,15 @@ mod manage_networks {
         let app = TestApp::start().await;
         let platform = platform().await;
         platform.script().versions = vec!["2.1.1", "2.2.1"];
-        platform
-            .script()
-            .lists
-            .insert("locations", vec![fixture("location")]);
+        let listed = vec![fixture("location")];
+        platform.script().lists.insert("locations", listed);
         let url = platform.versions_url();
         let connect = json!({"action": "connect", "name": "Example", "url": url, "token": platform.token_a()});
-        let network = manage(&app, connect).await.expect("connected");
-        assert_eq!(
-            (&network["status"], &network["version"]),
-            (&json!("connected"), &json!("2.2.1"))
-        );
+        let network = manage_ok(&app, connect).await;
+        assert_has!(network, {"status": "connected", "version": "2.2.1"});
         let sent = platform.received("POST", "/2.2.1/credentials").remove(0);
-        assert_eq!(
-            sent.body["url"],
-            format!("{}/ocpi/versions", app.running().base_url)
-        );
-        assert_eq!(sent.body["roles"][0]["party_id"], "FCS");
+        assert_has!(sent.body, {"url": format!("{}/ocpi/versions", app.running().base_url),
+            "/roles/0/party_id": "FCS"});
         let token_b = sent.body["token"].as_str().expect("a token");
         get_expecting(&app, token_b, "/ocpi/2.2.1/tokens", (200, 1000)).await;
         app.drain().await;
@@ -1839,9 +1493,7 @@ mod manage_networks {
         ] {
             manage(&app, connect(url, token)).await.expect_err(url);
         }
-        let listed = manage(&app, json!({"action": "list"}))
-            .await
-            .expect("networks");
+        let listed = manage_ok(&app, json!({"action": "list"})).await;
         assert_eq!(listed["data"], json!([]));
         platform.script().missing = vec!["locations"];
         let refused = manage(&app, connect(&url, &token_a))
@@ -1851,9 +1503,7 @@ mod manage_networks {
         let sent = platform.received("POST", "/2.2.1/credentials").remove(0);
         let token_b = sent.body["token"].as_str().expect("a token");
         get_expecting(&app, token_b, "/ocpi/versions", (401, 2000)).await;
-        let listed = manage(&app, json!({"action": "list"}))
-            .await
-            .expect("networks");
+        let listed = manage_ok(&app, json!({"action": "list"})).await;
         assert_eq!(listed["data"][0]["status"], "revoked");
     }
 
@@ -1869,10 +1519,7 @@ mod manage_networks {
         set("resume").await.expect("resumed");
         assert_eq!(tokens().await, (200, 1000));
         let revoked = set("revoke").await.expect("revoked");
-        assert_eq!(
-            (&revoked["status"], &revoked["platform_informed"]),
-            (&json!("revoked"), &json!(true))
-        );
+        assert_has!(revoked, {"status": "revoked", "platform_informed": true});
         let sent = cpo.received("DELETE", "/2.2.1/credentials");
         assert_eq!(sent.len(), 1, "the platform was informed");
         assert_eq!(tokens().await, (401, 2000));
@@ -1891,14 +1538,12 @@ mod manage_networks {
         let (app, cpo) = Connected::start().await;
         cpo.script().fail = vec![500];
         let revoke = json!({"action": "revoke", "network": cpo.network});
-        let revoked = manage(&app, revoke.clone()).await.expect("revoked");
-        assert_eq!(revoked["status"], "revoked");
-        assert_eq!(revoked["platform_informed"], false);
-        let problem = revoked["problem"].as_str().expect("a problem");
-        assert!(problem.contains("HTTP 500"), "{problem}");
+        let revoked = manage_ok(&app, revoke.clone()).await;
+        assert_has!(revoked, {"status": "revoked", "platform_informed": false});
+        assert_contains(&revoked["problem"], "HTTP 500");
         cpo.expect("GET", "/tokens", None, (401, 2000)).await;
         // Its token is gone: the platform is not asked again.
-        let again = manage(&app, revoke).await.expect("revoked before");
+        let again = manage_ok(&app, revoke).await;
         assert!(again.get("platform_informed").is_none());
         let sent = cpo.received("DELETE", "/2.2.1/credentials");
         assert_eq!(sent.len(), 1);
@@ -1912,10 +1557,7 @@ mod manage_networks {
         let revoke = serde_json::from_value(revoke).expect("an action");
         let revoked = functions::networks::manage::handle(&service, revoke, None).await;
         let revoked = serde_json::to_value(revoked.expect("revoked")).expect("JSON");
-        assert_eq!(
-            (&revoked["status"], &revoked["platform_informed"]),
-            (&json!("revoked"), &json!(false))
-        );
+        assert_has!(revoked, {"status": "revoked", "platform_informed": false});
         cpo.expect("GET", "/tokens", None, (401, 2000)).await;
         let sent = cpo.received("DELETE", "/2.2.1/credentials");
         assert_eq!(sent.len(), 0);
@@ -1927,25 +1569,16 @@ mod manage_networks {
         // A deployment has no such path.
         app.running();
         let body = json!({"action": "issue_token", "mode": "test", "name": "Example"});
-        let issued = app
-            .local()
-            .post("/_local/networks", body)
-            .await
-            .expect(200)
-            .body;
+        let issued = app.local().post_ok("/_local/networks", body).await;
         let token = issued["token"].as_str().expect("a token");
         get_expecting(&app, token, "/ocpi/versions", (200, 1000)).await;
-        let listed = app.local().get("/_local/networks").await.expect(200).body;
+        let listed = app.local().get_ok("/_local/networks").await;
         assert_eq!(listed["data"][0]["name"], "Example");
         let wrong = json!({"action": "issue_token", "mode": "test", "name": ""});
-        app.local()
-            .post("/_local/networks", wrong)
-            .await
-            .expect(400);
-        app.local()
-            .post("/_local/networks", json!({"action": "dance"}))
-            .await
-            .expect(400);
+        for wrong in [wrong, json!({"action": "dance"})] {
+            let refused = app.local().post("/_local/networks", wrong).await;
+            refused.expect(400);
+        }
     }
 }
 
@@ -1963,13 +1596,11 @@ mod samples {
         let parties = json!([{"country_code": "NL", "party_id": "EXA"}]);
         let approve =
             json!({"action": "approve_parties", "network": cpo.network, "parties": parties});
-        manage(&app, approve).await.expect("approved");
+        manage_ok(&app, approve).await;
         let mut token = cpo.token.clone();
-        let mut operations: Vec<(&str, &str)> = functions::ocpi::modules()
-            .into_iter()
-            .flat_map(|module| module.operations)
-            .map(|one| (one.name, one.method))
-            .collect();
+        let modules = functions::ocpi::modules().into_iter();
+        let operations = modules.flat_map(|module| module.operations);
+        let mut operations: Vec<_> = operations.map(|one| (one.name, one.method)).collect();
         // What is put can be retrieved, and what was retrieved deleted. The connection ends last.
         let order = [
             "ocpi-put",
@@ -2129,8 +1760,7 @@ mod examples {
                     text("id")
                 );
                 assert_eq!(cpo.put(&path, &object).await.status, 201, "{name}");
-                let shown = cpo.send("GET", &path, None).await;
-                assert_eq!(shown.body["data"], object, "{name}");
+                assert_eq!(cpo.data(&path).await, object, "{name}");
                 app.drain().await;
             }
         }
@@ -2144,15 +1774,8 @@ mod examples {
         let app = TestApp::start().await;
         let cpo = of(&app, &cdr).await;
         let answer = cpo.expect("POST", "/cdrs", Some(&cdr), (201, 1000)).await;
-        let shown = send(
-            &app,
-            &cpo.token,
-            "GET",
-            answer.header("location"),
-            None,
-            &[],
-        )
-        .await;
+        let path = answer.header("location");
+        let shown = send(&app, &cpo.token, "GET", path, None, &[]).await;
         assert_eq!(shown.body["data"], cdr);
     }
 
@@ -2205,8 +1828,8 @@ mod examples {
         ] {
             let sent = example(name).expect("an example");
             let path = format!("{path}{below}");
-            cpo.expect("PATCH", &path, Some(&sent), (200, 1000)).await;
-            let shown = cpo.send("GET", &path, None).await.body["data"].clone();
+            cpo.patch(&path, &sent).await;
+            let shown = cpo.data(&path).await;
             assert_eq!(shown[member], want, "{name}");
             assert_eq!(shown["last_updated"], sent["last_updated"], "{name}");
         }
@@ -2228,18 +1851,12 @@ mod examples {
         let path = "/sessions/BE/BEC/101";
         cpo.put(path, &session).await;
         let cost = example("session_patch_example_total_cost").expect("an example");
-        cpo.expect("PATCH", path, Some(&cost), (200, 1000)).await;
-        assert_eq!(
-            cpo.send("GET", path, None).await.body["data"]["total_cost"],
-            cost["total_cost"]
-        );
+        cpo.patch(path, &cost).await;
+        assert_eq!(cpo.data(path).await["total_cost"], cost["total_cost"]);
         let mut period = example("session_patch_example_charging_period").expect("an example");
         period["last_updated"] = json!("2020-01-01T00:00:00Z");
-        cpo.expect("PATCH", path, Some(&period), (200, 1000)).await;
-        assert_eq!(
-            cpo.send("GET", path, None).await.body["data"]["charging_periods"],
-            period["charging_periods"]
-        );
+        cpo.patch(path, &period).await;
+        assert_has!(cpo.data(path).await, {"charging_periods": period["charging_periods"]});
         app.drain().await;
     }
 

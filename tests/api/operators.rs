@@ -18,7 +18,7 @@ use table::networks::operators;
 use tests::golden::all_rows;
 use tests::platform::Connected;
 use tests::samples::{lists, one_of_each};
-use tests::{Client, Receiver, TestApp, fleet};
+use tests::{Client, Receiver, TestApp, assert_has, fleet};
 
 /// How long an account must have been closed before it is erased, in seconds.
 const CLOSED_FOR: u32 = 300;
@@ -79,9 +79,9 @@ async fn erase_in_steps(
 async fn end_all(app: &TestApp, client: &Client, objects: &BTreeMap<&str, String>) {
     let session = &objects["charging_sessions"];
     let stop = format!("/v1/charging_sessions/{session}/stop");
-    client.post(&stop, json!({})).await.expect(200);
+    client.post_ok(&stop, json!({})).await;
     let cancel = format!("/v1/reservations/{}/cancel", objects["reservations"]);
-    client.post(&cancel, json!({})).await.expect(200);
+    client.post_ok(&cancel, json!({})).await;
     app.drain().await;
 }
 
@@ -98,7 +98,7 @@ async fn after_an_erasure_nothing_of_the_account_is_left_but_issued_documents() 
         app.drain().await;
         objects.push(made);
     }
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     let id = account_of(&child);
     app.set_account_status(&id, "closed").await;
     let refused = erase_in_steps(&app, &id, 1_000)
@@ -130,7 +130,7 @@ async fn after_an_erasure_nothing_of_the_account_is_left_but_issued_documents() 
         traces.retain(|id| !id.starts_with("chst_"));
     }
     let finalize = format!("/v1/invoices/{}/finalize", objects[0]["invoices"]);
-    child.post(&finalize, json!({})).await.expect(200);
+    child.post_ok(&finalize, json!({})).await;
     app.drain().await;
     let is_issued = |key: &String| key.starts_with("documents/");
     let files = files_with(&app, &traces).await;
@@ -185,9 +185,8 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let child = app.child_of(&app.alice).await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    let endpoint = child.post("/v1/webhook_endpoints", hook).await.id();
-    child.post("/v1/fleets", fleet()).await.expect(200);
+    let endpoint = receiver.subscribe(&child, &["fleet.created"]).await;
+    child.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     let event = receiver.received().remove(0).event["id"].clone();
     let id = account_of(&child);
@@ -219,11 +218,11 @@ async fn messages_about_an_erased_account_are_worked_on_without_effect() {
     let crew = app.crew(&child).await;
     // Its confirmation and the delivery of its events wait for later.
     let reservation = app.reservation(&crew, 600);
-    let reservation = child.post("/v1/reservations", reservation).await.id();
+    let reservation = child.create("/v1/reservations", reservation).await;
     app.drain().await;
     let cancel = format!("/v1/reservations/{reservation}/cancel");
-    child.post(&cancel, json!({})).await.expect(200);
-    let report = child.post("/v1/reports", json!({})).await.id();
+    child.post_ok(&cancel, json!({})).await;
+    let report = child.create("/v1/reports", json!({})).await;
     let id = account_of(&child);
     app.set_account_status(&id, "closed").await;
     // The stream and the queues are not read meanwhile.
@@ -284,8 +283,7 @@ async fn exported(app: &TestApp, account: &Id, mode: Mode) -> (Vec<Value>, Vec<S
             .get(&format!("{}complete.json", done.folder))
             .await;
         let summary: Value = serde_json::from_slice(&summary.expect("a summary")).expect("JSON");
-        assert_eq!(summary["objects"], objects.len());
-        assert_eq!(summary["files"], keys.len() - 1);
+        assert_has!(summary, {"objects": objects.len(), "files": keys.len() - 1});
         assert_eq!(done.objects, objects.len() as u64);
         return (objects, keys);
     }
@@ -332,7 +330,7 @@ async fn an_export_has_every_object_of_the_account_and_mode_and_no_other() {
     }
     // No secret is in it: neither that of the endpoint nor a key.
     let endpoint = format!("/v1/webhook_endpoints/{}", made["webhook_endpoints"]);
-    let secret = child.get(&endpoint).await.body["secret"]
+    let secret = child.get_ok(&endpoint).await["secret"]
         .as_str()
         .expect("a secret")
         .to_owned();
@@ -358,19 +356,12 @@ async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
     let app = TestApp::start().await;
     app.needs("the local runner");
     let child = app.child_of(&app.alice).await;
-    child.post("/v1/fleets", fleet()).await.expect(200);
+    child.post_ok("/v1/fleets", fleet()).await;
     let id = account_of(&child);
     let body = json!({"account": id, "mode": "test"});
-    let exported = app
-        .local()
-        .post("/_local/account_export", body)
-        .await
-        .expect(200);
-    assert_eq!(
-        (&exported.body["status"], &exported.body["files"]),
-        (&json!("succeeded"), &json!(1))
-    );
-    let link = exported.body["links"][0].as_str().expect("a link");
+    let exported = app.local().post_ok("/_local/account_export", body).await;
+    assert_has!(exported, {"status": "succeeded", "files": 1});
+    let link = exported["links"][0].as_str().expect("a link");
     assert!(
         app.anon
             .get(link)
@@ -384,7 +375,7 @@ async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
         .local()
         .post("/_local/account_erasure", body.clone())
         .await;
-    early.expect_error(409, None, Some("account"));
+    early.expect_error(409, None, "account");
     app.set_account_status(&id, "closed").await;
     app.advance(CLOSED_FOR).await;
     let erased = app
@@ -397,16 +388,9 @@ async fn the_runner_exports_and_erases_accounts_as_the_functions_do() {
     assert_eq!(gone.status, 404);
     let unknown = json!({"account": id, "now": true});
     let unknown = app.local().post("/_local/account_erasure", unknown).await;
-    unknown.expect_error(400, None, Some("now"));
-    let done = app
-        .local()
-        .post("/_local/reencryption", json!({}))
-        .await
-        .expect(200);
-    assert_eq!(
-        (&done.body["status"], &done.body["changed"]),
-        (&json!("succeeded"), &json!(0))
-    );
+    unknown.expect_error(400, None, "now");
+    let done = app.local().post_ok("/_local/reencryption", json!({})).await;
+    assert_has!(done, {"status": "succeeded", "changed": 0});
 }
 
 const OLD: &str = "the old master secret of this test";
@@ -436,13 +420,9 @@ async fn secrets_are_encrypted_anew_and_the_old_key_is_not_needed_any_more() {
         .await;
     let path = format!("/v1/webhook_endpoints/{}", created.id());
     let rotated = old
-        .post(&format!("{path}/rotate_secret"), json!({}))
-        .await
-        .expect(200);
-    let secret = rotated.body["secret"]
-        .as_str()
-        .expect("a secret")
-        .to_owned();
+        .post_ok(&format!("{path}/rotate_secret"), json!({}))
+        .await;
+    let secret = rotated["secret"].as_str().expect("a secret").to_owned();
 
     // The deployment `new,old` reads both, and encrypts with the new one.
     let (both, _) = with_keys(&app, &format!("{NEW},{OLD}")).await;
@@ -482,7 +462,7 @@ async fn secrets_are_encrypted_anew_and_the_old_key_is_not_needed_any_more() {
     assert_eq!(again.expect("an answer").done.changed, 0);
 
     let (_, new) = with_keys(&app, NEW).await;
-    assert_eq!(new.get(&path).await.body["secret"], secret.as_str());
+    assert_eq!(new.get_ok(&path).await["secret"], secret.as_str());
     let replayed = new
         .send(
             "POST",

@@ -2,7 +2,7 @@
 
 use kernel::origin::Mode;
 use serde_json::{Value, json};
-use tests::{TestApp, driver, fleet, with};
+use tests::{TestApp, assert_has, driver, fleet, id_of, with};
 
 fn card() -> Value {
     json!({"type": "card", "token": "tok_success"})
@@ -19,24 +19,19 @@ fn invalid(param: &str) -> (u16, &str, Option<&str>, Option<&str>) {
 
 #[tokio::test]
 async fn a_new_payment_method_has_every_field_and_never_its_token() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = with(
         card(),
         json!({"driver": crew.driver, "metadata": {"k": "v"}}),
     );
-    let made = app
-        .alice
-        .post("/v1/payment_methods", body)
-        .await
-        .expect(200);
-    let now = &made.body["created"];
-    let fingerprint = made.body["card"]["fingerprint"].as_str().expect("one");
-    let want = json!({"id": made.id(), "object": "payment_method", "created": now, "updated": now,
+    let made = app.alice.post_ok("/v1/payment_methods", body).await;
+    let now = &made["created"];
+    let fingerprint = made["card"]["fingerprint"].as_str().expect("one");
+    let want = json!({"id": id_of(&made), "object": "payment_method", "created": now, "updated": now,
         "card": {"brand": "visa", "exp_month": 12, "exp_year": 2040, "fingerprint": fingerprint, "last4": "4242"},
         "driver": crew.driver, "fleet": null, "metadata": {"k": "v"}, "type": "card"});
-    assert_eq!(made.body, want);
-    let path = format!("/v1/payment_methods/{}", made.id());
+    assert_eq!(made, want);
+    let path = format!("/v1/payment_methods/{}", id_of(&made));
     let shown = app.alice.get(&path).await;
     assert_eq!(shown.body, want);
     assert!(!shown.text.contains("tok_"));
@@ -45,17 +40,10 @@ async fn a_new_payment_method_has_every_field_and_never_its_token() {
     let wallet = json!({"type": "wallet", "fleet": crew.fleet});
     let made = app.alice.post("/v1/payment_methods", wallet).await;
     let fleet = json!(crew.fleet);
-    assert_eq!(
-        (&made.body["card"], &made.body["fleet"]),
-        (&Value::Null, &fleet)
-    );
+    assert_has!(made.body, {"card": null, "fleet": fleet});
     let bank = json!({"type": "bank_account", "token": "tok_success"});
-    let made = app
-        .alice
-        .post("/v1/payment_methods", bank)
-        .await
-        .expect(200);
-    assert_eq!(made.body["card"], Value::Null);
+    let made = app.alice.post_ok("/v1/payment_methods", bank).await;
+    assert_eq!(made["card"], Value::Null);
     app.drain().await;
 }
 
@@ -82,14 +70,13 @@ async fn what_is_wrong_with_a_body_is_named() {
     }
     let unknown = with(card(), json!({"number": "1"}));
     let answer = app.alice.post("/v1/payment_methods", unknown).await;
-    answer.expect_error(400, None, Some("number"));
+    answer.expect_error(400, None, "number");
     assert!(app.alice.get("/v1/payment_methods").await.ids().is_empty());
 }
 
 #[tokio::test]
 async fn a_payment_method_has_one_owner_that_exists() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let post = async |owner: Value| {
         app.alice
             .post("/v1/payment_methods", with(card(), owner))
@@ -111,20 +98,18 @@ async fn a_payment_method_has_one_owner_that_exists() {
         (json!({"fleet": format!("flt_{:032x}", 1)}), "fleet"),
     ] {
         let answer = post(owner).await;
-        answer.expect_error(404, Some("payment_method_owner_not_found"), Some(param));
+        answer.expect_error(404, "payment_method_owner_not_found", param);
     }
     app.drain().await;
 }
 
 #[tokio::test]
 async fn the_list_is_filtered_by_owner() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let make = async |owner: Value| {
         app.alice
-            .post("/v1/payment_methods", with(card(), owner))
+            .create("/v1/payment_methods", with(card(), owner))
             .await
-            .id()
     };
     let of_driver = make(json!({"driver": crew.driver})).await;
     let of_fleet = make(json!({"fleet": crew.fleet})).await;
@@ -144,7 +129,7 @@ async fn the_list_is_filtered_by_owner() {
     );
     for (query, param) in [("?driver=drv_1", "driver"), ("?fleet=flt_1", "fleet")] {
         let answer = list(query.into()).await;
-        answer.expect_error(404, Some("payment_method_scope_not_found"), Some(param));
+        answer.expect_error(404, "payment_method_scope_not_found", param);
     }
     let both = list(format!("?driver={}&fleet={}", crew.driver, crew.fleet)).await;
     assert_eq!(both.error().2, Some("payment_method_scope_invalid"));
@@ -154,20 +139,19 @@ async fn the_list_is_filtered_by_owner() {
 #[tokio::test]
 async fn an_update_changes_metadata_alone() {
     let app = TestApp::start().await;
-    let id = app.alice.post("/v1/payment_methods", card()).await.id();
+    let id = app.alice.create("/v1/payment_methods", card()).await;
     let path = format!("/v1/payment_methods/{id}");
     let changed = app
         .alice
-        .post(&path, json!({"metadata": {"a": "b"}}))
-        .await
-        .expect(200);
-    assert_eq!(changed.body["metadata"], json!({"a": "b"}));
+        .post_ok(&path, json!({"metadata": {"a": "b"}}))
+        .await;
+    assert_eq!(changed["metadata"], json!({"a": "b"}));
     for change in [json!({"token": "tok_declined"}), json!({"driver": "drv_1"})] {
         assert_eq!(app.alice.post(&path, change).await.status, 400);
     }
-    let gone = app.alice.delete(&path).await.expect(200);
+    let gone = app.alice.delete_ok(&path).await;
     assert_eq!(
-        gone.body,
+        gone,
         json!({"id": id, "object": "payment_method", "deleted": true})
     );
     assert_eq!(
@@ -195,20 +179,18 @@ async fn live_mode_takes_providers_tokens_only_and_says_so_when_it_has_no_provid
         refused.text
     );
     let wallet = json!({"type": "wallet"});
-    live.post("/v1/payment_methods", wallet).await.expect(200);
+    live.post_ok("/v1/payment_methods", wallet).await;
 }
 
 #[tokio::test]
 async fn a_payment_method_is_named_only_where_its_owner_pays() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let stranger = app.alice.post("/v1/drivers", driver()).await.id();
-    let other = app.alice.post("/v1/fleets", fleet()).await.id();
+    let (app, crew) = TestApp::with_crew().await;
+    let stranger = app.alice.create("/v1/drivers", driver()).await;
+    let other = app.alice.create("/v1/fleets", fleet()).await;
     let make = async |owner: Value| {
         app.alice
-            .post("/v1/payment_methods", with(card(), owner))
+            .create("/v1/payment_methods", with(card(), owner))
             .await
-            .id()
     };
     let hers = make(json!({"driver": crew.driver})).await;
     let theirs = make(json!({"driver": stranger})).await;
@@ -236,20 +218,14 @@ async fn a_payment_method_is_named_only_where_its_owner_pays() {
         ),
     ] {
         for id in allowed {
-            app.alice.post(&path, in_preferences(id)).await.expect(200);
+            app.alice.post_ok(&path, in_preferences(id)).await;
         }
         for id in refused {
             let answer = app.alice.post(&path, in_preferences(id)).await;
-            let want = (
-                400,
-                "invalid_request_error",
-                Some("payment_method_scope_invalid"),
-                Some(param),
-            );
-            assert_eq!(answer.error(), want, "{path}");
+            answer.expect_error(400, "payment_method_scope_invalid", param);
         }
         let unknown = app.alice.post(&path, in_preferences("pm_1")).await;
-        unknown.expect_error(404, Some("payment_method_not_found"), Some(param));
+        unknown.expect_error(404, "payment_method_not_found", param);
     }
     let reserve = async |id: &str| {
         let body = with(app.reservation(&crew, 120), json!({"payment_method": id}));
@@ -259,23 +235,19 @@ async fn a_payment_method_is_named_only_where_its_owner_pays() {
         reserve(id).await.expect(200);
     }
     for id in [&theirs, &others] {
-        reserve(id).await.expect_error(
-            400,
-            Some("payment_method_scope_invalid"),
-            Some("payment_method"),
-        );
+        reserve(id)
+            .await
+            .expect_error(400, "payment_method_scope_invalid", "payment_method");
     }
     app.drain().await;
 }
 
 #[tokio::test]
 async fn a_payment_method_stays_while_it_is_a_default_or_a_reservation_names_it() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let account = app.alice.account.clone().expect("an account");
-    let id = app.alice.post("/v1/payment_methods", card()).await.id();
+    let id = app.alice.create("/v1/payment_methods", card()).await;
     let path = format!("/v1/payment_methods/{id}");
-    let conflict = (409, "invalid_request_error", None, Some("payment_method"));
     let default = |id: Value| json!({"preferences": {"default_payment_method": id}});
     for owner in [
         format!("/v1/drivers/{}", crew.driver),
@@ -284,17 +256,18 @@ async fn a_payment_method_stays_while_it_is_a_default_or_a_reservation_names_it(
     ] {
         let set = async |id: Value| app.alice.post(&owner, default(id)).await.expect(200);
         set(json!(id)).await;
-        assert_eq!(app.alice.delete(&path).await.error(), conflict, "{owner}");
+        let refused = app.alice.delete(&path).await;
+        refused.expect_error(409, None, "payment_method");
         set(Value::Null).await;
     }
     let body = with(app.reservation(&crew, 120), json!({"payment_method": id}));
-    let reservation = app.alice.post("/v1/reservations", body).await.id();
-    assert_eq!(app.alice.delete(&path).await.error(), conflict);
+    let reservation = app.alice.create("/v1/reservations", body).await;
+    let refused = app.alice.delete(&path).await;
+    refused.expect_error(409, None, "payment_method");
     app.alice
-        .post(&format!("/v1/reservations/{reservation}/cancel"), json!({}))
-        .await
-        .expect(200);
-    app.alice.delete(&path).await.expect(200);
+        .post_ok(&format!("/v1/reservations/{reservation}/cancel"), json!({}))
+        .await;
+    app.alice.delete_ok(&path).await;
     app.drain().await;
 }
 
@@ -304,25 +277,25 @@ async fn a_payment_method_stays_while_a_session_pays_with_it() {
     app.needs("a clock that can be moved");
     let crew = app.crew(&app.alice).await;
     let station = app.station(json!({})).await;
-    let id = app.alice.post("/v1/payment_methods", card()).await.id();
+    let id = app.alice.create("/v1/payment_methods", card()).await;
     let path = format!("/v1/payment_methods/{id}");
-    let conflict = (409, "invalid_request_error", None, Some("payment_method"));
     let paid = json!({"payment_method": id});
     let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 5000}});
     let body = with(with(app.reservation(&crew, 60), paid.clone()), area);
-    app.alice.post("/v1/reservations", body).await.expect(200);
+    app.alice.post_ok("/v1/reservations", body).await;
     app.advance(60 * 60).await;
     // The first session fulfils the reservation, whose entry stands for both.
     for has_reservation in [true, false] {
         let body = with(app.session(&crew, &station), paid.clone());
         let session = app.alice.post("/v1/charging_sessions", body).await;
         assert_eq!(session.body["reservation"].is_string(), has_reservation);
-        assert_eq!(app.alice.delete(&path).await.error(), conflict);
+        let refused = app.alice.delete(&path).await;
+        refused.expect_error(409, None, "payment_method");
         let stop = format!("/v1/charging_sessions/{}/stop", session.id());
         app.advance(60).await;
-        app.alice.post(&stop, json!({})).await.expect(200);
+        app.alice.post_ok(&stop, json!({})).await;
         app.drain().await;
     }
-    app.alice.delete(&path).await.expect(200);
+    app.alice.delete_ok(&path).await;
     app.drain().await;
 }

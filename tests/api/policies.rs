@@ -1,7 +1,7 @@
 //! `/v1/policies`.
 
 use serde_json::{Value, json};
-use tests::{Receiver, TestApp, driver, fleet, vehicle, with};
+use tests::{Receiver, TestApp, assert_has, driver, fleet, id_of, path_of, vehicle, with};
 
 fn policy(rules: Value) -> Value {
     json!({"name": "Depot hours", "rules": rules})
@@ -16,16 +16,15 @@ async fn a_new_policy_has_every_field_of_the_specification() {
         "time_windows": [{"days_of_week": ["monday", "sunday"], "end_time": "06:00", "start_time": "22:30"}]});
     let made = app
         .alice
-        .post("/v1/policies", policy(rules.clone()))
-        .await
-        .expect(200);
-    let now = &made.body["created"];
-    let want = json!({"id": made.id(), "object": "policy", "created": now, "description": null, "metadata": {},
+        .post_ok("/v1/policies", policy(rules.clone()))
+        .await;
+    let now = &made["created"];
+    let want = json!({"id": id_of(&made), "object": "policy", "created": now, "description": null, "metadata": {},
         "mode": "enforcement", "name": "Depot hours", "rules": rules, "status": "active", "updated": now});
-    assert_eq!(made.body, want);
-    let path = format!("/v1/policies/{}", made.id());
-    assert_eq!(app.alice.get(&path).await.body, want);
-    assert!(made.id().starts_with("pol_"));
+    assert_eq!(made, want);
+    let path = format!("/v1/policies/{}", id_of(&made));
+    assert_eq!(app.alice.get_ok(&path).await, want);
+    assert!(id_of(&made).starts_with("pol_"));
     let none = json!({"allowed_operators": [], "denied_operators": [], "geofences": [], "max_price_per_kwh": null,
         "time_windows": []});
     let made = app.alice.post("/v1/policies", policy(json!({}))).await;
@@ -80,9 +79,8 @@ async fn what_is_wrong_with_a_rule_is_named_by_its_path() {
         ),
         (json!({"curfew": true}), "rules.curfew"),
     ] {
-        let answer = app.alice.post("/v1/policies", policy(rules.clone())).await;
-        let want = (400, "invalid_request_error", None, Some(param));
-        assert_eq!(answer.error(), want, "{rules}");
+        let answer = app.alice.post("/v1/policies", policy(rules)).await;
+        answer.expect_error(400, None, param);
     }
     for (change, param) in [
         (json!({"name": ""}), "name"),
@@ -104,42 +102,34 @@ async fn what_is_wrong_with_a_rule_is_named_by_its_path() {
 async fn an_update_changes_what_it_names_and_the_list_is_filtered_by_status() {
     let app = TestApp::start().await;
     let rules = json!({"denied_operators": ["Other"], "max_price_per_kwh": 40});
-    let id = app.alice.post("/v1/policies", policy(rules)).await.id();
-    let other = app.alice.post("/v1/policies", policy(json!({}))).await.id();
+    let id = app.alice.create("/v1/policies", policy(rules)).await;
+    let other = app.alice.create("/v1/policies", policy(json!({}))).await;
     let path = format!("/v1/policies/{id}");
     let change = json!({"description": "D", "mode": "suggestion", "status": "inactive",
         "rules": {"max_price_per_kwh": null, "allowed_operators": ["Voltway"]}});
-    let changed = app.alice.post(&path, change).await.expect(200).body;
+    let changed = app.alice.post_ok(&path, change).await;
     let rules = json!({"allowed_operators": ["Voltway"], "denied_operators": ["Other"], "geofences": [],
         "max_price_per_kwh": null, "time_windows": []});
     assert_eq!(changed["rules"], rules);
-    assert_eq!(
-        (
-            &changed["mode"],
-            &changed["status"],
-            &changed["description"]
-        ),
-        (&json!("suggestion"), &json!("inactive"), &json!("D"))
-    );
+    assert_has!(changed, {"mode": "suggestion", "status": "inactive", "description": "D"});
     let list = async |query: &str| app.alice.get(&format!("/v1/policies{query}")).await;
     assert_eq!(list("").await.ids(), [other.clone(), id.clone()]);
     assert_eq!(list("?status=active").await.ids(), [other]);
     assert_eq!(list("?status=inactive").await.ids(), [id]);
     assert_eq!(list("?status=archived").await.ids().len(), 0);
-    let wrong = list("?status=gone").await;
-    wrong.expect_error(400, None, Some("status"));
+    list("?status=gone").await.expect_error(400, None, "status");
     let unknown = app.alice.get("/v1/policies/pol_1").await;
-    unknown.expect_error(404, Some("policy_not_found"), Some("policy"));
+    unknown.expect_error(404, "policy_not_found", "policy");
     app.drain().await;
 }
 
 #[tokio::test]
 async fn a_policy_stays_while_a_fleet_driver_or_vehicle_names_it() {
     let app = TestApp::start().await;
-    let id = app.alice.post("/v1/policies", policy(json!({}))).await.id();
+    let id = app.alice.create("/v1/policies", policy(json!({}))).await;
     let path = format!("/v1/policies/{id}");
     let named = |body: Value| with(body, json!({"policy_ids": [id]}));
-    let post = async |path: &str, body: Value| app.alice.post(path, body).await.id();
+    let post = async |path: &str, body: Value| app.alice.create(path, body).await;
     let plain = post("/v1/fleets", fleet()).await;
     for (list, body) in [
         ("/v1/fleets", fleet()),
@@ -148,21 +138,13 @@ async fn a_policy_stays_while_a_fleet_driver_or_vehicle_names_it() {
     ] {
         let owner = post(list, named(body)).await;
         let refused = app.alice.delete(&path).await;
-        assert_eq!(
-            refused.error(),
-            (409, "invalid_request_error", None, Some("policy")),
-            "{list}"
-        );
+        refused.expect_error(409, None, "policy");
         app.alice
-            .post(&format!("{list}/{owner}"), json!({"policy_ids": []}))
-            .await
-            .expect(200);
+            .post_ok(&format!("{list}/{owner}"), json!({"policy_ids": []}))
+            .await;
     }
-    let gone = app.alice.delete(&path).await.expect(200);
-    assert_eq!(
-        gone.body,
-        json!({"id": id, "object": "policy", "deleted": true})
-    );
+    let gone = app.alice.delete_ok(&path).await;
+    assert_eq!(gone, json!({"id": id, "object": "policy", "deleted": true}));
     let again = app.alice.delete(&path).await;
     assert_eq!(again.error().2, Some("policy_not_found"));
     app.drain().await;
@@ -171,43 +153,30 @@ async fn a_policy_stays_while_a_fleet_driver_or_vehicle_names_it() {
 #[tokio::test]
 async fn every_change_of_a_policy_is_an_event() {
     let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
-    let id = app.alice.post("/v1/policies", policy(json!({}))).await.id();
+    let receiver = Receiver::subscribed(&app.alice, &["*"]).await;
+    let id = app.alice.create("/v1/policies", policy(json!({}))).await;
     app.drain().await;
     let path = format!("/v1/policies/{id}");
-    app.alice
-        .post(&path, json!({"name": "Other"}))
-        .await
-        .expect(200);
+    app.alice.post_ok(&path, json!({"name": "Other"})).await;
     app.drain().await;
-    app.alice.delete(&path).await.expect(200);
+    app.alice.delete_ok(&path).await;
     app.drain().await;
     assert_eq!(
         receiver.types(),
         ["policy.created", "policy.updated", "policy.deleted"]
     );
     let updated = &receiver.received()[1].event["data"];
-    assert_eq!(updated["object"]["name"], "Other");
-    assert_eq!(updated["previous_attributes"]["name"], "Depot hours");
+    assert_has!(updated, {"/object/name": "Other", "/previous_attributes/name": "Depot hours"});
 }
 
 /// A crew whose fleet names a policy with these rules.
 async fn ruled(app: &TestApp, mode: &str, rules: Value) -> (tests::Crew, String) {
     let crew = app.crew(&app.alice).await;
     let body = with(policy(rules), json!({"mode": mode}));
-    let id = app.alice.post("/v1/policies", body).await.id();
+    let id = app.alice.create("/v1/policies", body).await;
     app.alice
-        .post(
-            &format!("/v1/fleets/{}", crew.fleet),
-            json!({"policy_ids": [id]}),
-        )
-        .await
-        .expect(200);
+        .post_ok(&path_of(&crew.fleet), json!({"policy_ids": [id]}))
+        .await;
     (crew, id)
 }
 
@@ -227,20 +196,16 @@ async fn a_reservation_at_a_forbidden_time_is_blocked() {
         app.alice.post("/v1/reservations", body).await
     };
     let blocked = reserve(json!({})).await;
-    blocked.expect_error(403, Some("policy_blocked"), None);
-    assert_eq!(
-        (&blocked.body["policy"], &blocked.body["rule"]),
-        (&json!(id), &json!("time_windows"))
-    );
+    blocked.expect_error(403, "policy_blocked", None);
+    assert_has!(blocked.body, {"policy": id, "rule": "time_windows"});
     assert!(app.alice.get("/v1/reservations").await.ids().is_empty());
     // A window that may slide into the allowed time will do.
     let made = reserve(json!({"latest_end": app.in_minutes(700)})).await;
     assert_eq!(made.expect(200).body["policy_warnings"], json!([]));
     let path = format!("/v1/policies/{id}");
     app.alice
-        .post(&path, json!({"status": "inactive"}))
-        .await
-        .expect(200);
+        .post_ok(&path, json!({"status": "inactive"}))
+        .await;
     reserve(json!({})).await.expect(200);
     app.drain().await;
 }
@@ -256,51 +221,43 @@ async fn a_reservation_far_from_every_geofence_is_blocked() {
         .alice
         .post("/v1/reservations", app.reservation(&crew, 60))
         .await;
-    refused.expect_error(403, Some("policy_blocked"), None);
-    assert_eq!(
-        (&refused.body["policy"], &refused.body["rule"]),
-        (&json!(id), &json!("geofences"))
-    );
+    refused.expect_error(403, "policy_blocked", None);
+    assert_has!(refused.body, {"policy": id, "rule": "geofences"});
     let near = with(
         app.reservation(&crew, 60),
         json!({"location": {"latitude": 51.52, "longitude": -0.128, "radius": 8000}}),
     );
-    app.alice.post("/v1/reservations", near).await.expect(200);
+    app.alice.post_ok("/v1/reservations", near).await;
     let (crew, id) = ruled(&app, "suggestion", rules).await;
     let warned = app
         .alice
-        .post("/v1/reservations", app.reservation(&crew, 60))
-        .await
-        .expect(200);
-    let warning = &warned.body["policy_warnings"][0];
-    assert_eq!(
-        (&warning["policy"], &warning["rule"]),
-        (&json!(id), &json!("geofences"))
-    );
+        .post_ok("/v1/reservations", app.reservation(&crew, 60))
+        .await;
+    let warning = &warned["policy_warnings"][0];
+    assert_has!(warning, {"policy": id, "rule": "geofences"});
     app.drain().await;
 }
 
 #[tokio::test]
 async fn policies_of_driver_and_vehicle_count_as_well() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let times =
         json!({"time_windows": [{"start_time": hour(&app, 600), "end_time": hour(&app, 720)}]});
-    let id = app.alice.post("/v1/policies", policy(times)).await.id();
+    let id = app.alice.create("/v1/policies", policy(times)).await;
     for owner in [
         format!("/v1/drivers/{}", crew.driver),
         format!("/v1/vehicles/{}", crew.vehicle),
     ] {
         let set = async |ids: Value| {
             let change = json!({"policy_ids": ids});
-            app.alice.post(&owner, change).await.expect(200);
+            app.alice.post_ok(&owner, change).await;
         };
         set(json!([id])).await;
         let body = app.reservation(&crew, 300);
         let blocked = app.alice.post("/v1/reservations", body.clone()).await;
         assert_eq!(blocked.error().2, Some("policy_blocked"), "{owner}");
         set(json!([])).await;
-        app.alice.post("/v1/reservations", body).await.expect(200);
+        app.alice.post_ok("/v1/reservations", body).await;
     }
     app.drain().await;
 }
@@ -313,17 +270,14 @@ async fn a_suggestion_warns_and_blocks_nothing() {
     let (crew, id) = ruled(&app, "suggestion", rules).await;
     let made = app
         .alice
-        .post("/v1/reservations", app.reservation(&crew, 120))
-        .await
-        .expect(200);
+        .post_ok("/v1/reservations", app.reservation(&crew, 120))
+        .await;
     let warnings = json!([{"policy": id, "rule": "time_windows",
         "message": "The policy \"Depot hours\" does not allow this time."}]);
-    assert_eq!(made.body["policy_warnings"], warnings);
+    assert_eq!(made["policy_warnings"], warnings);
     app.advance(125 * 60).await;
-    let path = format!("/v1/reservations/{}", made.id());
-    let confirmed = app.alice.get(&path).await.body;
-    assert_eq!(confirmed["status"], "confirmed");
-    assert_eq!(confirmed["policy_warnings"], Value::Null);
+    let path = format!("/v1/reservations/{}", id_of(&made));
+    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "policy_warnings": null});
 }
 
 #[tokio::test]
@@ -333,16 +287,13 @@ async fn a_reservation_fails_when_policies_refuse_every_station() {
     let (crew, id) = ruled(&app, "enforcement", rules).await;
     let reserve = async || {
         let body = app.reservation(&crew, 60);
-        app.alice.post("/v1/reservations", body).await.id()
+        app.alice.create("/v1/reservations", body).await
     };
     let refused = reserve().await;
     app.advance(65 * 60).await;
     let path = format!("/v1/reservations/{refused}");
-    let failed = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&failed["status"], &failed["failed_reason"]),
-        (&json!("failed"), &json!("policy_blocked"))
-    );
+    let failed = app.alice.get_ok(&path).await;
+    assert_has!(failed, {"status": "failed", "failed_reason": "policy_blocked"});
     let summary = &failed["match_summary"]["refused"];
     assert!(summary["policy"].as_u64() > Some(0), "{summary}");
     assert_eq!(summary["booked"], 0);
@@ -350,46 +301,37 @@ async fn a_reservation_fails_when_policies_refuse_every_station() {
     let allowed = reserve().await;
     app.advance(35 * 60).await;
     let change = json!({"rules": {"allowed_operators": null}});
-    app.alice
-        .post(&format!("/v1/policies/{id}"), change)
-        .await
-        .expect(200);
+    app.alice.post_ok(&path_of(&id), change).await;
     app.advance(30 * 60).await;
     let path = format!("/v1/reservations/{allowed}");
-    assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "confirmed");
 }
 
 #[tokio::test]
 async fn a_confirmed_station_keeps_every_rule() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let confirm = async || {
         let body = app.reservation(&crew, 60);
-        let id = app.alice.post("/v1/reservations", body).await.id();
+        let id = app.alice.create("/v1/reservations", body).await;
         app.advance(31 * 60).await;
         let path = format!("/v1/reservations/{id}");
-        let reservation = app.alice.get(&path).await.body;
+        let reservation = app.alice.get_ok(&path).await;
         let station = reservation["charging_station"].as_str().expect("a station");
         let shown = format!("/v1/charging_stations/{station}");
-        let station = app.alice.get(&shown).await.body;
+        let station = app.alice.get_ok(&shown).await;
         app.alice
-            .post(&format!("{path}/cancel"), json!({}))
-            .await
-            .expect(200);
+            .post_ok(&format!("{path}/cancel"), json!({}))
+            .await;
         station
     };
     let first = confirm().await;
     let place = first["location"].clone();
     let rules = json!({"denied_operators": [first["operator"]],
         "geofences": [{"center": place, "name": "Around", "radius_meters": 20_000}]});
-    let id = app.alice.post("/v1/policies", policy(rules)).await.id();
+    let id = app.alice.create("/v1/policies", policy(rules)).await;
     app.alice
-        .post(
-            &format!("/v1/vehicles/{}", crew.vehicle),
-            json!({"policy_ids": [id]}),
-        )
-        .await
-        .expect(200);
+        .post_ok(&path_of(&crew.vehicle), json!({"policy_ids": [id]}))
+        .await;
     assert_ne!(confirm().await["operator"], first["operator"]);
     app.drain().await;
 }
@@ -423,7 +365,7 @@ async fn a_price_cap_counts_start_fee_and_charging_time() {
     let set_cap = async |cap: f64| {
         let change = json!({"rules": {"max_price_per_kwh": cap}});
         let path = format!("/v1/policies/{id}");
-        app.alice.post(&path, change).await.expect(200);
+        app.alice.post_ok(&path, change).await;
     };
     set_cap(74.5).await;
     start().await.expect(403);
@@ -452,7 +394,7 @@ async fn a_price_cap_counts_the_hours_that_are_charged() {
     let session = app.session(&crew, &station);
     let session = app.alice.post("/v1/charging_sessions", session).await;
     let path = format!("/v1/charging_sessions/{}/stop", session.expect(200).id());
-    app.alice.post(&path, json!({})).await.expect(200);
+    app.alice.post_ok(&path, json!({})).await;
     app.advance(2 * 3600).await;
     // At noon less than half of two hours is cheap.
     let session = app.session(&crew, &station);

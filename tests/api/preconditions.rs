@@ -30,7 +30,7 @@ async fn every_update_and_deletion_heeds_if_match() {
         };
         for other in ["\"999999\"", &format!("W/{tag}"), "\"x\""] {
             let refused = send(other).await;
-            refused.expect_error(412, Some("version_conflict"), Some("If-Match"));
+            refused.expect_error(412, "version_conflict", "If-Match");
         }
         let after = app.alice.get(&path).await.expect(200);
         assert_eq!(after.header("etag"), tag, "{name}");
@@ -57,12 +57,12 @@ async fn if_match_is_refused_where_it_has_no_meaning() {
         app.alice.send("POST", path, body, &headers).await
     };
     let refused = send("/v1/fleets", fleet(), "\"1\"").await;
-    refused.expect_error(400, None, Some("If-Match"));
-    let made = app.alice.post("/v1/fleets", fleet()).await.id();
+    refused.expect_error(400, None, "If-Match");
+    let made = app.alice.create("/v1/fleets", fleet()).await;
     let path = format!("/v1/fleets/{made}");
     for malformed in ["1", "\"1", "", "\"1\" \"2\""] {
         let refused = send(&path, json!({"name": "Day"}), malformed).await;
-        refused.expect_error(400, None, Some("If-Match"));
+        refused.expect_error(400, None, "If-Match");
     }
     send(&path, json!({"name": "Day"}), "*").await.expect(200);
     app.drain().await;
@@ -106,15 +106,14 @@ async fn a_dry_run_says_what_would_happen_and_writes_nothing() {
 
 #[tokio::test]
 async fn a_dry_run_is_refused_as_the_request_would_be() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/fleets/{}?dry_run=true", crew.fleet);
     let refused = app.alice.delete(&path).await;
-    refused.expect_error(409, None, Some("fleet"));
+    refused.expect_error(409, None, "fleet");
     let path = format!("/v1/fleets/{}?dry_run=perhaps", crew.fleet);
     let refused = app.alice.delete(&path).await;
-    refused.expect_error(400, None, Some("dry_run"));
+    refused.expect_error(400, None, "dry_run");
     let made = app.alice.post("/v1/fleets?dry_run=true", fleet()).await;
-    made.expect_error(400, None, Some("dry_run"));
+    made.expect_error(400, None, "dry_run");
     app.drain().await;
 }

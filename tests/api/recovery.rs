@@ -24,7 +24,7 @@ use table::deliveries::{Attempt, Claim};
 use table::keys::{Key, next_actions};
 use table::sweep::SWEEP_PAGE;
 use tests::player::Player;
-use tests::{Receiver, TestApp, fleet};
+use tests::{Receiver, TestApp, assert_has, fleet};
 use tokio::time::Instant;
 use tracing::Span;
 
@@ -32,17 +32,15 @@ use crate::reservations::{confirmed_at_one_station, events};
 
 #[tokio::test]
 async fn a_reservation_whose_schedule_was_lost_is_confirmed_all_the_same() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let id = app
         .alice
-        .post("/v1/reservations", app.reservation(&crew, 60))
-        .await
-        .id();
+        .create("/v1/reservations", app.reservation(&crew, 60))
+        .await;
     app.running().lose_triggers().await.expect("lost");
     app.advance(31 * 60).await;
     let path = format!("/v1/reservations/{id}");
-    assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "pending");
     assert_eq!(
         sweep::handle(app.app()).await.expect("a sweep"),
         0,
@@ -51,7 +49,7 @@ async fn a_reservation_whose_schedule_was_lost_is_confirmed_all_the_same() {
     app.advance(2 * 60).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     app.drain().await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "confirmed");
 }
 
 #[tokio::test]
@@ -59,12 +57,8 @@ async fn a_delivery_whose_message_was_lost_is_made_all_the_same() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     receiver.answer(&[500]);
-    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    receiver.subscribe(&app.alice, &["fleet.created"]).await;
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     app.running().lose_triggers().await.expect("lost");
     app.advance(10 * 60).await;
@@ -81,9 +75,8 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     receiver.answer(&[500]);
-    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    let endpoint = receiver.subscribe(&app.alice, &["fleet.created"]).await;
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     app.running().lose_triggers().await.expect("lost");
     app.advance(10).await;
@@ -116,8 +109,7 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
 async fn a_worker_that_dies_with_the_first_attempt_is_followed_by_the_second() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let endpoint = receiver.subscribe(&app.alice, &["fleet.created"]).await;
     let endpoint = Id::from(endpoint);
     let path = format!("/v1/webhook_endpoints/{endpoint}");
     let ping = app.alice.post(&format!("{path}/test"), json!({})).await;
@@ -136,29 +128,24 @@ async fn a_worker_that_dies_with_the_first_attempt_is_followed_by_the_second() {
         app.drain().await;
         app.advance(25).await;
         assert_eq!(receiver.received().len(), 0);
-        assert_eq!(app.alice.get(&log).await.body["data"], json!([]));
-        assert_eq!(app.alice.get(&ping).await.body["pending_webhooks"], 1);
+        assert_eq!(app.alice.get_ok(&log).await["data"], json!([]));
+        assert_eq!(app.alice.get_ok(&ping).await["pending_webhooks"], 1);
     }
     app.advance(12).await;
     assert_eq!(receiver.types(), ["ping"]);
-    let lines = app.alice.get(&log).await.body["data"].clone();
+    let lines = app.alice.get_ok(&log).await["data"].clone();
     assert_eq!(
         (lines.as_array().expect("lines").len(), &lines[0]["attempt"]),
         (1, &json!(2))
     );
-    assert_eq!(app.alice.get(&ping).await.body["pending_webhooks"], 0);
+    assert_eq!(app.alice.get_ok(&ping).await["pending_webhooks"], 0);
 }
 
 #[tokio::test]
 async fn a_deletion_is_delivered_once_although_every_trigger_was_lost() {
     let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.deleted"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
-    let id = app.alice.post("/v1/fleets", fleet()).await.id();
+    let receiver = Receiver::subscribed(&app.alice, &["fleet.deleted"]).await;
+    let id = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
     let (store, origin) = (
         &app.app().store,
@@ -193,21 +180,19 @@ async fn a_deletion_is_delivered_once_although_every_trigger_was_lost() {
 
 #[tokio::test]
 async fn a_confirmed_reservation_expires_though_its_schedule_was_lost() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let id = app
         .alice
-        .post("/v1/reservations", app.reservation(&crew, 60))
-        .await
-        .id();
+        .create("/v1/reservations", app.reservation(&crew, 60))
+        .await;
     app.advance(31 * 60).await;
     app.running().lose_triggers().await.expect("lost");
     app.advance(60 * 60).await;
     let path = format!("/v1/reservations/{id}");
-    assert_eq!(app.alice.get(&path).await.body["status"], "confirmed");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "confirmed");
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     app.drain().await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "expired");
 }
 
 #[tokio::test]
@@ -215,12 +200,8 @@ async fn sweeping_what_was_not_lost_repeats_nothing() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     receiver.answer(&[500, 500]);
-    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    receiver.subscribe(&app.alice, &["*"]).await;
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     let everything = kernel::Timestamp::from_unix_millis(i64::MAX);
     for _ in 0..3 {
@@ -243,7 +224,7 @@ async fn broken_unheard(app: &TestApp) -> (String, String) {
     app.advance(60).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
     app.advance(2 * 60).await;
-    assert_eq!(app.alice.get(&path).await.body, made);
+    assert_eq!(app.alice.get_ok(&path).await, made);
     (path, station)
 }
 
@@ -254,19 +235,15 @@ async fn a_reservation_whose_connector_breaks_moves_though_the_message_was_lost(
     let other = app.station(json!({})).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     app.drain().await;
-    let moved = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&moved["status"], &moved["charging_station"]),
-        (&json!("confirmed"), &json!(other))
-    );
+    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "charging_station": other});
     let types = events(&app, &path).await;
-    assert_eq!(types.last().expect("events"), "reservation.reassigned");
+    assert_eq!(types.last().expect("events"), "reassigned");
     // It waits for its vehicle again, as before.
     assert_ne!(station, other);
     app.advance(3 * 60).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 0);
     app.advance(45 * 60).await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "expired");
 }
 
 #[tokio::test]
@@ -283,7 +260,7 @@ async fn another_connector_is_sought_every_five_minutes_though_messages_get_lost
     app.advance(2 * 60).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     app.drain().await;
-    let moved = app.alice.get(&path).await.body;
+    let moved = app.alice.get_ok(&path).await;
     assert_eq!(moved["charging_station"], json!(other));
 }
 
@@ -295,17 +272,10 @@ async fn a_connector_that_is_repaired_in_time_keeps_its_reservation() {
     app.change_station(&station, json!({})).await;
     app.drain().await;
     app.advance(6 * 60).await;
-    let kept = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&kept["status"], &kept["charging_station"]),
-        (&json!("confirmed"), &json!(station))
-    );
-    assert_eq!(
-        events(&app, &path).await,
-        ["reservation.created", "reservation.confirmed"]
-    );
+    assert_has!(app.alice.get_ok(&path).await, {"status": "confirmed", "charging_station": station});
+    assert_eq!(events(&app, &path).await, ["created", "confirmed"]);
     app.advance(45 * 60).await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "expired");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "expired");
 }
 
 #[tokio::test]
@@ -318,21 +288,12 @@ async fn without_another_connector_the_reservation_fails_when_its_window_begins(
         sweep::handle(app.app()).await.expect("a sweep");
         app.drain().await;
     }
-    let failed = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&failed["status"], &failed["failed_reason"]),
-        (&json!("failed"), &json!("station_unavailable"))
-    );
+    let failed = app.alice.get_ok(&path).await;
+    assert_has!(failed, {"status": "failed", "failed_reason": "station_unavailable"});
     let summary = &failed["match_summary"];
-    assert_eq!(
-        (
-            &summary["stations_in_radius"],
-            &summary["refused"]["not_reservable"]
-        ),
-        (&json!(1), &json!(1))
-    );
+    assert_has!(summary, {"stations_in_radius": 1, "/refused/not_reservable": 1});
     let types = events(&app, &path).await;
-    assert_eq!(types.last().expect("events"), "reservation.failed");
+    assert_eq!(types.last().expect("events"), "failed");
 }
 
 /// How many rows are overdue in one partition, which is more than a message works on.
@@ -461,12 +422,7 @@ impl Queue for Calls {
 #[tokio::test]
 async fn the_relay_sends_all_messages_of_a_batch_or_repeats_it() {
     let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    Receiver::subscribed(&app.alice, &["fleet.created"]).await;
     app.drain().await;
     let mut player = Player::on(&app).await;
     player.settle().await;

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tests::clock::Hand;
 use tests::faulty::{Step, scripted};
-use tests::{Crew, Receiver, TestApp, TestResponse, driver, fleet, with};
+use tests::{
+    Crew, Receiver, TestApp, TestResponse, assert_has, cases, driver, fleet, path_of, with,
+};
 
 /// The body of a report on the last hour.
 fn body(app: &TestApp, kind: &str, change: Value) -> Value {
@@ -23,9 +25,9 @@ fn body(app: &TestApp, kind: &str, change: Value) -> Value {
 
 /// A report that has been made, as it is shown.
 async fn made(app: &TestApp, body: Value) -> TestResponse {
-    let id = app.alice.post("/v1/reports", body).await.id();
+    let id = app.alice.create("/v1/reports", body).await;
     app.drain().await;
-    let shown = app.alice.get(&format!("/v1/reports/{id}")).await;
+    let shown = app.alice.get(&path_of(&id)).await;
     assert_eq!(shown.body["status"], "succeeded", "{}", shown.text);
     shown
 }
@@ -47,12 +49,7 @@ async fn rows(app: &TestApp, kind: &str, change: Value) -> Vec<Value> {
 #[tokio::test]
 async fn a_report_is_pending_and_then_has_a_file_and_an_event() {
     let app = TestApp::start().await;
-    let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["report.succeeded"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    let receiver = Receiver::subscribed(&app.alice, &["report.succeeded"]).await;
     let crew = app.crew(&app.alice).await;
     app.completed_session(&crew, json!({})).await;
     let asked = body(&app, "charging_summary", json!({"group_by": "fleet"}));
@@ -113,16 +110,15 @@ async fn a_link_holds_for_fifteen_minutes_and_is_signed_anew() {
         assert_eq!(app.anon.get(&wrong).await.status, 403, "{wrong}");
     }
     app.advance(14 * 60).await;
-    app.anon.get(&url).await.expect(200);
+    app.anon.get_ok(&url).await;
     app.advance(60).await;
     assert_eq!(app.anon.get(&url).await.status, 403);
     let again = app.alice.get(&format!("/v1/reports/{}", report.id())).await;
     file(&app, &again).await;
-    let listed = app.alice.get("/v1/reports?status=succeeded").await.body;
+    let listed = app.alice.get_ok("/v1/reports?status=succeeded").await;
     app.anon
-        .get(listed["data"][0]["url"].as_str().expect("a link"))
-        .await
-        .expect(200);
+        .get_ok(listed["data"][0]["url"].as_str().expect("a link"))
+        .await;
 }
 
 #[tokio::test]
@@ -145,48 +141,32 @@ async fn a_report_of_nothing_has_a_header_line_and_covers_last_month_by_itself()
 async fn what_a_body_gets_wrong_is_a_report_validation_error() {
     let app = TestApp::start().await;
     let invalid = Some("report_validation_error");
-    for (change, param) in [
-        (json!({"type": "guess"}), "parameters.type"),
-        (
-            json!({"period_end": app.in_minutes(-60)}),
-            "parameters.period_end",
-        ),
-        (json!({"period_end": "soon"}), "parameters.period_end"),
-        (json!({"group_by": "day"}), "parameters.group_by"),
-        (json!({"format": "xlsx"}), "parameters.format"),
-        (
-            json!({"filters": {"colour": ["red"]}}),
-            "parameters.filters.colour",
-        ),
-        (
-            json!({"filters": {"vehicle": []}}),
-            "parameters.filters.vehicle",
-        ),
-        (
-            json!({"filters": {"vehicle": ["veh_1"]}}),
-            "parameters.filters.vehicle[0]",
-        ),
-    ] {
+    for (change, param) in cases! {
+        {"type": "guess"} => "parameters.type",
+        {"period_end": app.in_minutes(-60)} => "parameters.period_end",
+        {"period_end": "soon"} => "parameters.period_end",
+        {"group_by": "day"} => "parameters.group_by",
+        {"format": "xlsx"} => "parameters.format",
+        {"filters": {"colour": ["red"]}} => "parameters.filters.colour",
+        {"filters": {"vehicle": []}} => "parameters.filters.vehicle",
+        {"filters": {"vehicle": ["veh_1"]}} => "parameters.filters.vehicle[0]",
+    } {
         let answer = app
             .alice
-            .post("/v1/reports", body(&app, "cost_analysis", change.clone()))
+            .post("/v1/reports", body(&app, "cost_analysis", change))
             .await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", invalid, Some(param)),
-            "{change}"
-        );
+        answer.expect_error(400, invalid, param);
     }
     let missing = app
         .alice
         .post("/v1/reports", json!({"parameters": {}}))
         .await;
-    missing.expect_error(400, invalid, Some("parameters.type"));
+    missing.expect_error(400, invalid, "parameters.type");
     let unknown = app
         .alice
         .post("/v1/reports", json!({"fleet": "flt_1"}))
         .await;
-    unknown.expect_error(404, Some("fleet_not_found"), Some("fleet"));
+    unknown.expect_error(404, "fleet_not_found", "fleet");
     app.drain().await;
 }
 
@@ -279,13 +259,12 @@ async fn a_name_that_looks_like_a_formula_is_a_text() {
     let app = TestApp::start().await;
     let fleet = app
         .alice
-        .post(
+        .create(
             "/v1/fleets",
             with(fleet(), json!({"name": "=cmd|' /C calc'!A0"})),
         )
-        .await
-        .id();
-    let driver = app.alice.post("/v1/drivers", driver()).await.id();
+        .await;
+    let driver = app.alice.create("/v1/drivers", driver()).await;
     let crew = Crew {
         vehicle: format!("veh_{:032x}", 1),
         fleet,
@@ -315,18 +294,15 @@ async fn a_report_that_cannot_be_written_is_tried_three_times_and_then_fails() {
         options.data = data.clone();
     })
     .await;
-    let id = app.alice.post("/v1/reports", json!({})).await.id();
+    let id = app.alice.create("/v1/reports", json!({})).await;
     let path = format!("/v1/reports/{id}");
     for _ in 0..2 {
         app.drain().await;
-        assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+        assert_eq!(app.alice.get_ok(&path).await["status"], "pending");
         app.advance(31).await;
     }
-    let failed = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&failed["status"], &failed["url"]),
-        (&json!("failed"), &Value::Null)
-    );
+    let failed = app.alice.get_ok(&path).await;
+    assert_has!(failed, {"status": "failed", "url": null});
     assert!(failed["failed_reason"].is_string());
     assert_eq!(app.alice.get("/v1/reports?status=failed").await.ids(), [id]);
     assert_eq!(
@@ -344,20 +320,19 @@ async fn a_report_that_cannot_be_written_is_tried_three_times_and_then_fails() {
 #[tokio::test]
 async fn a_report_whose_message_was_lost_is_made_all_the_same() {
     let app = TestApp::start().await;
-    let id = app.alice.post("/v1/reports", json!({})).await.id();
+    let id = app.alice.create("/v1/reports", json!({})).await;
     app.running().lose_triggers().await.expect("lost");
     app.advance(3 * 60).await;
     let path = format!("/v1/reports/{id}");
-    assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "pending");
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
     app.drain().await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "succeeded");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "succeeded");
 }
 
 #[tokio::test]
 async fn a_filter_names_only_what_is_there_for_this_account() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let bob = app.other_account(kernel::Mode::Test).await;
     let foreign = app.crew(&bob).await;
     let station = app.station(json!({})).await;
@@ -395,20 +370,11 @@ async fn a_filter_names_only_what_is_there_for_this_account() {
     ] {
         let refused = app.alice.post("/v1/reports", report(filters.clone())).await;
         let param = format!("parameters.filters.{param}");
-        let want = (
-            404,
-            "invalid_request_error",
-            Some(code),
-            Some(param.as_str()),
-        );
-        assert_eq!(refused.error(), want, "{filters}");
+        refused.expect_error(404, code, param.as_str());
     }
     assert!(app.alice.walk("/v1/reports").await.is_empty());
     let filters = json!({"vehicle": [crew.vehicle], "driver": [crew.driver], "station": [station]});
-    app.alice
-        .post("/v1/reports", report(filters))
-        .await
-        .expect(200);
+    app.alice.post_ok("/v1/reports", report(filters)).await;
     app.drain().await;
 }
 
@@ -418,10 +384,10 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     let crew = app.crew(&app.alice).await;
     let zone = json!({"timezone": "Europe/Amsterdam"});
     let fleet = format!("/v1/fleets/{}", crew.fleet);
-    app.alice.post(&fleet, zone).await.expect(200);
+    app.alice.post_ok(&fleet, zone).await;
     let driver = format!("/v1/drivers/{}", crew.driver);
     let pounds = json!({"preferences": {"currency": "gbp"}});
-    app.alice.post(&driver, pounds).await.expect(200);
+    app.alice.post_ok(&driver, pounds).await;
     let price = |kind: &str, price: i64| {
         json!({"currency": "gbp", "price": price, "step_size": 1, "tax": "vat", "tax_included": false,
             "tax_percent": "17.5", "type": kind})
@@ -436,32 +402,29 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     // The reservation is fulfilled, its fee due, and the vehicle is full when a quarter of its time is over.
     let area = json!({"location": {"latitude": 10.0, "longitude": 10.0, "radius": 1000}});
     let reservation = with(app.reservation(&crew, 20), area);
-    let reservation = app.alice.post("/v1/reservations", reservation).await.id();
+    let reservation = app.alice.create("/v1/reservations", reservation).await;
     app.drain().await;
     app.advance(20 * 60).await;
     let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
     let read = json!({"battery": {"level": 90}});
-    app.alice.post(&telemetry, read).await.expect(200);
+    app.alice.post_ok(&telemetry, read).await;
     let reservation = format!("/v1/reservations/{reservation}");
-    let reserved = app.alice.get(&reservation).await.body;
+    let reserved = app.alice.get_ok(&reservation).await;
     let start = with(
         app.session(&crew, &station),
         json!({"connector": reserved["connector"]}),
     );
-    let session = app.alice.post("/v1/charging_sessions", start).await.id();
+    let session = app.alice.create("/v1/charging_sessions", start).await;
     app.advance(3600).await;
     let path = format!("/v1/charging_sessions/{session}");
-    app.alice
-        .post(&format!("{path}/stop"), json!({}))
-        .await
-        .expect(200);
+    app.alice.post_ok(&format!("{path}/stop"), json!({})).await;
     app.drain().await;
     let period =
         json!({"fleet": crew.fleet, "period_start": before, "period_end": app.in_minutes(1)});
     let draft = with(period.clone(), json!({"currency": "gbp"}));
-    let invoice = app.alice.post("/v1/invoices", draft).await.expect(200).body;
-    let shown = app.alice.get(&path).await.expect(200).body;
-    let reserved = app.alice.get(&reservation).await.body;
+    let invoice = app.alice.post_ok("/v1/invoices", draft).await;
+    let shown = app.alice.get_ok(&path).await;
+    let reserved = app.alice.get_ok(&reservation).await;
     assert_eq!(
         (&shown["reservation"], &reserved["charging_session"]),
         (&reserved["id"], &shown["id"])
@@ -502,14 +465,7 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
     ] {
         assert_eq!(billed[line], shown[session], "{line}");
     }
-    assert_eq!(
-        (
-            &billed["price_per_kwh"],
-            &billed["station_name"],
-            &billed["free"]
-        ),
-        (&json!("41"), &json!("Depot"), &json!(false))
-    );
+    assert_has!(billed, {"price_per_kwh": "41", "station_name": "Depot", "free": false});
     let words = billed["description"].as_str().expect("a text");
     for part in ["registration_plate", "driver_name"] {
         let name = billed[part].as_str().expect("a name");
@@ -542,30 +498,16 @@ async fn a_sessions_cost_its_invoice_line_and_the_cost_report_agree() {
         .find(|row| row["session"] == shown["id"])
         .expect("a row");
     assert_eq!(row["gross_minor_units"], shown["amount_due"]);
-    assert_eq!(
-        (
-            &row["registration_plate"],
-            &row["invoice"],
-            &row["time_zone"]
-        ),
-        (
-            &billed["registration_plate"],
-            &invoice["id"],
-            &json!("Europe/Amsterdam")
-        )
-    );
+    assert_has!(row, {"registration_plate": billed["registration_plate"], "invoice": invoice["id"],
+        "time_zone": "Europe/Amsterdam"});
     let fees: Vec<_> = rows.iter().filter(|row| row["session"].is_null()).collect();
     assert_eq!((rows.len(), fees.len()), (2, 1));
-    assert_eq!(
-        (&fees[0]["reservation"], &fees[0]["gross"]),
-        (&reserved["id"], &json!("2.50"))
-    );
+    assert_has!(fees[0], {"reservation": reserved["id"], "gross": "2.50"});
 }
 
 #[tokio::test]
 async fn a_carbon_report_shows_grams_distance_and_consumption() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let mix = json!({"carbon_g_per_kwh": 41.5, "is_green_energy": false, "nuclear_waste_g_per_kwh": null, "product_name": null,
         "sources": [{"source": "wind", "percent": 80.0}, {"source": "gas", "percent": 20.0}], "supplier_name": null});
     let station = app.station(json!({"energy_mix": mix})).await;
@@ -573,12 +515,12 @@ async fn a_carbon_report_shows_grams_distance_and_consumption() {
     let mut energies = Vec::new();
     for (unit, value) in [("KMS", 40_000.0), ("MILES", 25_000.0)] {
         let read = json!({"battery": {"level": 50}, "odometer": {"unit": unit, "value": value}});
-        app.alice.post(&telemetry, read).await.expect(200);
+        app.alice.post_ok(&telemetry, read).await;
         let start = app.session(&crew, &station);
-        let session = app.alice.post("/v1/charging_sessions", start).await.id();
+        let session = app.alice.create("/v1/charging_sessions", start).await;
         app.advance(600).await;
         let stop = format!("/v1/charging_sessions/{session}/stop");
-        let stopped = app.alice.post(&stop, json!({})).await.expect(200).body;
+        let stopped = app.alice.post_ok(&stop, json!({})).await;
         energies.push(stopped["energy_consumed"].as_i64().expect("Wh"));
         app.advance(600).await;
     }
@@ -608,7 +550,7 @@ async fn all_vehicles_of_the_fleets_are_counted() {
     let app = TestApp::start().await;
     let crews = [app.crew(&app.alice).await, app.crew(&app.alice).await];
     let idle = tests::vehicle(&crews[1].fleet);
-    app.alice.post("/v1/vehicles", idle).await.expect(200);
+    app.alice.post_ok("/v1/vehicles", idle).await;
     app.completed_session(&crews[1], json!({})).await;
     app.drain().await;
     let counted = |row: &Value| (row["vehicles"].clone(), row["vehicles_charged"].clone());
@@ -628,7 +570,7 @@ async fn all_vehicles_of_the_fleets_are_counted() {
 #[tokio::test]
 async fn reports_on_an_overloaded_table_wait_and_are_tried_again() {
     let app = TestApp::start().await;
-    let id = app.alice.post("/v1/reports", json!({})).await.id();
+    let id = app.alice.create("/v1/reports", json!({})).await;
     let message = GenerateReport {
         tenant: app.alice.tenant(),
         report: Id::from(id.as_str()),
@@ -642,11 +584,11 @@ async fn reports_on_an_overloaded_table_wait_and_are_tried_again() {
         let store = scripted(url, table, ".Query", vec![Step::Refuse; 3]);
         let overloaded = app.app_with(store, clock.clone());
         jobs::work(&overloaded, &message).await.expect("put off");
-        assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+        assert_eq!(app.alice.get_ok(&path).await["status"], "pending");
         clock.move_by(minutes(30));
     }
     let rested = app.app_with(app.app().store.clone(), clock);
     jobs::work(&rested, &message).await.expect("an attempt");
-    assert_eq!(app.alice.get(&path).await.body["status"], "succeeded");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "succeeded");
     app.drain().await;
 }

@@ -2,8 +2,8 @@
 
 use kernel::origin::Mode;
 use serde_json::{Value, json};
-use tests::platform::{Connected, fixture, manage};
-use tests::{Crew, TestApp, with};
+use tests::platform::{Connected, fixture, manage_ok};
+use tests::{Crew, TestApp, assert_has, cases, path_of, with};
 
 const PATH: &str = "/v1/reservations/candidates";
 
@@ -47,15 +47,14 @@ fn refused(body: &Value) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn a_candidate_shows_the_connector_its_window_its_price_and_its_score() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let near =
         json!({"name": "Near", "connectors": connector("occupied"), "location": north(1_250.0)});
     let near = app.station(near).await;
     let far = json!({"name": "Far", "connectors": connector("available"), "location": north(4_050.0), "pricing": price(55)});
     let far = app.station(far).await;
     let body = search(&app, &crew, 60);
-    let found = app.alice.post(PATH, body.clone()).await.expect(200).body;
+    let found = app.alice.post_ok(PATH, body.clone()).await;
     let (start, end) = (&body["ideal_start"], &body["ideal_end"]);
     let candidate = |station: &str, name: &str, meters: u64| {
         json!({"charging_station": station, "name": name, "connector": "1", "evse": "1", "power": 22.0,
@@ -100,8 +99,7 @@ async fn a_candidate_shows_the_connector_its_window_its_price_and_its_score() {
             "{shown:?}"
         );
     }
-    assert_eq!(found["policy_warnings"], json!([]));
-    assert_eq!(found["match_summary"]["stations_in_radius"], 2);
+    assert_has!(found, {"policy_warnings": [], "/match_summary/stations_in_radius": 2});
     assert_eq!(refused(&found), []);
 
     // So much as is asked for, and so much as the window has room for.
@@ -109,7 +107,7 @@ async fn a_candidate_shows_the_connector_its_window_its_price_and_its_score() {
         [(11_000, 11_000, 495, 1_800), (40_000, 22_000, 990, 3_600)]
     {
         let body = with(body.clone(), json!({"energy": energy, "limit": 1}));
-        let found = app.alice.post(PATH, body).await.expect(200).body;
+        let found = app.alice.post_ok(PATH, body).await;
         assert_eq!(found["candidates"].as_array().map(Vec::len), Some(1));
         let one = &found["candidates"][0];
         let shown = [
@@ -126,25 +124,16 @@ async fn a_candidate_shows_the_connector_its_window_its_price_and_its_score() {
 
 #[tokio::test]
 async fn what_is_unknown_about_a_price_is_null() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.station(json!({"connectors": connector("available"), "pricing": []}))
         .await;
-    let found = app
-        .alice
-        .post(PATH, search(&app, &crew, 60))
-        .await
-        .expect(200)
-        .body;
+    let found = app.alice.post_ok(PATH, search(&app, &crew, 60)).await;
     let one = &found["candidates"][0];
     assert_eq!(
         [&one["price_per_kwh"], &one["estimated_total_cost"]],
         [&Value::Null; 2]
     );
-    assert_eq!(
-        (&one["currency"], &one["estimated_duration"]),
-        (&json!("usd"), &json!(3600))
-    );
+    assert_has!(one, {"currency": "usd", "estimated_duration": 3600});
 }
 
 #[tokio::test]
@@ -162,10 +151,10 @@ async fn the_first_candidate_is_what_the_reservation_gets() {
                 place.clone(),
             );
             let asked = with(body.clone(), json!({"limit": 1}));
-            let found = app.alice.post(PATH, asked).await.expect(200).body;
-            let id = app.alice.post("/v1/reservations", body).await.id();
+            let found = app.alice.post_ok(PATH, asked).await;
+            let id = app.alice.create("/v1/reservations", body).await;
             app.drain().await;
-            let made = app.alice.get(&format!("/v1/reservations/{id}")).await.body;
+            let made = app.alice.get_ok(&path_of(&id)).await;
             assert_eq!(made["status"], "confirmed");
             let best = &found["candidates"][0];
             let of_candidate =
@@ -187,18 +176,17 @@ async fn each_refused_station_is_named_with_the_filter_that_refused_it() {
     let app = TestApp::start().await;
     let rules = json!({"denied_operators": ["Grid"], "max_price_per_kwh": 60});
     let policy = json!({"name": "Own networks", "rules": rules});
-    let policy = app.alice.post("/v1/policies", policy).await.id();
+    let policy = app.alice.create("/v1/policies", policy).await;
     let advice = json!({"name": "Cheap", "mode": "suggestion", "rules": {"max_price_per_kwh": 40}});
-    let advice = app.alice.post("/v1/policies", advice).await.id();
+    let advice = app.alice.create("/v1/policies", advice).await;
     let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let fleet = format!("/v1/fleets/{}", crew.fleet);
     let driver = format!("/v1/drivers/{}", crew.driver);
     app.alice
-        .post(&fleet, json!({"policy_ids": [policy, advice]}))
-        .await
-        .expect(200);
+        .post_ok(&fleet, json!({"policy_ids": [policy, advice]}))
+        .await;
     let cap = json!({"preferences": {"currency": "gbp", "max_price_per_kwh": 70}});
-    app.alice.post(&driver, cap).await.expect(200);
+    app.alice.post_ok(&driver, cap).await;
     let only =
         json!({"location": north(100.0), "name": "Booked", "connectors": connector("available")});
     let booked = app.station(only).await;
@@ -206,7 +194,7 @@ async fn each_refused_station_is_named_with_the_filter_that_refused_it() {
         search(&app, &other, 25),
         json!({"location": with(lonely(), json!({"radius": 200}))}),
     );
-    app.alice.post("/v1/reservations", taken).await.expect(200);
+    app.alice.post_ok("/v1/reservations", taken).await;
     app.drain().await;
     let ccs = json!([{"id": "1", "power": 50.0, "status": "available", "type": "CCS"}]);
     let shut = json!({"24_7_access": false, "amenities": [], "payment_methods": [], "requires_membership": false, "reservable": true});
@@ -223,12 +211,7 @@ async fn each_refused_station_is_named_with_the_filter_that_refused_it() {
         let place = json!({"name": name, "location": north(meters)});
         app.station(with(place, change)).await;
     }
-    let found = app
-        .alice
-        .post(PATH, search(&app, &crew, 25))
-        .await
-        .expect(200)
-        .body;
+    let found = app.alice.post_ok(PATH, search(&app, &crew, 25)).await;
     let names: Vec<_> = found["candidates"]
         .as_array()
         .expect("candidates")
@@ -253,15 +236,10 @@ async fn each_refused_station_is_named_with_the_filter_that_refused_it() {
         want.map(|(reason, name)| (reason.to_owned(), name.to_owned()))
     );
     let stations = found["refused_stations"].as_array().expect("stations");
-    assert_eq!(stations[0]["charging_station"], json!(booked));
-    assert_eq!(stations[0]["location"], north(100.0));
-    assert_eq!(stations[0]["policy_breach"], Value::Null);
+    assert_has!(stations[0], {"charging_station": booked, "location": north(100.0), "policy_breach": null});
     for (place, rule) in [(5, "denied_operators"), (6, "max_price_per_kwh")] {
         let breach = &stations[place]["policy_breach"];
-        assert_eq!(
-            (&breach["policy"], &breach["rule"]),
-            (&json!(policy), &json!(rule))
-        );
+        assert_has!(breach, {"policy": policy, "rule": rule});
     }
     let counts = found["match_summary"]["refused"]
         .as_object()
@@ -280,18 +258,16 @@ async fn each_refused_station_is_named_with_the_filter_that_refused_it() {
 
 #[tokio::test]
 async fn a_policy_that_allows_a_station_at_other_times_only_is_named() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let until = |minutes: i64| app.in_minutes(minutes)[11..16].to_owned();
     // The policy allows the second of two hours, the station is open in the first one only.
     let times = json!([{"days_of_week": [], "start_time": until(85), "end_time": until(200)}]);
     let policy = json!({"name": "Later", "rules": {"time_windows": times}});
-    let policy = app.alice.post("/v1/policies", policy).await.id();
+    let policy = app.alice.create("/v1/policies", policy).await;
     let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
     app.alice
-        .post(&vehicle, json!({"policy_ids": [policy]}))
-        .await
-        .expect(200);
+        .post_ok(&vehicle, json!({"policy_ids": [policy]}))
+        .await;
     let shut = json!({"24_7_access": false, "amenities": [], "payment_methods": [], "requires_membership": false, "reservable": true});
     let hours: Vec<_> = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
         .iter()
@@ -304,43 +280,30 @@ async fn a_policy_that_allows_a_station_at_other_times_only_is_named() {
         search(&app, &crew, 30),
         json!({"latest_end": app.in_minutes(30 + 60 + 60)}),
     );
-    let found = app.alice.post(PATH, body).await.expect(200).body;
-    assert_eq!(found["candidates"], json!([]));
-    assert_eq!(found["match_summary"]["refused"]["policy"], 1);
+    let found = app.alice.post_ok(PATH, body).await;
+    assert_has!(found, {"candidates": [], "/match_summary/refused/policy": 1});
     let breach = &found["refused_stations"][0]["policy_breach"];
-    assert_eq!(
-        (&breach["policy"], &breach["rule"]),
-        (&json!(policy), &json!("time_windows"))
-    );
+    assert_has!(breach, {"policy": policy, "rule": "time_windows"});
 }
 
 #[tokio::test]
 async fn a_search_is_refused_as_the_reservation_would_be() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let good = search(&app, &crew, 60);
-    for (change, param) in [
-        (json!({"ideal_start": app.in_minutes(-1)}), "ideal_start"),
-        (json!({"ideal_end": app.in_minutes(60)}), "ideal_end"),
-        (
-            json!({"earliest_start": app.in_minutes(61)}),
-            "earliest_start",
-        ),
-        (json!({"latest_end": app.in_minutes(119)}), "latest_end"),
-        (json!({"connector_type": []}), "connector_type"),
-        (json!({"connector_type": ["CCS"]}), "connector_type"),
-        (
-            json!({"location": {"latitude": 91, "longitude": 0, "radius": 1}}),
-            "location.latitude",
-        ),
-    ] {
+    for (change, param) in cases! {
+        {"ideal_start": app.in_minutes(-1)} => "ideal_start",
+        {"ideal_end": app.in_minutes(60)} => "ideal_end",
+        {"earliest_start": app.in_minutes(61)} => "earliest_start",
+        {"latest_end": app.in_minutes(119)} => "latest_end",
+        {"connector_type": []} => "connector_type",
+        {"connector_type": ["CCS"]} => "connector_type",
+        {"location": {"latitude": 91, "longitude": 0, "radius": 1}} => "location.latitude",
+    } {
         let body = with(good.clone(), change.clone());
         let found = app.alice.post(PATH, body.clone()).await;
         let made = app.alice.post("/v1/reservations", body).await;
         assert_eq!(found.error(), made.error(), "{change}");
-        let code = Some("reservation_invalid_input");
-        let want = (400, "invalid_request_error", code, Some(param));
-        assert_eq!(found.error(), want, "{change}");
+        found.expect_error(400, "reservation_invalid_input", param);
     }
     for (change, param) in [
         (json!({"limit": 0}), "limit"),
@@ -372,30 +335,27 @@ async fn a_search_is_refused_as_the_reservation_would_be() {
     assert_eq!(found.error().0, 404);
     let fence = json!([{"name": "Far away", "center": {"latitude": -10, "longitude": 10}, "radius_meters": 1000}]);
     let policy = json!({"name": "Fence", "rules": {"geofences": fence}});
-    let policy = app.alice.post("/v1/policies", policy).await.id();
+    let policy = app.alice.create("/v1/policies", policy).await;
     let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
     app.alice
-        .post(&vehicle, json!({"policy_ids": [policy]}))
-        .await
-        .expect(200);
+        .post_ok(&vehicle, json!({"policy_ids": [policy]}))
+        .await;
     let found = app.alice.post(PATH, good.clone()).await;
     let made = app.alice.post("/v1/reservations", good.clone()).await;
-    found.expect_error(403, Some("policy_blocked"), None);
+    found.expect_error(403, "policy_blocked", None);
     for member in ["message", "policy", "rule"] {
         assert_eq!(found.body[member], made.body[member]);
     }
     app.alice
-        .post(&vehicle, json!({"policy_ids": [], "status": "inactive"}))
-        .await
-        .expect(200);
+        .post_ok(&vehicle, json!({"policy_ids": [], "status": "inactive"}))
+        .await;
     let found = app.alice.post(PATH, good).await;
     assert_eq!((found.error().0, found.error().3), (400, Some("vehicle")));
 }
 
 #[tokio::test]
 async fn a_search_changes_nothing_and_is_made_anew_each_time() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.station(json!({"connectors": connector("available")}))
         .await;
     app.drain().await;
@@ -426,12 +386,9 @@ async fn in_live_mode_stations_without_a_network_are_refused() {
     let station = app.station_in(&live, json!({"location": place})).await;
     let around = json!({"location": with(place.clone(), json!({"radius": 1000}))});
     let found = live
-        .post(PATH, with(search(&app, &crew, 60), around))
-        .await
-        .expect(200)
-        .body;
-    assert_eq!(found["candidates"], json!([]));
-    assert_eq!(found["match_summary"]["refused"]["not_connected"], 1);
+        .post_ok(PATH, with(search(&app, &crew, 60), around))
+        .await;
+    assert_has!(found, {"candidates": [], "/match_summary/refused/not_connected": 1});
     let want = json!([{"charging_station": station, "distance_meters": 0, "location": place,
         "name": found["refused_stations"][0]["name"], "policy_breach": null, "reason": "not_connected"}]);
     assert_eq!(found["refused_stations"], want);
@@ -454,15 +411,15 @@ async fn stations_of_a_network_are_candidates_as_long_as_it_is_connected() {
             .await;
         let place = json!({"latitude": 52.394, "longitude": 4.852, "radius": 500});
         let around = with(search(&app, &crew, 60), json!({"location": place}));
-        let found = account.post(PATH, around.clone()).await.expect(200).body;
+        let found = account.post_ok(PATH, around.clone()).await;
         assert_eq!(
             found["candidates"].as_array().map(Vec::len),
             Some(1),
             "{mode}: {found}"
         );
         let suspend = json!({"action": "suspend", "mode": mode, "network": cpo.network});
-        manage(&app, suspend).await.expect("suspended");
-        let found = account.post(PATH, around).await.expect(200).body;
+        manage_ok(&app, suspend).await;
+        let found = account.post_ok(PATH, around).await;
         assert_eq!(found["candidates"], json!([]), "{mode}");
         assert_eq!(
             found["match_summary"]["refused"]["not_connected"], 1,
@@ -473,8 +430,7 @@ async fn stations_of_a_network_are_candidates_as_long_as_it_is_connected() {
 
 #[tokio::test]
 async fn the_nearest_100_refused_stations_are_named() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let broken = connector("faulted");
     for n in 0..103 {
         let meters = f64::from((n * 37) % 103) * 20.0;
@@ -482,12 +438,7 @@ async fn the_nearest_100_refused_stations_are_named() {
             json!({"name": format!("{meters}"), "location": north(meters), "connectors": broken});
         app.station(place).await;
     }
-    let found = app
-        .alice
-        .post(PATH, search(&app, &crew, 60))
-        .await
-        .expect(200)
-        .body;
+    let found = app.alice.post_ok(PATH, search(&app, &crew, 60)).await;
     assert_eq!(found["match_summary"]["refused"]["out_of_order"], 103);
     let names: Vec<_> = refused(&found).into_iter().map(|(_, name)| name).collect();
     let want: Vec<_> = (0..100)

@@ -1,7 +1,7 @@
 //! Reservations by need: `need` of `/v1/reservations`.
 
 use serde_json::{Value, json};
-use tests::{Crew, Receiver, TestApp, with};
+use tests::{Crew, Receiver, TestApp, assert_has, id_of, with};
 
 const PATH: &str = "/v1/reservations";
 
@@ -50,19 +50,18 @@ fn clock(value: &Value) -> &str {
 
 #[tokio::test]
 async fn a_need_over_midnight_gets_the_cheap_hours_and_is_billed_for_them() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let station = night_station(&app).await;
     // It is plugged in at eight in the evening, with a fifth of 60 kWh: 50 % are 18 kWh, and 20 kWh at the meter.
     app.advance(60 * minutes_until(&app, 20)).await;
     let telemetry = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
     let level = json!({"battery": {"level": 20}});
-    app.alice.post(&telemetry, level).await.expect(200);
+    app.alice.post_ok(&telemetry, level).await;
     let need =
         json!({"target_level": 50, "ready_by": app.in_minutes(minutes_until(&app, 6).into())});
     let made = with(body(&app, &crew, 1, 60), json!({"need": need}));
-    let made = app.alice.post(PATH, made).await.expect(200);
-    let plan = made.body["charging_plan"].clone();
+    let made = app.alice.post_ok(PATH, made).await;
+    let plan = made["charging_plan"].clone();
     // 20 kWh at 11 kW take 109.09 minutes, and the first cheap block begins at one. At once they would cost four times as much.
     let want = json!({"status": "feasible", "short_by_wh": 0, "limited_by": null, "from": plan["from"], "until": plan["until"],
         "energy_wh": 20_000, "cost": 200, "cost_if_immediate": 800, "carbon_g": 4_760, "margin_seconds": 190 * 60 + plan["margin_seconds"].as_i64().expect("seconds") % 60,
@@ -72,15 +71,13 @@ async fn a_need_over_midnight_gets_the_cheap_hours_and_is_billed_for_them() {
         (clock(&plan["from"]), clock(&plan["until"])),
         ("01:00", "02:50")
     );
-    assert_eq!(made.body["ideal_start"], plan["from"]);
-    assert_eq!(made.body["ideal_end"], plan["until"]);
-    assert_eq!(made.body["latest_end"], need["ready_by"]);
-    assert_eq!(made.body["status"], "pending");
-    let path = format!("{PATH}/{}", made.id());
+    assert_has!(made, {"ideal_start": plan["from"], "ideal_end": plan["until"],
+        "latest_end": need["ready_by"], "status": "pending"});
+    let path = format!("{PATH}/{}", id_of(&made));
     app.advance(60 * (minutes_until(&app, 1) - 31)).await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "pending");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "pending");
     app.advance(60 * 32).await;
-    let confirmed = app.alice.get(&path).await.expect(200).body;
+    let confirmed = app.alice.get_ok(&path).await;
     assert_eq!(confirmed["charging_plan"], plan);
     assert_eq!(
         [
@@ -104,21 +101,16 @@ async fn a_need_over_midnight_gets_the_cheap_hours_and_is_billed_for_them() {
     assert_eq!(session.body["session_limit"], 20_000);
     app.advance(60 * minutes_until(&app, 6)).await;
     let ended = format!("/v1/charging_sessions/{}", session.id());
-    let ended = app.alice.get(&ended).await.expect(200).body;
+    let ended = app.alice.get_ok(&ended).await;
     assert_eq!(
         ["status", "energy_consumed", "amount_due"].map(|name| &ended[name]),
         [&json!("completed"), &json!(20_000), &json!(200)]
     );
     assert!(instant(&ended["session_ended"]) <= instant(&need["ready_by"]));
-    assert_eq!(app.alice.get(&path).await.body["status"], "completed");
-    let invoice = json!({"fleet": crew.fleet, "currency": "usd", "period_start": made.body["created"],
+    assert_eq!(app.alice.get_ok(&path).await["status"], "completed");
+    let invoice = json!({"fleet": crew.fleet, "currency": "usd", "period_start": made["created"],
         "period_end": app.in_minutes(1)});
-    let invoice = app
-        .alice
-        .post("/v1/invoices", invoice)
-        .await
-        .expect(200)
-        .body;
+    let invoice = app.alice.post_ok("/v1/invoices", invoice).await;
     assert_eq!(invoice["amount_due"], 200);
 }
 
@@ -140,13 +132,7 @@ async fn two_vehicles_want_the_same_block_and_the_second_gets_the_next_one() {
     }
     app.advance(60 * 31).await;
     app.advance(60).await;
-    let shown = async |id: String| {
-        app.alice
-            .get(&format!("{PATH}/{id}"))
-            .await
-            .expect(200)
-            .body
-    };
+    let shown = async |id: String| app.alice.get_ok(&format!("{PATH}/{id}")).await;
     let mut both = [shown(first.id()).await, shown(second.id()).await];
     both.sort_by_key(|one| one["reserved_start"].to_string());
     assert_eq!(
@@ -154,14 +140,10 @@ async fn two_vehicles_want_the_same_block_and_the_second_gets_the_next_one() {
         ["01:00", "03:00"]
     );
     for confirmed in &both {
-        assert_eq!(confirmed["charging_station"], json!(station));
-        assert_eq!(confirmed["charging_plan"]["cost"], 220);
+        assert_has!(confirmed, {"charging_station": station, "/charging_plan/cost": 220});
     }
     let replanned = &both[1]["charging_plan"];
-    assert_eq!(
-        (&replanned["revision"], &replanned["replanned_because"]),
-        (&json!(2), &json!("confirmation"))
-    );
+    assert_has!(replanned, {"revision": 2, "replanned_because": "confirmation"});
     // A third one finds another connector that costs as much as the hours that are left.
     let third = app.crew(&app.alice).await;
     let dear = json!({"connectors": connector(22.0), "pricing": json!([energy_price(39, None)])});
@@ -173,26 +155,22 @@ async fn two_vehicles_want_the_same_block_and_the_second_gets_the_next_one() {
     let made = made.expect(200);
     assert_eq!(made.body["charging_plan"]["cost"], 22 * 39);
     app.drain().await;
-    let confirmed = shown(made.id()).await;
-    assert_eq!(confirmed["charging_station"], json!(dear));
+    assert_eq!(shown(made.id()).await["charging_station"], json!(dear));
 }
 
 #[tokio::test]
 async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["reservation.need_short", "reservation.replanned"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    let (app, crew) = TestApp::with_crew().await;
+    Receiver::subscribed(
+        &app.alice,
+        &["reservation.need_short", "reservation.replanned"],
+    )
+    .await;
     let made = app
         .alice
-        .post(PATH, body(&app, &crew, 10_000, 120))
-        .await
-        .expect(200);
-    let plan = &made.body["charging_plan"];
+        .post_ok(PATH, body(&app, &crew, 10_000, 120))
+        .await;
+    let plan = &made["charging_plan"];
     let shown = |plan: &Value| {
         [
             "status",
@@ -217,14 +195,9 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
     app.station(json!({"connectors": connector(11.0), "pricing": [energy_price(40, None)]}))
         .await;
     // Now there is a connector: in two hours it charges 22 kWh at most.
-    let path = format!("{PATH}/{}", made.id());
-    let need = json!({"energy_wh": 33_000, "ready_by": made.body["need"]["ready_by"]});
-    let updated = app
-        .alice
-        .post(&path, json!({"need": need}))
-        .await
-        .expect(200)
-        .body;
+    let path = format!("{PATH}/{}", id_of(&made));
+    let need = json!({"energy_wh": 33_000, "ready_by": made["need"]["ready_by"]});
+    let updated = app.alice.post_ok(&path, json!({"need": need})).await;
     let plan = &updated["charging_plan"];
     let energy = plan["energy_wh"].as_i64().expect("Wh");
     assert!((20_000..=22_000).contains(&energy), "{plan}");
@@ -247,20 +220,15 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
         ]
     );
     // What fits again is feasible, and says why it was planned again.
-    let need = json!({"energy_wh": 11_000, "ready_by": made.body["need"]["ready_by"]});
-    let updated = app
-        .alice
-        .post(&path, json!({"need": need}))
-        .await
-        .expect(200)
-        .body;
+    let need = json!({"energy_wh": 11_000, "ready_by": made["need"]["ready_by"]});
+    let updated = app.alice.post_ok(&path, json!({"need": need})).await;
     let plan = &updated["charging_plan"];
     assert_eq!(
         ["status", "cost", "revision", "replanned_because"].map(|name| plan[name].clone()),
         [json!("feasible"), json!(440), json!(3), json!("update")]
     );
     app.drain().await;
-    let events = app.alice.get("/v1/events?limit=100").await.expect(200).body;
+    let events = app.alice.get_ok("/v1/events?limit=100").await;
     let of_type = |name: &str| {
         let events = events["data"].as_array().expect("events").iter();
         events.filter(|event| event["type"] == name).count()
@@ -269,17 +237,13 @@ async fn what_cannot_be_reached_is_a_best_effort_that_says_so() {
     assert_eq!(of_type("reservation.replanned"), 2);
     // More than the battery holds: 80 % of 60 kWh, of which 90 % arrive.
     let body = with(body(&app, &crew, 90_000, 24 * 60), json!({"metadata": {}}));
-    let full = app.alice.post(PATH, body).await.expect(200).body["charging_plan"].clone();
-    assert_eq!(
-        (&full["limited_by"], &full["energy_wh"]),
-        (&json!("battery"), &json!(53_334))
-    );
+    let full = app.alice.post_ok(PATH, body).await["charging_plan"].clone();
+    assert_has!(full, {"limited_by": "battery", "energy_wh": 53_334});
 }
 
 #[tokio::test]
 async fn the_station_that_emits_least_is_chosen_where_carbon_counts() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let station = async |price: i64, grams: Option<f64>| {
         let mix = grams.map(
             |grams| json!({"carbon_g_per_kwh": grams, "is_green_energy": false, "sources": []}),
@@ -294,30 +258,21 @@ async fn the_station_that_emits_least_is_chosen_where_carbon_counts() {
     station(10, Some(12.7)).await;
     let need = json!({"energy_wh": 11_000, "ready_by": app.in_minutes(600), "optimize": "carbon"});
     let made = with(body(&app, &crew, 1, 60), json!({"need": need}));
-    let made = app.alice.post(PATH, made).await.expect(200);
-    assert_eq!(made.body["charging_plan"]["carbon_g"], 138);
-    assert_eq!(made.body["charging_plan"]["cost"], 990);
-    let path = format!("{PATH}/{}", made.id());
+    let made = app.alice.post_ok(PATH, made).await;
+    assert_has!(made["charging_plan"], {"carbon_g": 138, "cost": 990});
+    let path = format!("{PATH}/{}", id_of(&made));
     let cheap = with(need.clone(), json!({"optimize": "cost"}));
-    let cheap = app
-        .alice
-        .post(&path, json!({"need": cheap}))
-        .await
-        .expect(200);
-    assert_eq!(cheap.body["charging_plan"]["cost"], 110);
-    app.alice
-        .post(&path, json!({"need": need}))
-        .await
-        .expect(200);
+    let cheap = app.alice.post_ok(&path, json!({"need": cheap})).await;
+    assert_eq!(cheap["charging_plan"]["cost"], 110);
+    app.alice.post_ok(&path, json!({"need": need})).await;
     app.advance(60 * 31).await;
-    let confirmed = app.alice.get(&path).await.expect(200).body;
+    let confirmed = app.alice.get_ok(&path).await;
     assert_eq!(confirmed["charging_station"], json!(clean), "{confirmed}");
 }
 
 #[tokio::test]
 async fn the_earliest_block_is_chosen_where_the_time_counts() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     night_station(&app).await;
     app.advance(60 * minutes_until(&app, 20)).await;
     let need = json!({"energy_wh": 11_000, "ready_by": app.in_minutes(600), "optimize": "time"});
@@ -332,35 +287,23 @@ async fn the_earliest_block_is_chosen_where_the_time_counts() {
         instant(&plan["from"]).since(app.now()) < kernel::time::minutes(5),
         "{plan}"
     );
-    assert_eq!(
-        (&plan["cost"], &plan["cost_if_immediate"]),
-        (&json!(440), &json!(440))
-    );
+    assert_has!(plan, {"cost": 440, "cost_if_immediate": 440});
     let first = &found["candidates"][0];
-    assert_eq!(
-        (&first["start"], &first["end"]),
-        (&plan["from"], &plan["until"])
-    );
-    assert_eq!(
-        (&first["estimated_energy"], &first["estimated_total_cost"]),
-        (&json!(11_000), &json!(440))
-    );
+    assert_has!(first, {"start": plan["from"], "end": plan["until"]});
+    assert_has!(first, {"estimated_energy": 11_000, "estimated_total_cost": 440});
     // A cap needs some of the cheap hours: 5 minutes of the hour at 10 cents and the others at 40 are 37.5 cents per kWh.
     let capped = with(need, json!({"max_price_per_kwh": 39}));
     let capped = with(search, json!({"need": capped}));
     let found = app
         .alice
-        .post("/v1/reservations/candidates", capped)
-        .await
-        .expect(200)
-        .body;
+        .post_ok("/v1/reservations/candidates", capped)
+        .await;
     assert_eq!(clock(&found["charging_plan"]["from"]), "00:05");
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_a_need_is_named() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let good = body(&app, &crew, 10_000, 120);
     let need = |change: Value| json!({"need": with(good["need"].clone(), change)});
     for (change, param) in [
@@ -402,61 +345,51 @@ async fn what_is_wrong_with_a_need_is_named() {
         (json!({"latest_end": app.in_minutes(60)}), "latest_end"),
         (json!({"need": null}), "ideal_start"),
     ] {
-        let refused = app
-            .alice
-            .post(PATH, with(good.clone(), change.clone()))
-            .await;
-        let code = Some("reservation_invalid_input");
-        let want = (400, "invalid_request_error", code, Some(param));
-        assert_eq!(refused.error(), want, "{change}");
+        let refused = app.alice.post(PATH, with(good.clone(), change)).await;
+        refused.expect_error(400, "reservation_invalid_input", param);
     }
     let search = with(good.clone(), json!({"energy": 1_000}));
     let refused = app.alice.post("/v1/reservations/candidates", search).await;
-    refused.expect_error(400, Some("reservation_invalid_input"), Some("energy"));
+    refused.expect_error(400, "reservation_invalid_input", "energy");
     assert_eq!(app.alice.get(PATH).await.expect(200).ids().len(), 0);
     // An update of a need is held against the same rules, and does not mix it with a window.
     app.station(json!({"connectors": connector(11.0)})).await;
-    let made = app.alice.post(PATH, good.clone()).await.expect(200);
-    let path = format!("{PATH}/{}", made.id());
-    let before = app.alice.get(&path).await.expect(200).body;
+    let made = app.alice.post_ok(PATH, good.clone()).await;
+    let path = format!("{PATH}/{}", id_of(&made));
+    let before = app.alice.get_ok(&path).await;
     let refused = app
         .alice
         .post(&path, json!({"ideal_start": app.in_minutes(60)}))
         .await;
-    refused.expect_error(400, Some("reservation_invalid_input"), Some("ideal_start"));
+    refused.expect_error(400, "reservation_invalid_input", "ideal_start");
     let refused = app
         .alice
         .post(&path, need(json!({"optimize": "fun"})))
         .await;
-    refused.expect_error(
-        400,
-        Some("reservation_invalid_input"),
-        Some("need.optimize"),
-    );
-    assert_eq!(app.alice.get(&path).await.body, before);
+    refused.expect_error(400, "reservation_invalid_input", "need.optimize");
+    assert_eq!(app.alice.get_ok(&path).await, before);
 }
 
 #[tokio::test]
 async fn a_level_or_battery_plans_a_need_again_and_noise_does_not() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     app.station(json!({"connectors": connector(11.0), "pricing": [energy_price(40, None)]}))
         .await;
     let vehicle = format!("/v1/vehicles/{}", crew.vehicle);
     let report = async |level: f64| {
         let reading = json!({"battery": {"level": level}});
         let path = format!("{vehicle}/telemetry");
-        app.alice.post(&path, reading).await.expect(200);
+        app.alice.post_ok(&path, reading).await;
         app.drain().await;
     };
     report(50.0).await;
     let need = json!({"target_level": 80, "earliest_start": app.in_minutes(120), "ready_by": app.in_minutes(360)});
     let made = with(body(&app, &crew, 1, 60), json!({"need": need}));
-    let made = app.alice.post(PATH, made).await.expect(200);
-    let path = format!("{PATH}/{}", made.id());
+    let made = app.alice.post_ok(PATH, made).await;
+    let path = format!("{PATH}/{}", id_of(&made));
     let plan = async || {
         app.drain().await;
-        let plan = app.alice.get(&path).await.expect(200).body["charging_plan"].clone();
+        let plan = app.alice.get_ok(&path).await["charging_plan"].clone();
         let shown = ["energy_wh", "status", "revision", "replanned_because"];
         shown.map(|name| plan[name].clone())
     };
@@ -484,7 +417,7 @@ async fn a_level_or_battery_plans_a_need_again_and_noise_does_not() {
         [json!("short"), json!(3), json!("telemetry")]
     );
     let update = json!({"max_ac_power": 7_000});
-    app.alice.post(&vehicle, update).await.expect(200);
+    app.alice.post_ok(&vehicle, update).await;
     let [energy, status, revision, because] = plan().await;
     assert!(energy.as_i64() <= Some(28_000), "{energy}");
     assert_eq!(

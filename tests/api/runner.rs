@@ -7,7 +7,7 @@ use kernel::Timestamp;
 use kernel::origin::Mode;
 use kernel::time::minutes;
 use serde_json::{Value, json};
-use tests::{TestApp, fleet};
+use tests::{TestApp, assert_has, fleet, id_of};
 
 /// A service on an embedded table in this process.
 async fn start() -> TestApp {
@@ -18,7 +18,7 @@ async fn start() -> TestApp {
 async fn the_clock_can_be_read_and_stands_where_it_was_moved_to() {
     let app = start().await;
     let now = async || {
-        let read = app.local().get("/_local/clock").await.expect(200).body;
+        let read = app.local().get_ok("/_local/clock").await;
         serde_json::from_value::<Timestamp>(read["now"].clone()).expect("a time")
     };
     let before = now().await;
@@ -34,10 +34,10 @@ async fn the_log_has_each_request_of_the_api_newest_first() {
     let listed = app.alice.get("/v1/fleets?limit=1").await.expect(200);
     let missing = app.alice.get("/v1/nothing").await.expect(404);
     let refused = app.anon.get("/v1/fleets").await.expect(401);
-    app.local().get("/_local/inbox").await.expect(200);
-    app.anon.get("/docs/errors").await.expect(200);
+    app.local().get_ok("/_local/inbox").await;
+    app.anon.get_ok("/docs/errors").await;
 
-    let log = app.local().get("/_local/requests").await.expect(200).body;
+    let log = app.local().get_ok("/_local/requests").await;
     assert_eq!(log["last"], 4);
     let entries = log["data"].as_array().expect("entries");
     let shown: Vec<Value> = entries
@@ -67,19 +67,15 @@ async fn the_log_has_each_request_of_the_api_newest_first() {
         let time: Result<Timestamp, _> = serde_json::from_value(entry["time"].clone());
         assert!(time.is_ok(), "{entry}");
     }
-    let newer = app
-        .local()
-        .get("/_local/requests?after=3")
-        .await
-        .expect(200);
-    assert_eq!(newer.body["data"], json!([entries[0]]));
+    let newer = app.local().get_ok("/_local/requests?after=3").await;
+    assert_eq!(newer["data"], json!([entries[0]]));
 }
 
 #[tokio::test]
 async fn the_log_has_no_bodies_keys_or_query_strings() {
     let app = start().await;
     let key = app.alice.key.clone().expect("a key");
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.alice.get("/v1/fleets?page=page_secret").await;
     let log = app.local().get("/_local/requests").await.expect(200).text;
     let name = fleet()["name"].to_string();
@@ -158,11 +154,10 @@ async fn changes_of_the_account_are_notified_by_kind_and_id_alone() {
     let mut notices = Notices::open(&app).await;
     let (event, ready) = notices.next().await.expect("an event");
     assert_eq!(event, "ready");
-    assert_eq!(ready["account"], app.running().account.as_str());
-    assert_eq!(ready["mode"], "test");
+    assert_has!(ready, {"account": app.running().account.as_str(), "mode": "test"});
     assert!(ready["run"].is_string() && ready["now"].is_string() && ready["last"].is_number());
 
-    let created = app.alice.post("/v1/fleets", fleet()).await.id();
+    let created = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
     let notice = notices.next_named("change").await;
     assert_eq!(notice, json!({"object": "fleet", "id": created}));
@@ -193,10 +188,10 @@ async fn changes_of_other_accounts_and_modes_are_not_notified() {
     // The account itself has changed: it has a child.
     let before = Notices::open(&app).await.next_named("ready").await;
     for other in &others {
-        let made = other.post("/v1/fleets", fleet()).await.expect(200);
+        let made = other.post_ok("/v1/fleets", fleet()).await;
         let renamed = json!({"name": "Renamed"});
-        let path = format!("/v1/fleets/{}", made.id());
-        other.post(&path, renamed).await.expect(200);
+        let path = format!("/v1/fleets/{}", id_of(&made));
+        other.post_ok(&path, renamed).await;
     }
     app.drain().await;
     let after = Notices::open(&app).await.next_named("ready").await;
@@ -205,7 +200,7 @@ async fn changes_of_other_accounts_and_modes_are_not_notified() {
         json!({"now": before["now"], "last": after["last"], "run": ready["run"],
         "account": ready["account"], "mode": "test"})
     );
-    let own = app.alice.post("/v1/fleets", fleet()).await.id();
+    let own = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
     let mut seen = Vec::new();
     loop {
@@ -251,36 +246,19 @@ async fn stations_are_loaded_with_their_prices_and_what_cannot_be_used_is_named(
         "last_updated": "2026-01-01T00:00:00Z"});
     let body = json!({"stations": {"data": [location("A"), {"id": "B"}]}, "tariffs": [tariff]});
     let loaded = app.local().post("/_local/stations", body.clone()).await;
-    let loaded = loaded.expect(200).body;
-    assert_eq!(loaded["imported"], 1, "{loaded}");
-    assert_eq!(loaded["created"], 1);
-    assert_eq!(loaded["tariffs"], 1);
-    assert_eq!(loaded["skipped"][0]["id"], "B");
+    assert_has!(loaded.expect(200).body, {"imported": 1, "created": 1, "tariffs": 1, "/skipped/0/id": "B"});
     let island = "/v1/charging_stations?latitude=38.5&longitude=-28.6&radius=1000";
-    let found = app.alice.get(island).await.expect(200).body;
-    assert_eq!(found["data"][0]["name"], "A");
-    assert_eq!(
-        found["data"][0]["connectors"][0]["pricing"][0]["currency"],
-        "eur"
-    );
+    let found = app.alice.get_ok(island).await;
+    assert_has!(found["data"][0], {"name": "A", "/connectors/0/pricing/0/currency": "eur"});
 
-    let again = app
-        .local()
-        .post("/_local/stations", body)
-        .await
-        .expect(200)
-        .body;
-    assert_eq!(
-        (&again["created"], &again["updated"]),
-        (&json!(0), &json!(0))
-    );
+    assert_has!(app.local().post_ok("/_local/stations", body).await, {"created": 0, "updated": 0});
 }
 
 #[tokio::test]
 async fn stations_of_another_shape_are_400_and_nothing_is_loaded() {
     let app = start().await;
     let all = "/v1/charging_stations?limit=100";
-    let before = app.alice.get(all).await.expect(200).body;
+    let before = app.alice.get_ok(all).await;
     for body in [
         json!({}),
         json!({"stations": 1}),
@@ -291,7 +269,7 @@ async fn stations_of_another_shape_are_400_and_nothing_is_loaded() {
         assert_eq!(answer.status, 400, "{body}");
         assert_eq!(answer.body["object"], "error");
     }
-    assert_eq!(app.alice.get(all).await.expect(200).body, before);
+    assert_eq!(app.alice.get_ok(all).await, before);
 }
 
 #[tokio::test]
@@ -305,7 +283,7 @@ async fn work_that_is_due_later_is_listed_in_its_order() {
         .await
         .expect(200);
     app.drain().await;
-    let due = app.local().get("/_local/due").await.expect(200).body;
+    let due = app.local().get_ok("/_local/due").await;
     let work = due["data"].as_array().expect("work");
     let of_reservation = work
         .iter()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tests::faulty::KILLS;
 use tests::records::Records;
 use tests::stage::{Outside, Stage};
-use tests::{Client, TestApp, driver, fleet, vehicle, with};
+use tests::{Client, TestApp, driver, fleet, id_of, path_of, vehicle, with};
 
 use crate::analytics::relay;
 
@@ -31,7 +31,7 @@ fn one(id: &str, matched: &str) -> Vec<(String, String)> {
 #[tokio::test]
 async fn objects_are_found_by_the_beginnings_of_their_names() {
     let app = TestApp::start().await;
-    let create = async |path: &str, body: Value| app.alice.post(path, body).await.expect(200).id();
+    let create = async |path: &str, body: Value| app.alice.create(path, body).await;
     let names = json!({"name": "Nachtschicht Süd", "email": "sued@depot.example"});
     let fleet = create("/v1/fleets", with(fleet(), names)).await;
     let names = json!({"name": "Ada Byron-King", "email": "ada@crew.example"});
@@ -57,40 +57,39 @@ async fn objects_are_found_by_the_beginnings_of_their_names() {
     // Other accounts find nothing of it.
     let stranger = app.other_account(Mode::Test).await;
     assert_eq!(found(&stranger, "nacht").await, []);
-    let shown = app.alice.get("/v1/search?query=kx17").await.body;
+    let shown = app.alice.get_ok("/v1/search?query=kx17").await;
     let want = json!([{"id": car, "matched": "registration_plate", "title": "KX-17 ZED", "type": "vehicle"}]);
     assert_eq!(shown["data"], want);
 }
 
 #[tokio::test]
 async fn what_is_found_follows_changes_and_deletions() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/vehicles/{}", crew.vehicle);
     let plate = |plate: &str| json!({"registration_plate": plate});
-    app.alice.post(&path, plate("OLD 1")).await.expect(200);
+    app.alice.post_ok(&path, plate("OLD 1")).await;
     app.drain().await;
     assert_eq!(
         found(&app.alice, "old").await,
         one(crew.vehicle.as_str(), "registration_plate")
     );
     // Both changes are relayed together.
-    app.alice.post(&path, plate("BETWEEN 1")).await.expect(200);
-    app.alice.post(&path, plate("NEW 1")).await.expect(200);
+    app.alice.post_ok(&path, plate("BETWEEN 1")).await;
+    app.alice.post_ok(&path, plate("NEW 1")).await;
     app.drain().await;
     for (text, count) in [("old", 0), ("between", 0), ("new", 1)] {
         assert_eq!(found(&app.alice, text).await.len(), count, "{text}");
     }
-    let created = app.alice.post("/v1/drivers", driver()).await.expect(200);
-    let name = created.body["name"].as_str().expect("a name").to_owned();
+    let created = app.alice.post_ok("/v1/drivers", driver()).await;
+    let name = created["name"].as_str().expect("a name").to_owned();
     app.drain().await;
     let is_found = async || {
         let found = found(&app.alice, &name).await;
-        found.iter().any(|(id, _)| *id == created.id())
+        found.iter().any(|(id, _)| *id == id_of(&created))
     };
     assert!(is_found().await);
-    let path = format!("/v1/drivers/{}", created.id());
-    app.alice.delete(&path).await.expect(200);
+    let path = format!("/v1/drivers/{}", id_of(&created));
+    app.alice.delete_ok(&path).await;
     app.drain().await;
     assert!(!is_found().await);
 }
@@ -100,20 +99,19 @@ async fn only_the_last_names_are_found_whoever_is_killed() {
     let killed = KILLS.load(Relaxed);
     let mut seed = 1;
     while KILLS.load(Relaxed) - killed < 5 {
-        let app = TestApp::start().await;
-        let crew = app.crew(&app.alice).await;
+        let (app, crew) = TestApp::with_crew().await;
         app.drain().await;
         let mut records = Records::of(&app).await;
         let stage = Stage::new(&app, &app.alice, Outside::of(&app), seed, app.now());
         let path = format!("/v1/vehicles/{}", crew.vehicle);
         for number in 0..6 {
             let plate = json!({"registration_plate": format!("PLATE {number}")});
-            app.alice.post(&path, plate).await.expect(200);
+            app.alice.post_ok(&path, plate).await;
         }
         let names = json!({"name": "Grace Hopper", "email": "grace@crew.example"});
         let person = app.alice.post("/v1/drivers", with(driver(), names)).await;
         let path = format!("/v1/drivers/{}", person.id());
-        app.alice.delete(&path).await.expect(200);
+        app.alice.delete_ok(&path).await;
         relay(&stage, &records.read().await).await;
         let want = one(crew.vehicle.as_str(), "registration_plate");
         assert_eq!(found(&app.alice, "plate").await, want, "seed {seed}");
@@ -130,10 +128,7 @@ async fn ten_objects_are_shown_and_none_that_the_key_may_not_read() {
     let app = TestApp::start().await;
     for number in 0..12 {
         let names = json!({"name": format!("Depot {number}"), "email": "depot@fleet.example"});
-        app.alice
-            .post("/v1/fleets", with(fleet(), names))
-            .await
-            .expect(200);
+        app.alice.post_ok("/v1/fleets", with(fleet(), names)).await;
     }
     let names = json!({"name": "Depotta Ada", "email": "depot@crew.example"});
     let person = app.alice.post("/v1/drivers", with(driver(), names)).await;
@@ -171,9 +166,9 @@ async fn a_text_that_cannot_be_searched_for_is_refused() {
 async fn listed(client: &Client, path: &str) -> Vec<String> {
     let (mut ids, mut next) = (Vec::new(), Some(path.to_owned()));
     while let Some(path) = next {
-        let page = client.get(&path).await.expect(200).body;
+        let page = client.get_ok(&path).await;
         let data = page["data"].as_array().expect("data").iter();
-        ids.extend(data.map(|object| object["id"].as_str().expect("an id").to_owned()));
+        ids.extend(data.map(|object| id_of(object).to_owned()));
         next = page["next_page_url"].as_str().map(str::to_owned);
     }
     ids
@@ -184,7 +179,7 @@ async fn declare(app: &TestApp, client: &Client, keys: Value) {
     let account = client.get("/v1/account").await.expect(200).id();
     let body = json!({"preferences": {"searchable_metadata": keys}});
     let path = format!("/v1/accounts/{account}");
-    client.post(&path, body).await.expect(200);
+    client.post_ok(&path, body).await;
     app.drain().await;
     // The job waits for the lists to show what was created before.
     app.advance(10).await;
@@ -199,7 +194,7 @@ async fn lists_find_objects_by_declared_metadata() {
     declare(&app, &app.alice, json!(["depot", "asset"])).await;
     assert_eq!(listed(&app.alice, path).await, Vec::<String>::new());
 
-    let create = async |path: &str, body: Value| app.alice.post(path, body).await.expect(200).id();
+    let create = async |path: &str, body: Value| app.alice.create(path, body).await;
     let north = json!({"metadata": {"depot": "north", "asset": "A:17", "note": "x"}});
     let fleet = create("/v1/fleets", with(fleet(), north.clone())).await;
     let driver = create("/v1/drivers", with(driver(), north.clone())).await;
@@ -243,16 +238,10 @@ async fn lists_find_objects_by_declared_metadata() {
 
     // Changes and deletions are followed.
     let change = json!({"metadata": {"depot": "south"}});
-    app.alice
-        .post(&format!("/v1/vehicles/{second}"), change)
-        .await
-        .expect(200);
+    app.alice.post_ok(&path_of(&second), change).await;
     app.drain().await;
     assert_eq!(listed(&app.alice, path).await, vec![first.clone()]);
-    app.alice
-        .delete(&format!("/v1/vehicles/{first}"))
-        .await
-        .expect(200);
+    app.alice.delete_ok(&path_of(&first)).await;
     app.drain().await;
     assert_eq!(listed(&app.alice, path).await, Vec::<String>::new());
 
@@ -277,7 +266,7 @@ async fn a_key_that_is_declared_later_finds_older_objects() {
             driver(),
             json!({"email": email, "metadata": {"team": "red"}}),
         );
-        drivers.push(app.alice.post("/v1/drivers", body).await.expect(200).id());
+        drivers.push(app.alice.create("/v1/drivers", body).await);
     }
     app.drain().await;
     drivers.reverse();
@@ -294,9 +283,8 @@ async fn a_key_that_is_declared_later_finds_older_objects() {
         .expect(400);
     let path = format!("/v1/drivers/{}", drivers[0]);
     app.alice
-        .post(&path, json!({"metadata": {"team": "blue"}}))
-        .await
-        .expect(200);
+        .post_ok(&path, json!({"metadata": {"team": "blue"}}))
+        .await;
     app.drain().await;
     declare(&app, &app.alice, json!(["team"])).await;
     assert_eq!(

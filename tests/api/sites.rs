@@ -1,33 +1,27 @@
 //! Sites: their limits, prices and departures, and the plan that has every vehicle ready.
 
 use serde_json::{Value, json};
-use tests::{TestApp, fleet, vehicle, with};
+use tests::{TestApp, assert_has, fleet, vehicle, with};
 
 /// A depot with a limit in W, and vans at 20 % that need a level at a moment. Gives the paths of the site and of the vehicles.
 async fn depot(app: &TestApp, power: u32, vans: usize, departure: &Value) -> (String, Vec<String>) {
     let limits = json!([{"type": "capacity", "power_w": power}]);
     let body = json!({"name": "Depot", "time_zone": "UTC", "limits": limits});
-    let site = app.alice.post("/v1/sites", body).await.expect(200).id();
-    let fleet = app.alice.post("/v1/fleets", fleet()).await.id();
+    let site = app.alice.create("/v1/sites", body).await;
+    let fleet = app.alice.create("/v1/fleets", fleet()).await;
     let mut paths = Vec::new();
     for _ in 0..vans {
         let body = with(
             vehicle(&fleet),
             json!({"site": site, "max_ac_power": 11_000}),
         );
-        let id = app.alice.post("/v1/vehicles", body).await.expect(200).id();
+        let id = app.alice.create("/v1/vehicles", body).await;
         let path = format!("/v1/vehicles/{id}");
         let level = json!({"battery": {"level": 20}});
-        app.alice
-            .post(&format!("{path}/telemetry"), level)
-            .await
-            .expect(200);
+        app.alice.post_ok(&format!("{path}/telemetry"), level).await;
         let departures = json!({"departures": [departure]});
         let path_of_departures = format!("{path}/departures");
-        app.alice
-            .post(&path_of_departures, departures)
-            .await
-            .expect(200);
+        app.alice.post_ok(&path_of_departures, departures).await;
         paths.push(path);
     }
     app.drain().await;
@@ -40,37 +34,19 @@ async fn twelve_vans_behind_60_kw_are_ready_in_the_morning() {
     app.needs("a clock that can be moved");
     let departure = json!({"at": app.in_minutes(10 * 60), "target_level": 80});
     let (site, vans) = depot(&app, 60_000, 12, &departure).await;
-    let plan = app
-        .alice
-        .get(&format!("{site}/plan"))
-        .await
-        .expect(200)
-        .body;
+    let plan = app.alice.get_ok(&format!("{site}/plan")).await;
     for slot in plan["slots"].as_array().expect("slots") {
         assert!(slot["load_w"].as_u64() <= Some(60_000), "{slot}");
     }
     for van in plan["vehicles"].as_array().expect("vehicles") {
-        assert_eq!(
-            (&van["status"], &van["short_by_wh"]),
-            (&json!("feasible"), &json!(0))
-        );
+        assert_has!(van, {"status": "feasible", "short_by_wh": 0});
     }
     app.advance(10 * 60 * 60 + 60).await;
     for van in &vans {
-        let over = app
-            .alice
-            .get(&format!("{van}/departures"))
-            .await
-            .expect(200)
-            .body;
+        let over = app.alice.get_ok(&format!("{van}/departures")).await;
         let over = &over["departures"][0];
         assert_eq!(over["status"], "completed", "{over}");
-        let level = app
-            .alice
-            .get(&format!("{van}/telemetry"))
-            .await
-            .expect(200)
-            .body;
+        let level = app.alice.get_ok(&format!("{van}/telemetry")).await;
         let level = level["battery"]["level"].as_f64().expect("a level");
         assert!((79.9..80.1).contains(&level), "{level}");
     }
@@ -84,18 +60,13 @@ async fn a_limit_that_is_cut_at_night_holds_and_says_who_is_short() {
     let (site, _) = depot(&app, 60_000, 12, &departure).await;
     app.advance(4 * 60 * 60).await;
     let limits = json!({"limits": [{"type": "capacity", "power_w": 30_000}]});
-    app.alice.post(&site, limits).await.expect(200);
+    app.alice.post_ok(&site, limits).await;
     app.drain().await;
-    let plan = app
-        .alice
-        .get(&format!("{site}/plan"))
-        .await
-        .expect(200)
-        .body;
+    let plan = app.alice.get_ok(&format!("{site}/plan")).await;
     for slot in plan["slots"].as_array().expect("slots") {
         assert!(slot["load_w"].as_u64() <= Some(30_000), "{slot}");
     }
-    let shown = app.alice.get(&site).await.expect(200).body;
+    let shown = app.alice.get_ok(&site).await;
     assert!(
         !shown["plan"]["short"]
             .as_array()
@@ -106,23 +77,17 @@ async fn a_limit_that_is_cut_at_night_holds_and_says_who_is_short() {
     assert!(!events.expect(200).ids().is_empty());
     let revision = shown["plan"]["revision"].clone();
     app.advance(30 * 60).await;
-    let later = app.alice.get(&site).await.expect(200).body;
-    assert_eq!(later["plan"]["revision"], revision);
+    assert_eq!(app.alice.get_ok(&site).await["plan"]["revision"], revision);
 }
 
 #[tokio::test]
 async fn departures_of_a_vehicle_without_a_site_are_refused() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/vehicles/{}/departures", crew.vehicle);
     let body = json!({"departures": [{"at": app.in_minutes(60), "target_level": 80}]});
     let refused = app.alice.post(&path, body).await;
-    assert_eq!(
-        refused.error(),
-        (409, "invalid_request_error", None, Some("site"))
-    );
-    let none = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(none["departures"], json!([]));
+    refused.expect_error(409, None, "site");
+    assert_eq!(app.alice.get_ok(&path).await["departures"], json!([]));
 }
 
 #[tokio::test]
@@ -134,12 +99,12 @@ async fn a_clock_that_moves_by_days_ends_every_departure_once() {
     let departures = format!("{}/departures", vans[0]);
     let later = json!({"at": app.in_minutes(80 * 60), "energy_wh": 5_000});
     let both = json!({"departures": [departure, later]});
-    app.alice.post(&departures, both).await.expect(200);
+    app.alice.post_ok(&departures, both).await;
     app.drain().await;
     app.advance(4 * 24 * 60 * 60).await;
     for (place, van) in vans.iter().enumerate() {
         let path = format!("{van}/departures");
-        let over = app.alice.get(&path).await.expect(200).body;
+        let over = app.alice.get_ok(&path).await;
         let over = over["departures"].as_array().expect("a list").clone();
         assert_eq!(over.len(), if place == 0 { 2 } else { 1 });
         for one in &over {
@@ -157,36 +122,30 @@ async fn a_departure_that_moves_keeps_what_was_charged_for_it() {
     let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 22_000});
     let (site, vans) = depot(&app, 60_000, 1, &departure).await;
     let path = format!("{}/departures", vans[0]);
-    let before = app.alice.get(&path).await.expect(200).body;
+    let before = app.alice.get_ok(&path).await;
     app.advance(60 * 60).await;
     let moved = json!({"at": app.in_minutes(4 * 60), "energy_wh": 22_000});
     let both = json!({"departures": [{"at": app.in_minutes(30 * 60), "target_level": 90}, moved]});
-    let replaced = app.alice.post(&path, both.clone()).await.expect(200).body;
+    let replaced = app.alice.post_ok(&path, both.clone()).await;
     let known = &replaced["departures"];
     let result = |id: &Value, result: &str| json!({"departure": id, "result": result});
     let created = result(&known[1]["id"], "created");
     let results = json!([created, result(&known[0]["id"], "moved")]);
     assert_eq!(replaced["results"], results, "in the order of the body");
-    let again = app.alice.post(&path, both).await.expect(200).body;
+    let again = app.alice.post_ok(&path, both).await;
     let kept = [1, 0].map(|place| result(&known[place]["id"], "kept"));
     assert_eq!(again["results"], json!(kept));
     app.drain().await;
-    let after = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(after["departures"][0]["id"], before["departures"][0]["id"]);
-    assert_eq!(after["departures"][0]["at"], moved["at"]);
-    let plan = app
-        .alice
-        .get(&format!("{site}/plan"))
-        .await
-        .expect(200)
-        .body;
+    let after = app.alice.get_ok(&path).await;
+    assert_has!(after["departures"][0], {"id": before["departures"][0]["id"], "at": moved["at"]});
+    let plan = app.alice.get_ok(&format!("{site}/plan")).await;
     let van = &plan["vehicles"][0];
     let wh = |member: &str| van[member].as_i64().expect("Wh");
     // What flows before the first plan depends on how busy the machine is.
     assert!((10_980..=11_000).contains(&wh("delivered_wh")), "{van}");
     assert_eq!(wh("delivered_wh") + wh("energy_wh"), 22_000, "{van}");
     app.advance(4 * 60 * 60 + 60).await;
-    let over = app.alice.get(&path).await.expect(200).body;
+    let over = app.alice.get_ok(&path).await;
     assert_eq!(
         over["departures"][0]["energy_delivered_wh"], 22_000,
         "{over}"
@@ -210,7 +169,7 @@ async fn a_site_of_another_account_is_not_there() {
     bob.post(&format!("{site}/prices"), prices)
         .await
         .expect(404);
-    let fleet = bob.post("/v1/fleets", fleet()).await.id();
+    let fleet = bob.create("/v1/fleets", fleet()).await;
     let id = site.trim_start_matches("/v1/sites/");
     let body = with(vehicle(&fleet), json!({"site": id}));
     bob.post("/v1/vehicles", body).await.expect(404);
@@ -228,10 +187,10 @@ async fn vans_at_connectors_out_of_order_are_short_by_power() {
     let departure = json!({"at": app.in_minutes(10 * 60), "target_level": 80});
     let (site, _) = depot(&app, 22_000, 2, &departure).await;
     let stations = json!({"stations": [station]});
-    app.alice.post(&site, stations).await.expect(200);
+    app.alice.post_ok(&site, stations).await;
     app.drain().await;
     let short = async || {
-        let shown = app.alice.get(&site).await.expect(200).body;
+        let shown = app.alice.get_ok(&site).await;
         shown["plan"]["short"].as_array().expect("a list").clone()
     };
     assert!(short().await.is_empty());
@@ -250,10 +209,10 @@ async fn an_outage_has_the_site_planned_again_at_once() {
     let departure = json!({"at": app.in_minutes(8 * 60), "target_level": 80});
     let (site, _) = depot(&app, 60_000, 1, &departure).await;
     let stations = json!({"stations": [station]});
-    app.alice.post(&site, stations).await.expect(200);
+    app.alice.post_ok(&site, stations).await;
     app.drain().await;
     let plan = |shown: &Value| shown["plan"].clone();
-    let before = plan(&app.alice.get(&site).await.expect(200).body);
+    let before = plan(&app.alice.get_ok(&site).await);
     assert_eq!(before["short"], json!([]));
     let connector = |id: &str, status: &str| json!({"id": id, "power": 22.0, "status": status, "type": "Type2"});
     let connectors = |status| json!([connector("1", status), connector("2", status)]);
@@ -262,7 +221,7 @@ async fn an_outage_has_the_site_planned_again_at_once() {
     app.change_station(&station, json!({"connectors": one}))
         .await;
     app.drain().await;
-    assert_eq!(plan(&app.alice.get(&site).await.expect(200).body), before);
+    assert_eq!(plan(&app.alice.get_ok(&site).await), before);
     for (status, because, short) in [
         ("faulted", json!(["stations", "shortage"]), 1),
         ("available", json!(["stations", "shortage"]), 0),
@@ -270,7 +229,7 @@ async fn an_outage_has_the_site_planned_again_at_once() {
         let change = json!({"connectors": connectors(status)});
         app.change_station(&station, change).await;
         app.drain().await;
-        let shown = plan(&app.alice.get(&site).await.expect(200).body);
+        let shown = plan(&app.alice.get_ok(&site).await);
         let named = shown["short"].as_array().map(Vec::len);
         assert_eq!(
             (&shown["changed_because"], named),
@@ -321,12 +280,7 @@ async fn a_site_can_aim_at_carbon_and_series_are_csv() {
     csv("carbon", carbon).await.expect(200);
     app.drain().await;
     let first = async || {
-        let plan = app
-            .alice
-            .get(&format!("{site}/plan"))
-            .await
-            .expect(200)
-            .body;
+        let plan = app.alice.get_ok(&format!("{site}/plan")).await;
         let loads = plan["vehicles"][0]["loads_w"]
             .as_array()
             .expect("loads")
@@ -339,8 +293,7 @@ async fn a_site_can_aim_at_carbon_and_series_are_csv() {
     };
     assert_eq!(first().await, (json!(at(1)), json!(110)));
     let aim = json!({"optimize": "carbon"});
-    let updated = app.alice.post(&site, aim).await.expect(200).body;
-    assert_eq!(updated["optimize"], "carbon");
+    assert_eq!(app.alice.post_ok(&site, aim).await["optimize"], "carbon");
     app.drain().await;
     assert_eq!(first().await, (json!(at(2)), json!(220)));
     let fault = format!("from,price_per_kwh\n{},thirty\n", at(0));
@@ -360,20 +313,18 @@ async fn what_charging_at_once_costs_does_not_change_while_a_vehicle_waits() {
     let prices = json!({"prices": [{"from": after(0), "price_per_kwh": 30},
         {"from": after(4), "price_per_kwh": 10, "until": after(9)}]});
     let path = format!("{site}/prices");
-    app.alice.post(&path, prices).await.expect(200);
+    app.alice.post_ok(&path, prices).await;
     app.drain().await;
     let vehicle = async || {
-        let plan = app.alice.get(&format!("{site}/plan")).await.expect(200);
-        plan.body["vehicles"][0].clone()
+        let plan = app.alice.get_ok(&format!("{site}/plan")).await;
+        plan["vehicles"][0].clone()
     };
     let before = vehicle().await;
     app.advance(2 * 60 * 60).await;
-    let waiting = vehicle().await;
-    assert_eq!(waiting["delivered_wh"], 0, "{waiting}");
-    assert_eq!(waiting["cost_if_immediate"], before["cost_if_immediate"]);
+    assert_has!(vehicle().await, {"delivered_wh": 0, "cost_if_immediate": before["cost_if_immediate"]});
     app.advance(6 * 60 * 60 + 60).await;
     let path = format!("{}/departures", vans[0]);
-    let over = app.alice.get(&path).await.expect(200).body["departures"][0].clone();
+    let over = app.alice.get_ok(&path).await["departures"][0].clone();
     let cost = |member: &str| over[member].as_i64().expect("a cost");
     assert_eq!(over["cost_if_immediate"], before["cost_if_immediate"]);
     assert!((215..=225).contains(&cost("cost")), "{over}");

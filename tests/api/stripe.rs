@@ -15,7 +15,7 @@ use models::ports::payments::{Charge, ChargeResult, Payments, Providers, Refund,
 use models::transaction::PaymentOutcome;
 use serde_json::{Value, json};
 use tests::localstripe::LocalStripe;
-use tests::{Receiver, TestApp};
+use tests::{Receiver, TestApp, assert_has};
 
 /// What Stripe was asked, and what it answers next.
 #[derive(Default)]
@@ -470,7 +470,7 @@ async fn a_customer_of_stripe_serves_one_account() {
     register(&two, "pm_4", Some("cus_2")).await.expect(200);
     for id in one.get("/v1/payment_methods").await.ids() {
         let path = format!("/v1/payment_methods/{id}");
-        one.delete(&path).await.expect(200);
+        one.delete_ok(&path).await;
     }
     let answer = register(&two, "pm_1", Some("cus_1")).await;
     assert_eq!(answer.error(), refused);
@@ -510,15 +510,9 @@ async fn in_live_mode_a_card_is_what_stripe_says_it_is() {
     let made = live.post("/v1/payment_methods", body("pm_1")).await;
     assert_eq!(made.expect(200).body["card"]["last4"], "4242");
     let unknown = live.post("/v1/payment_methods", body("pm_2")).await;
-    let invalid = (
-        400,
-        "invalid_request_error",
-        Some("payment_method_invalid_input"),
-        Some("token"),
-    );
-    assert_eq!(unknown.error(), invalid);
+    unknown.expect_error(400, "payment_method_invalid_input", "token");
     let simulated = live.post("/v1/payment_methods", body("tok_success")).await;
-    assert_eq!(simulated.error(), invalid);
+    simulated.expect_error(400, "payment_method_invalid_input", "token");
     assert_eq!(fake.asked().len(), 2);
 }
 
@@ -527,14 +521,15 @@ async fn a_payment_that_stripe_does_not_answer_is_settled_later_under_the_same_k
     // In test mode it is easier to set up what is to be paid. The demo of an embedded table has a card as well.
     let fake = Fake::start(&[method()]).await;
     let app = fake.service(fake.stripe.clone()).await;
-    let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["service.succeeded", "service.failed", "invoice.paid"]});
-    let hooked = app.alice.post("/v1/webhook_endpoints", hook).await;
-    hooked.expect(200);
+    let receiver = Receiver::subscribed(
+        &app.alice,
+        &["service.succeeded", "service.failed", "invoice.paid"],
+    )
+    .await;
     let crew = app.crew(&app.alice).await;
     app.completed_session(&crew, json!({})).await;
     let window = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1)});
-    let id = app.alice.post("/v1/invoices", window).await.id();
+    let id = app.alice.create("/v1/invoices", window).await;
     let path = format!("/v1/invoices/{id}");
     let finalized = app.alice.post(&format!("{path}/finalize"), json!({})).await;
     finalized.expect(200);
@@ -553,18 +548,10 @@ async fn a_payment_that_stripe_does_not_answer_is_settled_later_under_the_same_k
     assert_eq!(pay().await.expect(402).body["decline_code"], "stolen_card");
     fake.answer_next(&[method()]);
     pay().await.expect(503);
-    let shown = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&shown["status"], &shown["amount_due"]),
-        (&json!("open"), &json!(1190))
-    );
+    assert_has!(app.alice.get_ok(&path).await, {"status": "open", "amount_due": 1190});
     fake.answer_next(&[method(), intent("succeeded")]);
     app.advance(3 * 60).await;
-    let shown = app.alice.get(&path).await.body;
-    assert_eq!(
-        (&shown["status"], &shown["amount_due"]),
-        (&json!("paid"), &json!(0))
-    );
+    assert_has!(app.alice.get_ok(&path).await, {"status": "paid", "amount_due": 0});
     let keys = fake.keys();
     assert_eq!(keys.len(), 3);
     assert!(keys[0] != keys[1] && keys[1] == keys[2], "{keys:?}");

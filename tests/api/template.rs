@@ -71,7 +71,7 @@ async fn every_page_that_is_deployed_is_there() {
     let app = TestApp::start().await;
     for (_, path) in functions::docs::PAGES {
         let path = path.replace("{page}", "quickstart");
-        app.anon.get(&path).await.expect(200);
+        app.anon.get_ok(&path).await;
     }
 }
 
@@ -117,8 +117,8 @@ async fn no_route_writes_what_its_role_may_not() {
             no_show(&app, &crew, None).await;
             let body = json!({"period_start": app.in_minutes(-120), "period_end": app.in_minutes(1), "fleet": crew.fleet});
             recorder.take();
-            let made = app.alice.post("/v1/invoices", body).await.expect(200);
-            assert_eq!(made.body["line_items"].as_array().map(Vec::len), Some(2));
+            let made = app.alice.post_ok("/v1/invoices", body).await;
+            assert_eq!(made["line_items"].as_array().map(Vec::len), Some(2));
             check_writes(&route, &recorder.take());
         }
     }

@@ -3,50 +3,38 @@
 use kernel::origin::Mode;
 use models::vehicle_telemetry::VehicleTelemetry;
 use serde_json::json;
-use tests::{TestApp, vehicle, with};
+use tests::{TestApp, assert_has, cases, id_of, path_of, vehicle, with};
 
 #[tokio::test]
 async fn a_new_vehicle_has_every_field_of_the_specification() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = with(
         vehicle(&crew.fleet),
         json!({"drivers": [crew.driver], "information": {"make": "Example"}}),
     );
-    let made = app.alice.post("/v1/vehicles", body).await.expect(200);
-    let now = &made.body["created"];
-    let want = json!({"id": made.id(), "object": "vehicle", "battery_capacity": 60000, "charging_curve": null, "charging_loss": null,
+    let made = app.alice.post_ok("/v1/vehicles", body).await;
+    let now = &made["created"];
+    let want = json!({"id": id_of(&made), "object": "vehicle", "battery_capacity": 60000, "charging_curve": null, "charging_loss": null,
         "charging_standard": "Type2", "created": now, "drivers": [crew.driver], "fleet": crew.fleet,
         "information": {"make": "Example", "model": "", "year": ""}, "max_ac_power": 22080, "max_dc_power": null,
         "metadata": {}, "policy_ids": [],
-        "registration_plate": "AB12 CDE", "site": null, "status": "active", "telemetry": made.body["telemetry"], "updated": now,
+        "registration_plate": "AB12 CDE", "site": null, "status": "active", "telemetry": made["telemetry"], "updated": now,
         "vin": "WVWZZZ1KZAW000001"});
-    assert_eq!(made.body, want);
+    assert_eq!(made, want);
     assert!(
-        made.id().starts_with("veh_")
-            && made.body["telemetry"]
+        id_of(&made).starts_with("veh_")
+            && made["telemetry"]
                 .as_str()
                 .is_some_and(|id| id.starts_with("vtel_"))
     );
-    assert_eq!(
-        app.alice
-            .get(&format!("/v1/vehicles/{}", made.id()))
-            .await
-            .body,
-        want
-    );
-    let driver = app
-        .alice
-        .get(&format!("/v1/drivers/{}", crew.driver))
-        .await
-        .body;
-    assert_eq!(driver["vehicles"], json!([made.id()]));
+    assert_eq!(app.alice.get_ok(&path_of(id_of(&made))).await, want);
+    let driver = app.alice.get_ok(&path_of(&crew.driver)).await;
+    assert_eq!(driver["vehicles"], json!([id_of(&made)]));
 }
 
 #[tokio::test]
 async fn owners_must_exist_and_be_the_callers() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let bob = app.other_account(Mode::Test).await;
     let theirs = app.crew(&bob).await;
     let unknown = |param| {
@@ -72,22 +60,14 @@ async fn owners_must_exist_and_be_the_callers() {
             "{driver}"
         );
     }
-    let fleet = app
-        .alice
-        .get(&format!("/v1/fleets/{}", crew.fleet))
-        .await
-        .body;
+    let fleet = app.alice.get_ok(&path_of(&crew.fleet)).await;
     assert_eq!(
         fleet["total_vehicles"], 1,
         "what was refused is not counted"
     );
     app.alice
-        .post(
-            &format!("/v1/fleets/{}", crew.fleet),
-            json!({"status": "suspended"}),
-        )
-        .await
-        .expect(200);
+        .post_ok(&path_of(&crew.fleet), json!({"status": "suspended"}))
+        .await;
     assert_eq!(
         app.alice
             .post("/v1/vehicles", vehicle(&crew.fleet))
@@ -99,35 +79,24 @@ async fn owners_must_exist_and_be_the_callers() {
 
 #[tokio::test]
 async fn what_is_missing_or_wrong_is_named() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    for (change, param) in [
-        (json!({"battery_capacity": 0}), "battery_capacity"),
-        (json!({"battery_capacity": 1.5}), "battery_capacity"),
-        (json!({"charging_standard": "Tesla"}), "charging_standard"),
-        (json!({"max_ac_power": 0}), "max_ac_power"),
-        (json!({"max_dc_power": 0}), "max_dc_power"),
-        (json!({"charging_curve": []}), "charging_curve"),
-        (
-            json!({"charging_curve": [{"level": 5, "power_w": 1}, {"level": 5, "power_w": 2}]}),
-            "charging_curve",
-        ),
-        (json!({"vin": ""}), "vin"),
-        (json!({"drivers": [crew.driver, crew.driver]}), "drivers"),
-        (
-            json!({"information": {"colour": "red"}}),
-            "information.colour",
-        ),
-    ] {
+    let (app, crew) = TestApp::with_crew().await;
+    for (change, param) in cases! {
+        {"battery_capacity": 0} => "battery_capacity",
+        {"battery_capacity": 1.5} => "battery_capacity",
+        {"charging_standard": "Tesla"} => "charging_standard",
+        {"max_ac_power": 0} => "max_ac_power",
+        {"max_dc_power": 0} => "max_dc_power",
+        {"charging_curve": []} => "charging_curve",
+        {"charging_curve": [{"level": 5, "power_w": 1}, {"level": 5, "power_w": 2}]} => "charging_curve",
+        {"vin": ""} => "vin",
+        {"drivers": [crew.driver, crew.driver]} => "drivers",
+        {"information": {"colour": "red"}} => "information.colour",
+    } {
         let answer = app
             .alice
-            .post("/v1/vehicles", with(vehicle(&crew.fleet), change.clone()))
+            .post("/v1/vehicles", with(vehicle(&crew.fleet), change))
             .await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, Some(param)),
-            "{change}"
-        );
+        answer.expect_error(400, None, param);
     }
     for name in [
         "fleet",
@@ -147,13 +116,11 @@ async fn what_is_missing_or_wrong_is_named() {
 
 #[tokio::test]
 async fn information_is_merged_key_by_key() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/vehicles/{}", crew.vehicle);
     app.alice
-        .post(&path, json!({"information": {"make": "A", "year": "2026"}}))
-        .await
-        .expect(200);
+        .post_ok(&path, json!({"information": {"make": "A", "year": "2026"}}))
+        .await;
     let changed = app
         .alice
         .post(
@@ -161,11 +128,7 @@ async fn information_is_merged_key_by_key() {
             json!({"information": {"model": "B", "year": ""}, "status": "inactive"}),
         )
         .await;
-    assert_eq!(
-        changed.body["information"],
-        json!({"make": "A", "model": "B", "year": ""})
-    );
-    assert_eq!(changed.body["status"], "inactive");
+    assert_has!(changed.body, {"information": {"make": "A", "model": "B", "year": ""}, "status": "inactive"});
 }
 
 #[tokio::test]
@@ -173,7 +136,7 @@ async fn the_list_is_filtered_by_fleet_driver_and_status() {
     let app = TestApp::start().await;
     let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let body = with(vehicle(&two.fleet), json!({"drivers": [one.driver]}));
-    let shared = app.alice.post("/v1/vehicles", body).await.id();
+    let shared = app.alice.create("/v1/vehicles", body).await;
     let list = async |query: String| {
         app.alice
             .get(&format!("/v1/vehicles{query}"))
@@ -199,12 +162,8 @@ async fn the_list_is_filtered_by_fleet_driver_and_status() {
             .is_empty()
     );
     app.alice
-        .post(
-            &format!("/v1/vehicles/{}", two.vehicle),
-            json!({"status": "retired"}),
-        )
-        .await
-        .expect(200);
+        .post_ok(&path_of(&two.vehicle), json!({"status": "retired"}))
+        .await;
     assert_eq!(
         list(format!("?fleet={}&status=active", two.fleet)).await,
         [shared]
@@ -221,24 +180,15 @@ async fn the_list_is_filtered_by_fleet_driver_and_status() {
 
 #[tokio::test]
 async fn telemetry_is_what_was_last_read() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
     let none = app.alice.get(&path).await;
-    none.expect_error(
-        404,
-        Some("vehicle_telemetry_not_found"),
-        Some("vehicle_telemetry"),
-    );
+    none.expect_error(404, "vehicle_telemetry_not_found", "vehicle_telemetry");
     let reading = json!({"battery": {"level": 64.5, "range": 210_000, "status": "idle"},
         "location": {"latitude": 51.5, "longitude": -0.1}});
-    let first = app.alice.post(&path, reading).await.expect(200).body;
+    let first = app.alice.post_ok(&path, reading).await;
     let at = &first["updated"];
-    let vehicle = app
-        .alice
-        .get(&format!("/v1/vehicles/{}", crew.vehicle))
-        .await
-        .body;
+    let vehicle = app.alice.get_ok(&path_of(&crew.vehicle)).await;
     let want = json!({"id": vehicle["telemetry"], "object": "vehicle_telemetry", "created": at, "updated": at,
         "battery": {"capacity": 60_000, "level": 64.5, "range": 210_000, "status": "idle", "temperature": null, "updated": at},
         "firmware_version": null, "location": {"latitude": 51.5, "longitude": -0.1, "updated": at}, "odometer": null,
@@ -246,37 +196,19 @@ async fn telemetry_is_what_was_last_read() {
     assert_eq!(first, want);
     app.advance(5).await;
     let next = json!({"odometer": {"unit": "MILES", "value": 12.5}, "firmware_version": "1.2"});
-    let second = app.alice.post(&path, next).await.expect(200).body;
-    assert_eq!(
-        (&second["battery"], &second["location"]),
-        (&first["battery"], &first["location"])
-    );
-    assert_eq!(
-        (&second["odometer"]["unit"], &second["firmware_version"]),
-        (&json!("MILES"), &json!("1.2"))
-    );
+    let second = app.alice.post_ok(&path, next).await;
+    assert_has!(second, {"battery": first["battery"], "location": first["location"]});
+    assert_has!(second, {"/odometer/unit": "MILES", "firmware_version": "1.2"});
     assert_ne!(second["updated"], *at);
-    assert_eq!(app.alice.get(&path).await.body, second);
-    for (wrong, param) in [
-        (json!({"battery": {"level": 101}}), "battery.level"),
-        (json!({"battery": {}}), "battery.level"),
-        (
-            json!({"battery": {"level": 1, "status": "hot"}}),
-            "battery.status",
-        ),
-        (
-            json!({"location": {"latitude": 91, "longitude": 0}}),
-            "location.latitude",
-        ),
-        (
-            json!({"odometer": {"unit": "M", "value": 1}}),
-            "odometer.unit",
-        ),
-        (
-            json!({"odometer": {"unit": "KMS", "value": -1}}),
-            "odometer.value",
-        ),
-    ] {
+    assert_eq!(app.alice.get_ok(&path).await, second);
+    for (wrong, param) in cases! {
+        {"battery": {"level": 101}} => "battery.level",
+        {"battery": {}} => "battery.level",
+        {"battery": {"level": 1, "status": "hot"}} => "battery.status",
+        {"location": {"latitude": 91, "longitude": 0}} => "location.latitude",
+        {"odometer": {"unit": "M", "value": 1}} => "odometer.unit",
+        {"odometer": {"unit": "KMS", "value": -1}} => "odometer.value",
+    } {
         assert_eq!(
             app.alice.post(&path, wrong.clone()).await.error().3,
             Some(param),
@@ -292,25 +224,24 @@ async fn telemetry_is_what_was_last_read() {
 
 #[tokio::test]
 async fn an_update_keeps_what_it_leaves_out() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = with(
         vehicle(&crew.fleet),
         json!({"metadata": {"a": "1", "b": "2"}, "drivers": [crew.driver]}),
     );
-    let made = app.alice.post("/v1/vehicles", body).await.expect(200);
-    let path = format!("/v1/vehicles/{}", made.id());
+    let made = app.alice.post_ok("/v1/vehicles", body).await;
+    let path = format!("/v1/vehicles/{}", id_of(&made));
     let curve = json!([{"level": 20, "power_w": 90_000}, {"level": 90, "power_w": 30_000}]);
     let change = json!({"registration_plate": "XY34 ZZZ", "battery_capacity": 75000, "charging_standard": "CCS",
         "charging_curve": curve, "max_ac_power": null, "max_dc_power": 80_000, "metadata": {"a": "", "c": "3"}});
-    let changed = app.alice.post(&path, change).await.expect(200).body;
+    let changed = app.alice.post_ok(&path, change).await;
     let want = with(
-        made.body,
+        made,
         json!({"registration_plate": "XY34 ZZZ", "battery_capacity": 75000, "charging_standard": "CCS",
             "charging_curve": curve, "max_ac_power": null, "max_dc_power": 80_000, "metadata": {"b": "2", "c": "3"}, "updated": changed["updated"]}),
     );
     assert_eq!(changed, want);
-    assert_eq!(app.alice.get(&path).await.body, want);
+    assert_eq!(app.alice.get_ok(&path).await, want);
     for (wrong, param) in [
         (json!({"fleet": crew.fleet}), "fleet"),
         (json!({"vin": "V2"}), "vin"),
@@ -320,48 +251,40 @@ async fn an_update_keeps_what_it_leaves_out() {
         (json!({"battery_capacity": 0}), "battery_capacity"),
         (json!({"status": "suspended"}), "status"),
     ] {
-        assert_eq!(
-            app.alice.post(&path, wrong.clone()).await.error(),
-            (400, "invalid_request_error", None, Some(param)),
-            "{wrong}"
-        );
+        app.alice
+            .post(&path, wrong)
+            .await
+            .expect_error(400, None, param);
     }
-    assert_eq!(app.alice.get(&path).await.body, want);
+    assert_eq!(app.alice.get_ok(&path).await, want);
 }
 
 #[tokio::test]
 async fn policies_must_exist() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let unknown = (
-        404,
-        "invalid_request_error",
-        Some("policy_not_found"),
-        Some("policy_ids"),
-    );
+    let (app, crew) = TestApp::with_crew().await;
     let change = json!({"policy_ids": [format!("pol_{:032x}", 1)]});
     let made = app
         .alice
         .post("/v1/vehicles", with(vehicle(&crew.fleet), change.clone()))
         .await;
-    assert_eq!(made.error(), unknown);
+    made.expect_error(404, "policy_not_found", "policy_ids");
     let path = format!("/v1/vehicles/{}", crew.vehicle);
-    assert_eq!(app.alice.post(&path, change).await.error(), unknown);
+    let refused = app.alice.post(&path, change).await;
+    refused.expect_error(404, "policy_not_found", "policy_ids");
 }
 
 #[tokio::test]
 async fn a_refused_vehicle_leaves_no_trace_at_its_drivers() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = with(
         vehicle(&crew.fleet),
         json!({"drivers": [crew.driver, format!("drv_{:032x}", 1)]}),
     );
     let refused = app.alice.post("/v1/vehicles", body).await;
-    refused.expect_error(404, Some("vehicle_owner_not_found"), Some("drivers"));
-    let driver = app.alice.get(&format!("/v1/drivers/{}", crew.driver)).await;
+    refused.expect_error(404, "vehicle_owner_not_found", "drivers");
+    let driver = app.alice.get(&path_of(&crew.driver)).await;
     assert_eq!(driver.body["vehicles"], json!([]));
-    let fleet = app.alice.get(&format!("/v1/fleets/{}", crew.fleet)).await;
+    let fleet = app.alice.get(&path_of(&crew.fleet)).await;
     assert_eq!(fleet.body["total_vehicles"], 1);
     assert_eq!(
         app.alice.get("/v1/vehicles").await.ids(),
@@ -371,23 +294,18 @@ async fn a_refused_vehicle_leaves_no_trace_at_its_drivers() {
 
 #[tokio::test]
 async fn a_driver_names_every_vehicle_made_at_the_same_time() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let body = with(vehicle(&crew.fleet), json!({"drivers": [crew.driver]}));
     let requests = (0..10).map(|_| {
         let (client, body) = (app.alice.clone(), body.clone());
-        tokio::spawn(async move { client.post("/v1/vehicles", body).await.id() })
+        tokio::spawn(async move { client.create("/v1/vehicles", body).await })
     });
     let mut made = Vec::new();
     for request in requests.collect::<Vec<_>>() {
         made.push(request.await.expect("a vehicle"));
     }
     made.sort_unstable();
-    let driver = app
-        .alice
-        .get(&format!("/v1/drivers/{}", crew.driver))
-        .await
-        .body;
+    let driver = app.alice.get_ok(&path_of(&crew.driver)).await;
     let mut named: Vec<String> =
         serde_json::from_value(driver["vehicles"].clone()).expect("a list of ids");
     named.sort_unstable();
@@ -403,28 +321,26 @@ async fn a_driver_names_every_vehicle_made_at_the_same_time() {
 
 #[tokio::test]
 async fn a_number_too_small_for_the_table_is_zero() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/vehicles/{}/telemetry", crew.vehicle);
     let speck = json!({"battery": {"level": 2.6e-145}});
-    app.alice.post(&path, speck).await.expect(200);
-    assert_eq!(app.alice.get(&path).await.body["battery"]["level"], 0.0);
+    app.alice.post_ok(&path, speck).await;
+    assert_eq!(app.alice.get_ok(&path).await["battery"]["level"], 0.0);
     let mut body = app.reservation(&crew, 60);
     body["location"] = json!({"latitude": 51.5, "longitude": -1e-200, "radius": 5000});
-    app.alice.post("/v1/reservations", body).await.expect(200);
+    app.alice.post_ok("/v1/reservations", body).await;
     app.drain().await;
 }
 
 #[tokio::test]
 async fn a_deleted_vehicle_takes_its_telemetry_with_it() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/vehicles/{}", crew.vehicle);
     let reading = json!({"battery": {"level": 40}});
     let telemetry = format!("{path}/telemetry");
-    let made = app.alice.post(&telemetry, reading).await.expect(200).body;
-    let id = kernel::Id::from(made["id"].as_str().expect("an id"));
-    app.alice.delete(&path).await.expect(200);
+    let made = app.alice.post_ok(&telemetry, reading).await;
+    let id = kernel::Id::from(id_of(&made));
+    app.alice.delete_ok(&path).await;
     assert_eq!(app.alice.get(&telemetry).await.status, 404);
     let left = app
         .app()
@@ -436,12 +352,11 @@ async fn a_deleted_vehicle_takes_its_telemetry_with_it() {
 
 #[tokio::test]
 async fn vehicles_are_found_by_plate_and_by_vin() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let make = async |plate: &str, vin: &str| {
         let change = json!({"registration_plate": plate, "vin": vin});
         let body = with(vehicle(&crew.fleet), change);
-        app.alice.post("/v1/vehicles", body).await.expect(200).id()
+        app.alice.create("/v1/vehicles", body).await
     };
     let one = make("LK19 XYZ", "WVWZZZ1KZAW000042").await;
     let two = make("lk19-xyz", "WVWZZZ1KZAW000043").await;
@@ -458,14 +373,14 @@ async fn vehicles_are_found_by_plate_and_by_vin() {
     assert_eq!(list("vin=WVWZZZ1KZAW000042&status=inactive").await, [""; 0]);
     let path = format!("/v1/vehicles/{one}");
     let change = json!({"registration_plate": "NEW 1"});
-    app.alice.post(&path, change).await.expect(200);
+    app.alice.post_ok(&path, change).await;
     assert_eq!(list("registration_plate=LK19XYZ").await, [two.as_str()]);
     assert_eq!(list("registration_plate=new1").await, [one.as_str()]);
     let refused = app
         .alice
         .get("/v1/vehicles?vin=A&registration_plate=B")
         .await;
-    refused.expect_error(400, None, Some("vin"));
+    refused.expect_error(400, None, "vin");
     let other = app.other_account(kernel::Mode::Test).await;
     let found = other.get("/v1/vehicles?registration_plate=LK19XYZ").await;
     assert_eq!(found.expect(200).ids(), [""; 0]);
@@ -474,8 +389,7 @@ async fn vehicles_are_found_by_plate_and_by_vin() {
 
 #[tokio::test]
 async fn a_vin_that_is_none_is_accepted_with_a_warning() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     for (vin, is_unusual) in [
         ("WVWZZZ1KZAW000001", false),
         ("wvwzzz1kzaw000001", false),
@@ -484,14 +398,14 @@ async fn a_vin_that_is_none_is_accepted_with_a_warning() {
         ("WVWZZZ1KZAW0000-1", true),
     ] {
         let body = with(vehicle(&crew.fleet), json!({"vin": vin}));
-        let made = app.alice.post("/v1/vehicles", body).await.expect(200);
+        let made = app.alice.post_ok("/v1/vehicles", body).await;
         let warning = json!([{"code": "vin_unusual", "param": "vin",
             "message": "A vehicle identification number has 17 letters and digits, without I, O and Q."}]);
         let warnings = is_unusual.then_some(&warning);
-        assert_eq!(made.body.get("warnings"), warnings, "{vin}");
-        let path = format!("/v1/vehicles/{}", made.id());
-        let shown = app.alice.get(&path).await.expect(200);
-        assert_eq!(shown.body.get("warnings"), None, "{vin}");
+        assert_eq!(made.get("warnings"), warnings, "{vin}");
+        let path = format!("/v1/vehicles/{}", id_of(&made));
+        let shown = app.alice.get_ok(&path).await;
+        assert_eq!(shown.get("warnings"), None, "{vin}");
     }
     app.drain().await;
 }

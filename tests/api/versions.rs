@@ -3,7 +3,7 @@
 use kernel::version::VersionChange;
 use kernel::version::Versions;
 use serde_json::{Map, Value, json};
-use tests::{Receiver, TestApp, fleet, with};
+use tests::{Receiver, TestApp, assert_has, fleet, id_of, with};
 
 const OLD: &str = "2025-01-15";
 const NEW: &str = "2026-03-01";
@@ -98,25 +98,19 @@ async fn a_delivery_has_the_version_its_endpoint_is_pinned_to() {
     let app = start().await;
     let receiver = Receiver::start().await;
     let hook = |version: &str| json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"], "api_version": version});
-    let pinned = app
-        .alice
-        .post("/v1/webhook_endpoints", hook(OLD))
-        .await
-        .expect(200);
-    assert_eq!(pinned.body["api_version"], OLD);
+    let pinned = app.alice.post_ok("/v1/webhook_endpoints", hook(OLD)).await;
+    assert_eq!(pinned["api_version"], OLD);
     let made = app.alice.post("/v1/fleets", fleet()).await;
     app.drain().await;
     let path = format!("/v1/fleets/{}", made.id());
     app.alice
-        .post(&path, json!({"name": "Noon shift"}))
-        .await
-        .expect(200);
+        .post_ok(&path, json!({"name": "Noon shift"}))
+        .await;
     app.drain().await;
     let received = receiver.received();
     assert_eq!(received.len(), 2);
     let event = &received[0].event;
-    assert_eq!(event["api_version"], OLD);
-    assert_eq!(event["data"]["object"]["title"], "Night shift");
+    assert_has!(event, {"api_version": OLD, "/data/object/title": "Night shift"});
     assert_eq!(event["data"]["object"].get("name"), None);
     let previous = &received[1].event["data"]["previous_attributes"];
     assert_eq!(
@@ -124,18 +118,13 @@ async fn a_delivery_has_the_version_its_endpoint_is_pinned_to() {
         (&json!("Night shift"), None)
     );
     // The stored event has the account's version.
-    let path = format!("/v1/events/{}", event["id"].as_str().expect("an id"));
-    let stored = app.alice.get(&path).await.expect(200);
-    assert_eq!(stored.body["api_version"], NEW);
-    assert_eq!(stored.body["data"]["object"]["name"], "Night shift");
+    let path = format!("/v1/events/{}", id_of(event));
+    assert_has!(app.alice.get_ok(&path).await, {"api_version": NEW, "/data/object/name": "Night shift"});
     // Moving the endpoint on moves what it gets from then on.
-    let path = format!("/v1/webhook_endpoints/{}", pinned.id());
-    app.alice
-        .post(&path, json!({"api_version": NEW}))
-        .await
-        .expect(200);
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&pinned));
+    app.alice.post_ok(&path, json!({"api_version": NEW})).await;
     app.advance(10).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     assert_eq!(
         receiver.received()[2].event["data"]["object"]["name"],
@@ -148,12 +137,11 @@ async fn an_account_of_the_older_version_has_it_everywhere_it_asks_for_none() {
     let app = start().await;
     let child = app
         .alice
-        .post(
+        .create(
             "/v1/accounts",
             json!({"name": "Branch", "email": "a@b.example", "type": "business"}),
         )
-        .await
-        .id();
+        .await;
     age(&app, &child).await;
     let inside = [("service-account", child.as_str())];
     let made = app
@@ -172,12 +160,9 @@ async fn an_account_of_the_older_version_has_it_everywhere_it_asks_for_none() {
         .await
         .expect(200);
     let event = &events.body["data"][0];
-    assert_eq!(
-        (&event["api_version"], &event["data"]["object"]["title"]),
-        (&json!(OLD), &json!("Day shift"))
-    );
+    assert_has!(event, {"api_version": OLD, "/data/object/title": "Day shift"});
     // An event keeps its version, whatever version it is asked for in.
-    let path = format!("/v1/events/{}", event["id"].as_str().expect("an id"));
+    let path = format!("/v1/events/{}", id_of(event));
     let newer = [inside[0], ("service-version", NEW)];
     let shown = app.alice.send("GET", &path, None, &newer).await.expect(200);
     assert_eq!(shown.body["data"]["object"]["title"], "Day shift");

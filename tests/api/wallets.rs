@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 use kernel::{Id, Tenant};
 use table::wallets::Wallet;
-use tests::{Client, TestApp, with};
+use tests::{Client, TestApp, assert_has, with};
 
 async fn card(client: &Client, token: &str, owner: Value) -> String {
     let body = with(json!({"type": "card", "token": token}), owner);
-    client.post("/v1/payment_methods", body).await.id()
+    client.create("/v1/payment_methods", body).await
 }
 
 fn top_up(method: &str, amount: i64) -> Value {
@@ -30,8 +30,7 @@ fn top_up(method: &str, amount: i64) -> Value {
 
 #[tokio::test]
 async fn a_top_up_charges_the_method_and_adds_to_the_wallet() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let account = app.alice.account.clone().expect("an account").to_string();
     for (owner, transaction) in [
         (
@@ -49,14 +48,11 @@ async fn a_top_up_charges_the_method_and_adds_to_the_wallet() {
     ] {
         let method = card(&app.alice, "tok_success", json!({})).await;
         let path = format!("{owner}/top_up");
-        app.alice
-            .post(&path, top_up(&method, 5000))
-            .await
-            .expect(200);
-        let topped = app.alice.post(&path, top_up(&method, 1)).await.expect(200);
-        assert_eq!(topped.body["wallet_balance"], 5001, "{owner}");
-        assert_eq!(app.alice.get(&owner).await.body, topped.body);
-        let latest = app.alice.get("/v1/transactions?limit=2").await.body;
+        app.alice.post_ok(&path, top_up(&method, 5000)).await;
+        let topped = app.alice.post_ok(&path, top_up(&method, 1)).await;
+        assert_eq!(topped["wallet_balance"], 5001, "{owner}");
+        assert_eq!(app.alice.get_ok(&owner).await, topped);
+        let latest = app.alice.get_ok("/v1/transactions?limit=2").await;
         let first = &latest["data"][1];
         let want = with(
             json!({"id": first["id"], "object": "transaction", "amount": 5000, "amount_refunded": 0, "charge": null, "destination": null,
@@ -73,8 +69,7 @@ async fn a_top_up_charges_the_method_and_adds_to_the_wallet() {
 
 #[tokio::test]
 async fn a_declined_top_up_leaves_a_failed_transaction_and_the_wallet_as_it_was() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let owner = format!("/v1/drivers/{}", crew.driver);
     let path = format!("{owner}/top_up");
     for (n, (token, code)) in [
@@ -94,11 +89,7 @@ async fn a_declined_top_up_leaves_a_failed_transaction_and_the_wallet_as_it_was(
                 .await
         };
         let refused = send().await;
-        refused.expect_error(
-            402,
-            Some("payment_authorization_failed"),
-            Some("payment_method"),
-        );
+        refused.expect_error(402, "payment_authorization_failed", "payment_method");
         assert_eq!(refused.body["decline_code"], code);
         assert_eq!(refused.header("idempotent-replayed"), "");
         let again = send().await;
@@ -106,27 +97,23 @@ async fn a_declined_top_up_leaves_a_failed_transaction_and_the_wallet_as_it_was(
             (again.body, again.headers["idempotent-replayed"].as_bytes()),
             (refused.body, b"true".as_slice())
         );
-        let failed = app.alice.get("/v1/transactions?status=failed").await.body;
+        let failed = app.alice.get_ok("/v1/transactions?status=failed").await;
         let failed = failed["data"].as_array().expect("a list");
         assert_eq!(failed.len(), n + 1);
-        assert_eq!(
-            (&failed[0]["payment_method"], &failed[0]["amount"]),
-            (&json!(method), &json!(700))
-        );
+        assert_has!(failed[0], {"payment_method": method, "amount": 700});
     }
-    assert_eq!(app.alice.get(&owner).await.body["wallet_balance"], 0);
+    assert_eq!(app.alice.get_ok(&owner).await["wallet_balance"], 0);
     app.drain().await;
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_a_top_up_is_named() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
-    let stranger = app.alice.post("/v1/drivers", tests::driver()).await.id();
+    let (app, crew) = TestApp::with_crew().await;
+    let stranger = app.alice.create("/v1/drivers", tests::driver()).await;
     let good = card(&app.alice, "tok_success", json!({})).await;
     let theirs = card(&app.alice, "tok_success", json!({"driver": stranger})).await;
     let wallet = json!({"type": "wallet"});
-    let wallet = app.alice.post("/v1/payment_methods", wallet).await.id();
+    let wallet = app.alice.create("/v1/payment_methods", wallet).await;
     let path = format!("/v1/drivers/{}/top_up", crew.driver);
     for (body, want) in [
         (json!({"payment_method": good}), (400, None, "amount")),
@@ -151,10 +138,9 @@ async fn what_is_wrong_with_a_top_up_is_named() {
             (400, Some("payment_method_scope_invalid"), "payment_method"),
         ),
     ] {
-        let answer = app.alice.post(&path, body.clone()).await;
+        let answer = app.alice.post(&path, body).await;
         let (status, code, param) = want;
-        let want = (status, "invalid_request_error", code, Some(param));
-        assert_eq!(answer.error(), want, "{body}");
+        answer.expect_error(status, code, param);
     }
     let nobody = app
         .alice
@@ -167,8 +153,7 @@ async fn what_is_wrong_with_a_top_up_is_named() {
 
 #[tokio::test]
 async fn a_wallet_with_money_keeps_its_currency() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let account = app.alice.account.clone().expect("an account").to_string();
     let method = card(&app.alice, "tok_success", json!({})).await;
     for (owner, change, param) in [
@@ -189,10 +174,9 @@ async fn a_wallet_with_money_keeps_its_currency() {
         ),
     ] {
         let path = format!("{owner}/top_up");
-        app.alice.post(&path, top_up(&method, 5)).await.expect(200);
+        app.alice.post_ok(&path, top_up(&method, 5)).await;
         let refused = app.alice.post(&owner, change).await;
-        let want = (409, "invalid_request_error", None, Some(param));
-        assert_eq!(refused.error(), want, "{owner}");
+        refused.expect_error(409, None, param);
     }
     app.drain().await;
 }
@@ -200,18 +184,17 @@ async fn a_wallet_with_money_keeps_its_currency() {
 #[tokio::test]
 async fn whoever_has_money_is_not_removed() {
     let app = TestApp::start().await;
-    let driver = app.alice.post("/v1/drivers", tests::driver()).await.id();
-    let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
+    let driver = app.alice.create("/v1/drivers", tests::driver()).await;
+    let fleet = app.alice.create("/v1/fleets", tests::fleet()).await;
     let method = card(&app.alice, "tok_success", json!({})).await;
     for (owner, param) in [
         (format!("/v1/drivers/{driver}"), "driver"),
         (format!("/v1/fleets/{fleet}"), "fleet"),
     ] {
         let path = format!("{owner}/top_up");
-        app.alice.post(&path, top_up(&method, 5)).await.expect(200);
+        app.alice.post_ok(&path, top_up(&method, 5)).await;
         let refused = app.alice.delete(&owner).await;
-        let want = (409, "invalid_request_error", None, Some(param));
-        assert_eq!(refused.error(), want, "{owner}");
+        refused.expect_error(409, None, param);
     }
     app.drain().await;
 }
@@ -219,7 +202,7 @@ async fn whoever_has_money_is_not_removed() {
 #[tokio::test]
 async fn many_top_ups_at_once_all_count() {
     let app = TestApp::start().await;
-    let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
+    let fleet = app.alice.create("/v1/fleets", tests::fleet()).await;
     let method = card(&app.alice, "tok_success", json!({})).await;
     let path = format!("/v1/fleets/{fleet}");
     let requests = (0..8).map(|_| {
@@ -236,8 +219,7 @@ async fn many_top_ups_at_once_all_count() {
         assert!(matches!(status, 200 | 503), "{status}");
         paid += i64::from(status == 200);
     }
-    let shown = app.alice.get(&path).await.body;
-    assert_eq!(shown["wallet_balance"], paid * 100);
+    assert_eq!(app.alice.get_ok(&path).await["wallet_balance"], paid * 100);
     let transactions = app.transactions(&app.alice).await;
     let done = transactions
         .iter()
@@ -245,11 +227,11 @@ async fn many_top_ups_at_once_all_count() {
     assert_eq!(done.count() as i64, paid);
     // One that lost to the others as often as it was tried is brought to its end a minute later.
     app.advance(90).await;
-    let transactions = app.alice.get("/v1/transactions").await.body;
+    let transactions = app.alice.get_ok("/v1/transactions").await;
     let transactions = transactions["data"].as_array().expect("transactions");
     assert!(transactions.iter().all(|one| one["status"] == "succeeded"));
     assert!((paid..=8).contains(&(transactions.len() as i64)));
-    let shown = app.alice.get(&path).await.body;
+    let shown = app.alice.get_ok(&path).await;
     assert_eq!(shown["wallet_balance"], transactions.len() * 100);
     app.drain().await;
 }
@@ -262,10 +244,9 @@ async fn the_play_money_of_test_mode_is_none_in_live_mode() {
     let method = card(&app.alice, "tok_success", json!({})).await;
     let topped = app
         .alice
-        .post(&format!("{path}/top_up"), top_up(&method, 900))
-        .await
-        .expect(200);
-    assert_eq!(topped.body["wallet_balance"], 900);
+        .post_ok(&format!("{path}/top_up"), top_up(&method, 900))
+        .await;
+    assert_eq!(topped["wallet_balance"], 900);
     let store = &app.app().store;
     let tenant = |mode| Tenant {
         account: account.clone(),
@@ -285,8 +266,7 @@ fn money(amount: i64, code: &str) -> Money {
 
 #[tokio::test]
 async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let account = app.alice.account.clone().expect("an account");
     let method = card(&app.alice, "tok_success", json!({})).await;
     let (driver, fleet) = (
@@ -305,9 +285,8 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
         (format!("/v1/accounts/{account}"), Wallet::Account(&account)),
     ] {
         app.alice
-            .post(&format!("{path}/top_up"), top_up(&method, 100))
-            .await
-            .expect(200);
+            .post_ok(&format!("{path}/top_up"), top_up(&method, 100))
+            .await;
         let take = async |funds| {
             let mut tx = store.begin(&origin);
             let refusal = Error::conflict("not enough", None);
@@ -324,15 +303,14 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
         tx.commit_without_response()
             .await
             .expect("the money arrives");
-        assert_eq!(app.alice.get(&path).await.body["wallet_balance"], 7);
+        assert_eq!(app.alice.get_ok(&path).await["wallet_balance"], 7);
     }
     app.drain().await;
 }
 
 #[tokio::test]
 async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_for() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let (path, owner) = (
         format!("/v1/fleets/{}", crew.fleet),
         json!({"fleet": crew.fleet}),
@@ -340,11 +318,10 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
     let good = card(&app.alice, "tok_success", owner.clone()).await;
     let bad = card(&app.alice, "tok_declined", owner.clone()).await;
     let wallet = with(json!({"type": "wallet"}), owner);
-    let wallet = app.alice.post("/v1/payment_methods", wallet).await.id();
+    let wallet = app.alice.create("/v1/payment_methods", wallet).await;
     app.alice
-        .post(&format!("{path}/top_up"), top_up(&good, 100))
-        .await
-        .expect(200);
+        .post_ok(&format!("{path}/top_up"), top_up(&good, 100))
+        .await;
     let tenant = app.alice.tenant();
     let (origin, store) = (
         Origin::background(tenant.clone(), app.now()),
@@ -371,7 +348,7 @@ async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_fo
             PaymentOutcome::Declined(code) => code,
         }
     };
-    let balance = async || app.alice.get(&path).await.body["wallet_balance"].clone();
+    let balance = async || app.alice.get_ok(&path).await["wallet_balance"].clone();
     assert_eq!(take(&good, 5, "usd", true).await, "");
     assert_eq!(take(&bad, 5, "usd", true).await, "card_declined");
     assert_eq!(take(&bad, 0, "usd", true).await, "");
@@ -436,8 +413,7 @@ async fn noted(app: &TestApp) -> (Arc<Notes>, Client) {
 
 #[tokio::test]
 async fn a_top_up_that_was_cut_short_is_brought_to_its_end_without_its_request() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     for (token, status, balance) in [
         ("tok_success", "succeeded", 300),
         ("tok_declined", "failed", 0),
@@ -451,7 +427,7 @@ async fn a_top_up_that_was_cut_short_is_brought_to_its_end_without_its_request()
                 app.alice.account.clone().expect("an account")
             ),
         ] {
-            let before = app.alice.get(&owner).await.body["wallet_balance"].clone();
+            let before = app.alice.get_ok(&owner).await["wallet_balance"].clone();
             let (notes, client) = noted(&app).await;
             let cut = client
                 .post(&format!("{owner}/top_up"), top_up(&method, 300))
@@ -461,37 +437,29 @@ async fn a_top_up_that_was_cut_short_is_brought_to_its_end_without_its_request()
                 (503, 1)
             );
             let newest =
-                async || app.alice.get("/v1/transactions?limit=1").await.body["data"][0].clone();
+                async || app.alice.get_ok("/v1/transactions?limit=1").await["data"][0].clone();
             let pending = newest().await;
-            assert_eq!(
-                (&pending["status"], &pending["amount"]),
-                (&json!("pending"), &json!(300))
-            );
+            assert_has!(pending, {"status": "pending", "amount": 300});
             // The request may still be at it.
             app.advance(50).await;
             assert_eq!(newest().await, pending);
             app.advance(15).await;
-            let ended = newest().await;
-            assert_eq!(
-                (&ended["id"], &ended["status"]),
-                (&pending["id"], &json!(status))
-            );
-            let after = app.alice.get(&owner).await.body["wallet_balance"].clone();
+            assert_has!(newest().await, {"id": pending["id"], "status": status});
+            let after = app.alice.get_ok(&owner).await["wallet_balance"].clone();
             assert_eq!(
                 after.as_i64(),
                 before.as_i64().map(|before| before + balance),
                 "{owner}"
             );
             app.advance(600).await;
-            assert_eq!(app.alice.get(&owner).await.body["wallet_balance"], after);
+            assert_eq!(app.alice.get_ok(&owner).await["wallet_balance"], after);
         }
     }
 }
 
 #[tokio::test]
 async fn a_repeated_top_up_is_charged_under_the_same_key_and_counts_once() {
-    let app = TestApp::start().await;
-    let crew = app.crew(&app.alice).await;
+    let (app, crew) = TestApp::with_crew().await;
     let method = card(&app.alice, "tok_success", json!({})).await;
     let (notes, client) = noted(&app).await;
     let path = format!("/v1/fleets/{}/top_up", crew.fleet);

@@ -15,7 +15,7 @@ async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
 async fn fleets(app: &TestApp, client: &Client, count: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for _ in 0..count {
-        ids.push(client.post("/v1/fleets", fleet()).await.id());
+        ids.push(client.create("/v1/fleets", fleet()).await);
         app.drain().await;
     }
     ids
@@ -122,10 +122,10 @@ async fn what_is_held_is_given_up_when_the_endpoint_is_disabled_or_deleted() {
         fleets(&app, &app.alice, 9).await;
         assert_eq!(pending(&app.alice).await, 9);
         if ends_deleted {
-            app.alice.delete(&path).await.expect(200);
+            app.alice.delete_ok(&path).await;
         } else {
             let off = json!({"status": "disabled"});
-            let off = app.alice.post(&path, off).await.expect(200).body;
+            let off = app.alice.post_ok(&path, off).await;
             let since = off["missed_since"].as_str().map(Timestamp::parse);
             let since = since.expect("a moment").expect("a moment");
             assert!(
@@ -146,7 +146,7 @@ async fn an_endpoint_is_sent_no_more_per_second_than_it_takes() {
     let receiver = Receiver::start().await;
     let path = hook(&app.alice, &receiver, json!({"max_per_second": 2})).await;
     for _ in 0..8 {
-        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        app.alice.post_ok("/v1/fleets", fleet()).await;
     }
     app.drain().await;
     app.advance(10).await;
@@ -162,6 +162,6 @@ async fn an_endpoint_is_sent_no_more_per_second_than_it_takes() {
     let begin_to_end = moments[7] - moments[0];
     assert!(begin_to_end >= 7 * 500 - 100, "{moments:?}");
     let off = json!({"max_per_second": null});
-    let shown = app.alice.post(&path, off).await.expect(200).body;
+    let shown = app.alice.post_ok(&path, off).await;
     assert_eq!(shown["max_per_second"], Value::Null);
 }

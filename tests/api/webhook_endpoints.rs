@@ -1,7 +1,7 @@
 //! `/v1/webhook_endpoints`.
 
 use serde_json::{Value, json};
-use tests::{Receiver, TestApp, with};
+use tests::{Receiver, TestApp, assert_has, id_of, path_of, with};
 
 fn hook() -> Value {
     json!({"url": "https://fleet.example/hook", "enabled_events": ["reservation.confirmed"]})
@@ -20,28 +20,21 @@ async fn a_new_endpoint_has_every_field_of_the_specification() {
         hook(),
         json!({"description": "Depot", "metadata": {"k": "v"}}),
     );
-    let made = app
-        .alice
-        .post("/v1/webhook_endpoints", body)
-        .await
-        .expect(200);
-    let want = json!({"id": made.id(), "object": "webhook_endpoint", "api_version": "2026-03-01", "application": null,
-        "created": made.body["created"], "description": "Depot", "disabled_at": null, "disabled_reason": null,
+    let made = app.alice.post_ok("/v1/webhook_endpoints", body).await;
+    let want = json!({"id": id_of(&made), "object": "webhook_endpoint", "api_version": "2026-03-01", "application": null,
+        "created": made["created"], "description": "Depot", "disabled_at": null, "disabled_reason": null,
         "enabled_events": ["reservation.confirmed"], "fleets": [], "headers": {}, "health": null, "livemode": false, "max_per_second": null, "metadata": {"k": "v"}, "missed_since": null, "ordered": false,
-        "payload": "snapshot", "secret": made.body["secret"], "signature_timestamp": "rfc3339", "status": "enabled", "type": "webhook",
+        "payload": "snapshot", "secret": made["secret"], "signature_timestamp": "rfc3339", "status": "enabled", "type": "webhook",
         "url": "https://fleet.example/hook"});
-    assert_eq!(made.body, want);
-    assert!(made.id().starts_with("wh_"));
+    assert_eq!(made, want);
+    assert!(id_of(&made).starts_with("wh_"));
     assert!(
-        made.body["secret"]
+        made["secret"]
             .as_str()
             .is_some_and(|secret| secret.len() == 38 && secret.starts_with("whsec_"))
     );
     assert_eq!(
-        app.alice
-            .get(&format!("/v1/webhook_endpoints/{}", made.id()))
-            .await
-            .body,
+        app.alice.get_ok(&path_of(id_of(&made))).await,
         retrieved(want)
     );
 }
@@ -64,13 +57,9 @@ async fn what_is_wrong_is_named() {
     ] {
         let answer = app
             .alice
-            .post("/v1/webhook_endpoints", with(hook(), change.clone()))
+            .post("/v1/webhook_endpoints", with(hook(), change))
             .await;
-        assert_eq!(
-            answer.error(),
-            (400, "invalid_request_error", None, Some(param)),
-            "{change}"
-        );
+        answer.expect_error(400, None, param);
     }
 }
 
@@ -88,21 +77,20 @@ async fn a_literal_address_that_is_not_public_is_refused_at_creation_and_update(
         "http://10.0.0.1/hook",
     ] {
         let change = json!({"url": url});
-        let refused = (400, "invalid_request_error", None, Some("url"));
         let created = app
             .alice
             .post("/v1/webhook_endpoints", with(hook(), change.clone()))
             .await;
-        assert_eq!(created.error(), refused, "{url}");
+        created.expect_error(400, None, "url");
         let updated = app.alice.post(&path, change).await;
-        assert_eq!(updated.error(), refused, "{url}");
+        updated.expect_error(400, None, "url");
     }
     assert_eq!(app.alice.walk("/v1/webhook_endpoints").await, [made.id()]);
-    assert_eq!(app.alice.get(&path).await.body, retrieved(made.body));
+    assert_eq!(app.alice.get_ok(&path).await, retrieved(made.body));
     // A local run may deliver to this machine.
     for url in ["http://127.0.0.1:9/hook", "http://localhost:9/hook"] {
-        let changed = app.alice.post(&path, json!({"url": url})).await.expect(200);
-        assert_eq!(changed.body["url"], url);
+        let changed = app.alice.post_ok(&path, json!({"url": url})).await;
+        assert_eq!(changed["url"], url);
     }
 }
 
@@ -130,10 +118,7 @@ async fn every_secret_of_the_last_day_signs_and_the_eleventh_rotation_is_refused
     refused.expect_error(409, None, None);
     let shown = app.alice.get(&path).await;
     assert_eq!(secret(&shown), secrets[0]);
-    app.alice
-        .post(&format!("{path}/test"), json!({}))
-        .await
-        .expect(200);
+    app.alice.post_ok(&format!("{path}/test"), json!({})).await;
     app.drain().await;
     let delivery = receiver.received().remove(0);
     let signature = tests::header(&delivery, "service-signature");
@@ -152,14 +137,11 @@ async fn each_account_has_its_own_sixteen() {
     let app = TestApp::start().await;
     let bob = app.other_account(kernel::Mode::Test).await;
     for _ in 0..16 {
-        app.alice
-            .post("/v1/webhook_endpoints", hook())
-            .await
-            .expect(200);
+        app.alice.post_ok("/v1/webhook_endpoints", hook()).await;
     }
     let refused = app.alice.post("/v1/webhook_endpoints", hook()).await;
     refused.expect_error(409, None, None);
-    bob.post("/v1/webhook_endpoints", hook()).await.expect(200);
+    bob.post_ok("/v1/webhook_endpoints", hook()).await;
 }
 
 #[tokio::test]
@@ -167,7 +149,7 @@ async fn there_are_sixteen_at_most() {
     let app = TestApp::start().await;
     let mut ids = Vec::new();
     for _ in 0..16 {
-        ids.push(app.alice.post("/v1/webhook_endpoints", hook()).await.id());
+        ids.push(app.alice.create("/v1/webhook_endpoints", hook()).await);
     }
     app.alice
         .post("/v1/webhook_endpoints", hook())
@@ -178,23 +160,10 @@ async fn there_are_sixteen_at_most() {
         app.alice.get("/v1/webhook_endpoints?limit=100").await.ids(),
         ids
     );
-    app.alice
-        .delete(&format!("/v1/webhook_endpoints/{}", ids[0]))
-        .await
-        .expect(200);
-    app.alice
-        .post("/v1/webhook_endpoints", hook())
-        .await
-        .expect(200);
-    let gone = app
-        .alice
-        .get(&format!("/v1/webhook_endpoints/{}", ids[0]))
-        .await;
-    gone.expect_error(
-        404,
-        Some("webhook_endpoint_not_found"),
-        Some("webhook_endpoint"),
-    );
+    app.alice.delete_ok(&path_of(&ids[0])).await;
+    app.alice.post_ok("/v1/webhook_endpoints", hook()).await;
+    let gone = app.alice.get(&path_of(&ids[0])).await;
+    gone.expect_error(404, "webhook_endpoint_not_found", "webhook_endpoint");
 }
 
 #[tokio::test]
@@ -204,34 +173,22 @@ async fn an_update_changes_what_it_names_and_status_switches_it_off_and_on() {
         hook(),
         json!({"description": "Depot", "metadata": {"k": "v"}}),
     );
-    let made = app
-        .alice
-        .post("/v1/webhook_endpoints", body)
-        .await
-        .expect(200);
-    let path = format!("/v1/webhook_endpoints/{}", made.id());
-    assert_eq!(
-        app.alice.post(&path, json!({})).await.expect(200).body,
-        made.body
-    );
+    let made = app.alice.post_ok("/v1/webhook_endpoints", body).await;
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&made));
+    assert_eq!(app.alice.post_ok(&path, json!({})).await, made);
     let change = json!({"description": null, "enabled_events": ["*"], "metadata": {"n": "w"}, "signature_timestamp": "unix",
         "url": "https://fleet.example/other"});
-    let changed = app.alice.post(&path, change.clone()).await.expect(200).body;
+    let changed = app.alice.post_ok(&path, change.clone()).await;
     let want = with(
-        made.body.clone(),
+        made.clone(),
         with(change, json!({"metadata": {"k": "v", "n": "w"}})),
     );
     assert_eq!(changed, want);
     let off = app
         .alice
-        .post(&path, json!({"status": "disabled"}))
-        .await
-        .expect(200)
-        .body;
-    assert_eq!(
-        (&off["status"], &off["disabled_reason"]),
-        (&json!("disabled"), &json!("manual"))
-    );
+        .post_ok(&path, json!({"status": "disabled"}))
+        .await;
+    assert_has!(off, {"status": "disabled", "disabled_reason": "manual"});
     app.alice
         .post(&format!("{path}/test"), json!({}))
         .await
@@ -239,11 +196,7 @@ async fn an_update_changes_what_it_names_and_status_switches_it_off_and_on() {
     assert_eq!(off["missed_since"], off["disabled_at"]);
     let missed = json!({"missed_since": off["disabled_at"]});
     assert_eq!(
-        app.alice
-            .post(&path, json!({"status": "enabled"}))
-            .await
-            .expect(200)
-            .body,
+        app.alice.post_ok(&path, json!({"status": "enabled"})).await,
         with(want, missed)
     );
     for (wrong, param) in [
@@ -280,11 +233,10 @@ async fn no_more_than_sixteen_are_made_however_many_are_asked_for_at_once() {
     let ids = app.alice.walk("/v1/webhook_endpoints").await;
     assert_eq!(ids.len(), 16);
     let path = format!("/v1/webhook_endpoints/{}", ids[0]);
-    app.alice.delete(&path).await.expect(200);
+    app.alice.delete_ok(&path).await;
     app.alice
-        .post("/v1/webhook_endpoints", body.clone())
-        .await
-        .expect(200);
+        .post_ok("/v1/webhook_endpoints", body.clone())
+        .await;
     assert_eq!(
         app.alice.post("/v1/webhook_endpoints", body).await.status,
         409
@@ -296,16 +248,12 @@ async fn the_log_shows_every_attempt_newest_first() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     receiver.answer(&[500]);
-    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
-    app.alice
-        .post("/v1/fleets", tests::fleet())
-        .await
-        .expect(200);
+    let endpoint = receiver.subscribe(&app.alice, &["fleet.created"]).await;
+    app.alice.post_ok("/v1/fleets", tests::fleet()).await;
     app.advance(10).await;
     let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries");
-    let page = app.alice.get(&path).await.expect(200);
-    let rows = page.body["data"].as_array().expect("rows");
+    let page = app.alice.get_ok(&path).await;
+    let rows = page["data"].as_array().expect("rows");
     let event = receiver.received()[0].event["id"].clone();
     let types: Vec<_> = rows
         .iter()
@@ -325,18 +273,14 @@ async fn the_log_shows_every_attempt_newest_first() {
             (&json!(1), &json!("failed"), &json!(500), &event),
         ]
     );
-    assert_eq!(
-        (&rows[0]["next_attempt"], &rows[0]["object"]),
-        (&Value::Null, &json!("webhook_delivery"))
-    );
+    assert_has!(rows[0], {"next_attempt": null, "object": "webhook_delivery"});
     assert!(rows[1]["next_attempt"].is_string());
     assert_eq!(app.alice.walk(&format!("{path}?limit=1")).await.len(), 2);
     let shown = app
         .alice
-        .get(&format!("{path}?expand[]=data.event"))
-        .await
-        .expect(200);
-    assert_eq!(shown.body["data"][0]["event"]["type"], "fleet.created");
+        .get_ok(&format!("{path}?expand[]=data.event"))
+        .await;
+    assert_eq!(shown["data"][0]["event"]["type"], "fleet.created");
 }
 
 #[tokio::test]
@@ -344,21 +288,19 @@ async fn the_log_is_filtered_by_event_type_status_and_time() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");
     let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created", "driver.created"]});
-    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let endpoint = receiver
+        .subscribe(&app.alice, &["fleet.created", "driver.created"])
+        .await;
     receiver.answer(&[500, 500]);
     for _ in 0..3 {
-        app.alice
-            .post("/v1/fleets", tests::fleet())
-            .await
-            .expect(200);
+        app.alice.post_ok("/v1/fleets", tests::fleet()).await;
         app.drain().await;
     }
     app.advance(600).await;
     let later = app.now();
     app.advance(60).await;
     let driver = json!({"name": "Ada", "email": "ada@fleet.example"});
-    app.alice.post("/v1/drivers", driver).await.expect(200);
+    app.alice.post_ok("/v1/drivers", driver).await;
     app.drain().await;
     let path = format!("/v1/webhook_endpoints/{endpoint}/deliveries");
     let found = async |query: &str| {
@@ -413,7 +355,7 @@ async fn the_log_is_filtered_by_event_type_status_and_time() {
     }
     let bob = app.other_account(kernel::Mode::Test).await;
     let strange = bob.get(&format!("/v1/events/{event}/deliveries")).await;
-    strange.expect_error(404, None, Some("event"));
+    strange.expect_error(404, None, "event");
 }
 
 #[tokio::test]
@@ -422,35 +364,27 @@ async fn an_attempt_shows_its_request_and_the_head_of_the_response() {
     app.needs("a clock that can be moved");
     app.advance(3600).await;
     let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["fleet.created"]});
-    let endpoint = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let endpoint = receiver.subscribe(&app.alice, &["fleet.created"]).await;
     receiver.answer_with(503, "retry-after", "7");
     receiver.answer_body(&"x".repeat(5000));
-    app.alice
-        .post("/v1/fleets", tests::fleet())
-        .await
-        .expect(200);
+    app.alice.post_ok("/v1/fleets", tests::fleet()).await;
     app.drain().await;
     receiver.answer_body("ok");
     app.advance(60).await;
     let received = receiver.received();
     let event = tests::header(&received[0], "webhook-id").to_owned();
     let path = format!("/v1/events/{event}/deliveries");
-    let lines = app.alice.get(&path).await.expect(200).body["data"].clone();
+    let lines = app.alice.get_ok(&path).await["data"].clone();
     let [last, first] = lines.as_array().expect("lines").as_slice() else {
         panic!("two attempts: {lines}");
     };
-    assert_eq!(first["webhook_endpoint"], endpoint);
-    assert_eq!(first["response_headers"]["retry-after"], "7");
+    assert_has!(first, {"webhook_endpoint": endpoint, "/response_headers/retry-after": "7"});
     assert_eq!(first["response"].as_str().map(str::len), Some(4096));
     assert_eq!(
         (&first["truncated"], &last["truncated"]),
         (&json!(true), &json!(false))
     );
-    assert_eq!(
-        (&last["response"], &last["response_headers"]),
-        (&json!("ok"), &json!({}))
-    );
+    assert_has!(last, {"response": "ok", "response_headers": {}});
     for (line, received) in [first, last].into_iter().zip(&received) {
         let shown = line["request_headers"].as_object().expect("headers");
         for (name, value) in shown {
@@ -463,8 +397,8 @@ async fn an_attempt_shows_its_request_and_the_head_of_the_response() {
     }
     // A key that may not read fleets does not see to whom fleets are sent.
     let scopes = json!({"scopes": ["events:read", "webhook_endpoints:read"]});
-    let made = app.alice.post("/v1/api_keys", scopes).await.expect(200);
-    let secret = made.body["secret"].as_str().expect("a secret").to_owned();
+    let made = app.alice.post_ok("/v1/api_keys", scopes).await;
+    let secret = made["secret"].as_str().expect("a secret").to_owned();
     let reader = app.with_key(secret, app.alice.account.clone().expect("an account"));
     assert_eq!(reader.get(&path).await.status, 403);
 }

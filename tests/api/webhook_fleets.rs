@@ -2,14 +2,14 @@
 
 use kernel::Mode;
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, fleet, vehicle};
+use tests::{Client, Receiver, TestApp, assert_has, fleet, id_of, vehicle};
 
 /// Creates an endpoint for all events of these fleets. Gives its path.
 async fn hook(client: &Client, receiver: &Receiver, fleets: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": ["*"], "fleets": fleets});
-    let made = client.post("/v1/webhook_endpoints", body).await.expect(200);
-    assert_eq!(made.body["fleets"], json!(fleets));
-    format!("/v1/webhook_endpoints/{}", made.id())
+    let made = client.post_ok("/v1/webhook_endpoints", body).await;
+    assert_eq!(made["fleets"], json!(fleets));
+    format!("/v1/webhook_endpoints/{}", id_of(&made))
 }
 
 fn sorted(mut types: Vec<String>) -> Vec<String> {
@@ -29,7 +29,7 @@ async fn an_endpoint_is_sent_the_events_of_its_fleets_only() {
     );
     let alice = &app.alice;
     let crew = app.crew(alice).await;
-    let other = alice.post("/v1/fleets", fleet()).await.expect(200).id();
+    let other = alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
     hook(alice, &ours, &[&crew.fleet]).await;
     hook(alice, &theirs, &[&other]).await;
@@ -39,29 +39,25 @@ async fn an_endpoint_is_sent_the_events_of_its_fleets_only() {
         format!("/v1/fleets/{}", crew.fleet),
         format!("/v1/drivers/{}", crew.driver),
     ] {
-        alice.post(&path, name.clone()).await.expect(200);
+        alice.post_ok(&path, name.clone()).await;
     }
     let plate = json!({"registration_plate": "AB12 CDF"});
     let path = format!("/v1/vehicles/{}", crew.vehicle);
-    alice.post(&path, plate).await.expect(200);
+    alice.post_ok(&path, plate).await;
     let station = app.station(json!({})).await;
     let session = app.session(&crew, &station);
     let session = alice.post("/v1/charging_sessions", session).await;
     app.advance(600).await;
     let stop = format!("/v1/charging_sessions/{}/stop", session.expect(200).id());
-    alice.post(&stop, json!({})).await.expect(200);
+    alice.post_ok(&stop, json!({})).await;
     app.drain().await;
     let invoice = json!({"fleet": crew.fleet, "period_start": app.in_minutes(-60), "period_end": app.in_minutes(60)});
-    alice.post("/v1/invoices", invoice).await.expect(200);
+    alice.post_ok("/v1/invoices", invoice).await;
     let reservation = app.reservation(&crew, 120);
+    alice.post_ok("/v1/reservations", reservation).await;
     alice
-        .post("/v1/reservations", reservation)
-        .await
-        .expect(200);
-    alice
-        .post("/v1/policies", json!({"name": "Free", "rules": {}}))
-        .await
-        .expect(200);
+        .post_ok("/v1/policies", json!({"name": "Free", "rules": {}}))
+        .await;
     app.drain().await;
     app.advance(95 * 60).await;
     let whole = sorted(all.types());
@@ -101,21 +97,14 @@ async fn redelivery_and_replay_send_events_of_the_fleets_only() {
     app.needs("a clock that can be moved");
     let receiver = Receiver::start().await;
     let alice = &app.alice;
-    let ours = alice.post("/v1/fleets", fleet()).await.expect(200).id();
-    let other = alice.post("/v1/fleets", fleet()).await.expect(200).id();
+    let ours = alice.create("/v1/fleets", fleet()).await;
+    let other = alice.create("/v1/fleets", fleet()).await;
     app.advance(1).await;
     let path = hook(alice, &receiver, &[&ours]).await;
     let body = json!({"from": app.in_minutes(-10), "only_failed": false});
-    alice
-        .post(&format!("{path}/replay"), body)
-        .await
-        .expect(200);
+    alice.post_ok(&format!("{path}/replay"), body).await;
     app.drain().await;
-    let shown = alice.get(&format!("{path}/replay")).await.expect(200).body;
-    assert_eq!(
-        (&shown["status"], &shown["delivered"]),
-        (&json!("succeeded"), &json!(1))
-    );
+    assert_has!(alice.get_ok(&format!("{path}/replay")).await, {"status": "succeeded", "delivered": 1});
     let of = |id: &Value| {
         receiver
             .received()
@@ -126,15 +115,15 @@ async fn redelivery_and_replay_send_events_of_the_fleets_only() {
     assert_eq!((of(&json!(ours)), of(&json!(other))), (1, 0));
     for event in alice.get("/v1/events?type=fleet.created").await.ids() {
         let path = format!("/v1/events/{event}/redeliver");
-        alice.post(&path, json!({})).await.expect(200);
+        alice.post_ok(&path, json!({})).await;
     }
     app.drain().await;
     assert_eq!((of(&json!(ours)), of(&json!(other))), (2, 0));
     // Without a filter it is sent both again.
-    alice.post(&path, json!({"fleets": []})).await.expect(200);
+    alice.post_ok(&path, json!({"fleets": []})).await;
     for event in alice.get("/v1/events?type=fleet.created").await.ids() {
         let path = format!("/v1/events/{event}/redeliver");
-        alice.post(&path, json!({})).await.expect(200);
+        alice.post_ok(&path, json!({})).await;
     }
     app.drain().await;
     assert_eq!((of(&json!(ours)), of(&json!(other))), (3, 1));
@@ -144,10 +133,10 @@ async fn redelivery_and_replay_send_events_of_the_fleets_only() {
 async fn only_fleets_of_the_account_can_be_named() {
     let app = TestApp::start().await;
     let bob = app.other_account(Mode::Test).await;
-    let strange = bob.post("/v1/fleets", fleet()).await.expect(200).id();
-    let own = app.alice.post("/v1/fleets", fleet()).await.expect(200).id();
-    let driver = app.alice.post("/v1/drivers", tests::driver()).await.id();
-    let car = app.alice.post("/v1/vehicles", vehicle(&own)).await.id();
+    let strange = bob.create("/v1/fleets", fleet()).await;
+    let own = app.alice.create("/v1/fleets", fleet()).await;
+    let driver = app.alice.create("/v1/drivers", tests::driver()).await;
+    let car = app.alice.create("/v1/vehicles", vehicle(&own)).await;
     let hook = |fleets: Value| json!({"url": "https://fleet.example/hook", "enabled_events": ["*"], "fleets": fleets});
     let made = app
         .alice
@@ -159,15 +148,14 @@ async fn only_fleets_of_the_account_can_be_named() {
             .alice
             .post("/v1/webhook_endpoints", hook(json!([own, unknown])))
             .await;
-        created.expect_error(404, Some("fleet_not_found"), Some("fleets"));
+        created.expect_error(404, "fleet_not_found", "fleets");
         let updated = app.alice.post(&path, json!({"fleets": [unknown]})).await;
-        updated.expect_error(404, Some("fleet_not_found"), Some("fleets"));
+        updated.expect_error(404, "fleet_not_found", "fleets");
     }
     let many: Vec<String> = (0..101).map(|number| format!("fl_{number}")).collect();
     for wrong in [json!(many), json!([own, own]), json!(null), json!(own)] {
         let refused = app.alice.post(&path, json!({"fleets": wrong})).await;
-        refused.expect_error(400, None, Some("fleets"));
+        refused.expect_error(400, None, "fleets");
     }
-    let shown = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(shown["fleets"], made.body["fleets"]);
+    assert_eq!(app.alice.get_ok(&path).await["fleets"], made.body["fleets"]);
 }

@@ -1,7 +1,7 @@
 //! What an account is told of its webhook endpoints: operational events, the health of an endpoint, and since when it missed events.
 
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, fleet};
+use tests::{Client, Receiver, TestApp, assert_has, fleet};
 
 /// Creates an endpoint. Gives its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
@@ -18,7 +18,7 @@ const OPERATIONAL: [&str; 4] = [
 ];
 
 async fn new_fleet(app: &TestApp) {
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
 }
 
@@ -41,10 +41,7 @@ async fn other_endpoints_are_told_of_failing_exhausted_and_recovered() {
     let last = app.alice.get(&format!("{path}/deliveries?limit=1")).await;
     let last = last.expect(200).body["data"][0].clone();
     assert_eq!(events[1].event["data"]["object"], last);
-    assert_eq!(
-        (&last["attempt"], &last["next_attempt"]),
-        (&json!(10), &Value::Null)
-    );
+    assert_has!(last, {"attempt": 10, "next_attempt": null});
     // The next event is the probe that succeeds.
     new_fleet(&app).await;
     app.advance(60).await;
@@ -55,8 +52,7 @@ async fn other_endpoints_are_told_of_failing_exhausted_and_recovered() {
     assert_eq!(other.types().len(), 3);
     // The endpoint itself is sent nothing about itself.
     assert!(failing.types().iter().all(|kind| kind == "fleet.created"));
-    let shown = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(shown["missed_since"], Value::Null);
+    assert_eq!(app.alice.get_ok(&path).await["missed_since"], Value::Null);
 }
 
 #[tokio::test]
@@ -89,7 +85,7 @@ async fn health_follows_from_the_attempts_of_the_last_day() {
     app.needs("a clock that can be moved");
     let receiver = Receiver::start().await;
     let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    let health = async || app.alice.get(&path).await.expect(200).body["health"].clone();
+    let health = async || app.alice.get_ok(&path).await["health"].clone();
     let none = json!({"attempts": 0, "last_failure": null, "p50_ms": null, "p95_ms": null, "success_rate": null});
     assert_eq!(health().await, none);
     receiver.answer(&[200, 503, 200]);
@@ -99,11 +95,7 @@ async fn health_follows_from_the_attempts_of_the_last_day() {
     app.advance(10).await;
     new_fleet(&app).await;
     let shown = health().await;
-    assert_eq!(
-        (&shown["attempts"], &shown["success_rate"]),
-        (&json!(4), &json!(0.75)),
-        "{shown}"
-    );
+    assert_has!(shown, {"attempts": 4, "success_rate": 0.75});
     let line = app
         .alice
         .get(&format!("{path}/deliveries?status=failed"))
@@ -114,8 +106,8 @@ async fn health_follows_from_the_attempts_of_the_last_day() {
     assert_eq!(shown["last_failure"], failure);
     assert!(shown["p50_ms"].as_u64() <= shown["p95_ms"].as_u64());
     // In lists it is left out.
-    let list = app.alice.get("/v1/webhook_endpoints").await.expect(200);
-    assert_eq!(list.body["data"][0]["health"], Value::Null);
+    let list = app.alice.get_ok("/v1/webhook_endpoints").await;
+    assert_eq!(list["data"][0]["health"], Value::Null);
     app.advance(25 * 3600).await;
     assert_eq!(health().await, none);
 }
@@ -131,7 +123,7 @@ async fn health_looks_at_no_more_than_a_hundred_attempts() {
         app.drain().await;
     }
     assert_eq!(receiver.received().len(), 140);
-    let shown = app.alice.get(&path).await.expect(200).body["health"].clone();
+    let shown = app.alice.get_ok(&path).await["health"].clone();
     let attempts = shown["attempts"].as_u64().expect("a number");
     assert!((60..=100).contains(&attempts), "{shown}");
     assert_eq!(shown["success_rate"], 1.0);
@@ -149,17 +141,17 @@ async fn a_replay_from_missed_since_on_misses_nothing() {
     new_fleet(&app).await;
     let refused = receiver.received()[0].event["id"].clone();
     let off = json!({"status": "disabled"});
-    app.alice.post(&path, off).await.expect(200);
+    app.alice.post_ok(&path, off).await;
     app.advance(600).await;
     new_fleet(&app).await;
     let on = json!({"status": "enabled"});
-    let shown = app.alice.post(&path, on).await.expect(200).body;
+    let shown = app.alice.post_ok(&path, on).await;
     assert_eq!(receiver.received().len(), 2);
     let body = json!({"from": shown["missed_since"]});
     let replay = format!("{path}/replay");
-    app.alice.post(&replay, body).await.expect(200);
+    app.alice.post_ok(&replay, body).await;
     app.drain().await;
-    let done = app.alice.get(&replay).await.expect(200).body;
+    let done = app.alice.get_ok(&replay).await;
     assert_eq!(done["delivered"], 2, "{done}");
     let ids: Vec<_> = receiver
         .received()
@@ -167,7 +159,7 @@ async fn a_replay_from_missed_since_on_misses_nothing() {
         .map(|one| one.event["id"].clone())
         .collect();
     assert!(ids[2..].contains(&refused));
-    assert_eq!(app.alice.get(&path).await.body["missed_since"], Value::Null);
+    assert_eq!(app.alice.get_ok(&path).await["missed_since"], Value::Null);
 }
 
 #[tokio::test]
@@ -179,12 +171,12 @@ async fn an_event_after_enabling_is_not_given_up() {
     receiver.answer(&[500]);
     new_fleet(&app).await;
     let off = json!({"status": "disabled"});
-    app.alice.post(&path, off).await.expect(200);
+    app.alice.post_ok(&path, off).await;
     // The worker gives up what is due, and remembers for a moment that the endpoint is disabled.
     app.advance(7).await;
     assert_eq!(receiver.received().len(), 1);
     let on = json!({"status": "enabled"});
-    app.alice.post(&path, on).await.expect(200);
+    app.alice.post_ok(&path, on).await;
     new_fleet(&app).await;
     let events = app.alice.get("/v1/events?type=fleet.created").await;
     let received: Vec<_> = receiver

@@ -1,7 +1,7 @@
 //! Options of webhook endpoints: thin payloads and headers of the account's own, and what a receiver asks for in its response.
 
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, fleet, header, verify, with};
+use tests::{Client, Receiver, TestApp, assert_has, fleet, header, id_of, verify, with};
 
 /// Creates an endpoint for the events of fleets. Gives its path.
 async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
@@ -11,9 +11,9 @@ async fn hook(client: &Client, receiver: &Receiver, change: Value) -> String {
 }
 
 async fn new_fleet(app: &TestApp) -> String {
-    let made = app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    let made = app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
-    made.id()
+    id_of(&made).to_owned()
 }
 
 /// The lines of the log of an endpoint, the newest first.
@@ -32,9 +32,9 @@ async fn a_thin_payload_names_the_object_alone() {
     let fleet = new_fleet(&app).await;
     let name = json!({"name": "Late shift"});
     let of_fleet = format!("/v1/fleets/{fleet}");
-    app.alice.post(&of_fleet, name).await.expect(200);
+    app.alice.post_ok(&of_fleet, name).await;
     app.drain().await;
-    let shown = app.alice.get(&path).await.expect(200).body;
+    let shown = app.alice.get_ok(&path).await;
     // Deliveries of an endpoint without an order arrive in any order.
     let by_type = |receiver: &Receiver| {
         let mut received = receiver.received();
@@ -55,8 +55,7 @@ async fn a_thin_payload_names_the_object_alone() {
     let ping = thin.received().remove(2).event["data"].clone();
     assert_eq!(ping, json!({"object": {"webhook_endpoint": shown["id"]}}));
     let back = json!({"payload": "snapshot"});
-    let back = app.alice.post(&path, back).await.expect(200).body;
-    assert_eq!(back["payload"], "snapshot");
+    assert_eq!(app.alice.post_ok(&path, back).await["payload"], "snapshot");
     // A worker keeps an endpoint for a few seconds.
     app.advance(10).await;
     new_fleet(&app).await;
@@ -78,11 +77,11 @@ async fn headers_are_sent_and_shown_to_writers_only() {
     let reader = app
         .restricted(&app.alice, &["webhook_endpoints:read"])
         .await;
-    let shown = app.alice.get(&path).await.expect(200).body;
+    let shown = app.alice.get_ok(&path).await;
     assert_eq!(shown["headers"], kept);
-    assert_eq!(reader.get(&path).await.expect(200).body["headers"], masked);
+    assert_eq!(reader.get_ok(&path).await["headers"], masked);
     for (client, want) in [(&app.alice, &kept), (&reader, &masked)] {
-        let list = client.get("/v1/webhook_endpoints").await.expect(200).body;
+        let list = client.get_ok("/v1/webhook_endpoints").await;
         assert_eq!(list["data"][1]["headers"], *want);
     }
     receiver.answer(&[500]);
@@ -112,13 +111,13 @@ async fn an_update_sets_and_removes_single_headers() {
     let path = hook(&app.alice, &receiver, json!({"headers": headers})).await;
     let update = async |headers: Value| {
         let body = json!({"headers": headers});
-        app.alice.post(&path, body).await.expect(200).body["headers"].clone()
+        app.alice.post_ok(&path, body).await["headers"].clone()
     };
     assert_eq!(
         update(json!({"X-A": null, "x-c": "3"})).await,
         json!({"x-b": "2", "x-c": "3"})
     );
-    let before = app.alice.get(&path).await.expect(200).body["headers"].clone();
+    let before = app.alice.get_ok(&path).await["headers"].clone();
     let eleven: serde_json::Map<_, _> = (0..11).map(|n| (format!("n{n}"), json!("v"))).collect();
     let nine: serde_json::Map<_, _> = (0..9).map(|n| (format!("n{n}"), json!("v"))).collect();
     for wrong in [
@@ -144,7 +143,7 @@ async fn an_update_sets_and_removes_single_headers() {
         let param = refused.error().3.expect("a parameter");
         assert!(param.starts_with("headers"), "{param}: {wrong}");
     }
-    assert_eq!(app.alice.get(&path).await.body["headers"], before);
+    assert_eq!(app.alice.get_ok(&path).await["headers"], before);
     assert_eq!(update(json!(null)).await, json!({}));
     new_fleet(&app).await;
     assert_eq!(header(&receiver.received()[0], "x-b"), "");
@@ -161,7 +160,7 @@ async fn headers_of_the_largest_size_are_sent_and_encrypted_anew() {
     new_fleet(&app).await;
     let sent = &receiver.received()[0];
     assert!((0..10).all(|number| header(sent, &name(number)) == value(number)));
-    let shown = app.alice.get(&path).await.expect(200).body;
+    let shown = app.alice.get_ok(&path).await;
     assert_eq!(shown["headers"], Value::Object(headers));
 }
 
@@ -178,24 +177,20 @@ async fn a_receiver_can_disable_its_endpoint() {
     app.advance(3600).await;
     new_fleet(&app).await;
     assert_eq!((receiver.received().len(), other.received().len()), (1, 2));
-    let shown = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(
-        (&shown["status"], &shown["disabled_reason"]),
-        (&json!("disabled"), &json!("gone"))
-    );
+    let shown = app.alice.get_ok(&path).await;
+    assert_has!(shown, {"status": "disabled", "disabled_reason": "gone"});
     let line = log(&app.alice, &path).await.remove(0);
-    assert_eq!(line["response_headers"]["webhook-delivery"], "disable");
-    assert_eq!(line["next_attempt"], Value::Null);
-    assert_eq!(app.alice.get(&healthy).await.body["status"], "enabled");
+    assert_has!(line, {"/response_headers/webhook-delivery": "disable", "next_attempt": null});
+    assert_eq!(app.alice.get_ok(&healthy).await["status"], "enabled");
     // What it missed begins with the event that it refused.
     assert!(shown["missed_since"].as_str() >= Some(from.as_str()));
     let on = json!({"status": "enabled"});
-    app.alice.post(&path, on).await.expect(200);
+    app.alice.post_ok(&path, on).await;
     let body = json!({"from": shown["missed_since"]});
     let replay = format!("{path}/replay");
-    app.alice.post(&replay, body).await.expect(200);
+    app.alice.post_ok(&replay, body).await;
     app.drain().await;
-    let replay = app.alice.get(&replay).await.expect(200).body;
+    let replay = app.alice.get_ok(&replay).await;
     assert_eq!(replay["delivered"], 2, "{replay}");
 }
 
@@ -228,7 +223,7 @@ async fn a_receiver_can_end_the_attempts_of_a_delivery() {
     assert_eq!(lines[2]["status"], "failed");
     let said = &lines[2]["response_headers"]["webhook-delivery"];
     assert_eq!(said, "abort-message");
-    assert_eq!(app.alice.get(&path).await.body["status"], "enabled");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "enabled");
     let events = app.alice.get("/v1/events?type=webhook_delivery.exhausted");
     assert_eq!(events.await.ids(), Vec::<String>::new());
 }

@@ -2,21 +2,21 @@
 
 use kernel::Mode;
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, fleet, header, with};
+use tests::{Client, Receiver, TestApp, fleet, header, id_of, path_of, with};
 
 /// Creates an ordered endpoint for the events of fleets. Gives its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
     let body = json!({"url": receiver.url, "enabled_events": events, "ordered": true});
-    let made = client.post("/v1/webhook_endpoints", body).await.expect(200);
-    assert_eq!(made.body["ordered"], true);
-    format!("/v1/webhook_endpoints/{}", made.id())
+    let made = client.post_ok("/v1/webhook_endpoints", body).await;
+    assert_eq!(made["ordered"], true);
+    format!("/v1/webhook_endpoints/{}", id_of(&made))
 }
 
 const FLEETS: [&str; 3] = ["fleet.created", "fleet.updated", "fleet.deleted"];
 
 async fn rename(client: &Client, id: &str, name: &str) {
     let path = format!("/v1/fleets/{id}");
-    client.post(&path, json!({"name": name})).await.expect(200);
+    client.post_ok(&path, json!({"name": name})).await;
 }
 
 /// The numbers of the events about an object that a receiver has received from this request on, with its answers.
@@ -44,14 +44,14 @@ async fn an_event_waits_for_those_before_it_of_its_object() {
     let made = app.alice.post("/v1/webhook_endpoints", unordered).await;
     assert_eq!(made.body["ordered"], false);
     receiver.answer(&[500, 500, 200]);
-    let first = app.alice.post("/v1/fleets", fleet()).await.id();
+    let first = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
     rename(&app.alice, &first, "Day shift").await;
     rename(&app.alice, &first, "Late shift").await;
     app.drain().await;
     // The retry after five seconds fails, too.
     app.advance(10).await;
-    let other = app.alice.post("/v1/fleets", fleet()).await.id();
+    let other = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
     assert_eq!(numbers(&receiver, 0, &first), [(1, 500), (1, 500)]);
     assert_eq!(
@@ -67,10 +67,7 @@ async fn an_event_waits_for_those_before_it_of_its_object() {
     app.advance(600).await;
     let all = [(1, 500), (1, 500), (1, 200), (2, 200), (3, 200)];
     assert_eq!(numbers(&receiver, 0, &first), all);
-    app.alice
-        .delete(&format!("/v1/fleets/{first}"))
-        .await
-        .expect(200);
+    app.alice.delete_ok(&path_of(&first)).await;
     app.drain().await;
     assert_eq!(numbers(&receiver, 5 + 1, &first), [(4, 200)]);
     let events = app.alice.get("/v1/events?limit=100").await.expect(200);
@@ -85,7 +82,7 @@ async fn the_last_attempt_of_an_event_lets_the_next_one_go() {
     let receiver = Receiver::start().await;
     let path = hook(&app.alice, &receiver, &FLEETS).await;
     receiver.answer(&[500, 500]);
-    let id = app.alice.post("/v1/fleets", fleet()).await.id();
+    let id = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
     // The third attempt follows after some five minutes.
     app.advance(10).await;
@@ -94,25 +91,18 @@ async fn the_last_attempt_of_an_event_lets_the_next_one_go() {
     assert_eq!(numbers(&receiver, 0, &id), [(1, 500), (1, 500)]);
     // Disabling the endpoint makes the next attempt of both the last one; the third event is not delivered at all.
     app.alice
-        .post(&path, json!({"status": "disabled"}))
-        .await
-        .expect(200);
+        .post_ok(&path, json!({"status": "disabled"}))
+        .await;
     rename(&app.alice, &id, "Late shift").await;
     app.drain().await;
     app.advance(3600).await;
-    app.alice
-        .post(&path, json!({"status": "enabled"}))
-        .await
-        .expect(200);
+    app.alice.post_ok(&path, json!({"status": "enabled"})).await;
     rename(&app.alice, &id, "Night shift").await;
     app.drain().await;
     assert_eq!(numbers(&receiver, 2, &id), [(4, 200)]);
     // A replay is outside the order.
     let body = json!({"from": "2020-01-01T00:00:00Z"});
-    app.alice
-        .post(&format!("{path}/replay"), body)
-        .await
-        .expect(200);
+    app.alice.post_ok(&format!("{path}/replay"), body).await;
     app.drain().await;
     assert_eq!(numbers(&receiver, 3, &id), [(1, 200), (2, 200), (3, 200)]);
     let marked = receiver.received()[3..].to_vec();
@@ -133,25 +123,18 @@ async fn an_event_that_waits_can_be_sent_at_once() {
     let receiver = Receiver::start().await;
     hook(&app.alice, &receiver, &FLEETS).await;
     receiver.answer(&[500, 500]);
-    let id = app.alice.post("/v1/fleets", fleet()).await.id();
+    let id = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
     // The third attempt follows after some five minutes.
     app.advance(10).await;
     rename(&app.alice, &id, "Day shift").await;
     rename(&app.alice, &id, "Late shift").await;
     app.drain().await;
-    let list = app
-        .alice
-        .get("/v1/events?type=fleet.updated")
-        .await
-        .expect(200);
-    let second = &list.body["data"][1];
+    let list = app.alice.get_ok("/v1/events?type=fleet.updated").await;
+    let second = &list["data"][1];
     assert_eq!(second["sequence"], 2);
-    let resend = format!(
-        "/v1/events/{}/redeliver",
-        second["id"].as_str().expect("an id")
-    );
-    app.alice.post(&resend, json!({})).await.expect(200);
+    let resend = format!("/v1/events/{}/redeliver", id_of(second));
+    app.alice.post_ok(&resend, json!({})).await;
     app.drain().await;
     assert_eq!(numbers(&receiver, 0, &id), [(1, 500), (1, 500), (2, 200)]);
     app.advance(600).await;
@@ -165,16 +148,15 @@ async fn events_that_an_endpoint_does_not_want_hold_nothing_up() {
     app.needs("a clock that can be moved");
     let bob = app.other_account(Mode::Test).await;
     let (receiver, theirs) = (Receiver::start().await, Receiver::start().await);
-    let older = app.alice.post("/v1/fleets", fleet()).await.id();
+    let older = app.alice.create("/v1/fleets", fleet()).await;
     app.advance(60).await;
     hook(&app.alice, &receiver, &["fleet.updated", "fleet.deleted"]).await;
     hook(&bob, &theirs, &FLEETS).await;
     app.advance(60).await;
     let newer = app
         .alice
-        .post("/v1/fleets", with(fleet(), json!({"name": "New"})))
-        .await
-        .id();
+        .create("/v1/fleets", with(fleet(), json!({"name": "New"})))
+        .await;
     for id in [&older, &newer] {
         rename(&app.alice, id, "Day shift").await;
         rename(&app.alice, id, "Late shift").await;

@@ -2,23 +2,22 @@
 
 use kernel::Mode;
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, TestResponse, driver, fleet, with};
+use tests::{
+    Client, Receiver, TestApp, TestResponse, assert_has, cases, driver, fleet, id_of, path_of, with,
+};
 
 /// Creates a polling endpoint. Gives the path of its events.
 async fn polling(client: &Client, events: &[&str]) -> String {
     let body = json!({"type": "polling", "enabled_events": events});
-    let made = client.post("/v1/webhook_endpoints", body).await.expect(200);
-    assert_eq!(
-        (&made.body["type"], &made.body["url"]),
-        (&json!("polling"), &Value::Null)
-    );
-    format!("/v1/webhook_endpoints/{}/events", made.id())
+    let made = client.post_ok("/v1/webhook_endpoints", body).await;
+    assert_has!(made, {"type": "polling", "url": null});
+    format!("/v1/webhook_endpoints/{}/events", id_of(&made))
 }
 
 /// The next page, and its cursor.
 async fn read(client: &Client, path: &str, cursor: &str) -> (Vec<Value>, String) {
     let path = format!("{path}?limit=100&cursor={cursor}");
-    let page = client.get(&path).await.expect(200).body;
+    let page = client.get_ok(&path).await;
     (events(&page), cursor_of(&page))
 }
 
@@ -32,7 +31,7 @@ fn cursor_of(page: &Value) -> String {
 
 /// Where a reader begins now.
 async fn begin(client: &Client, path: &str) -> String {
-    let first = client.get(path).await.expect(200).body;
+    let first = client.get_ok(path).await;
     assert_eq!(first["data"], json!([]));
     cursor_of(&first)
 }
@@ -46,7 +45,7 @@ fn names(events: &[Value]) -> Vec<&str> {
 
 async fn make(app: &TestApp, client: &Client, name: &str) {
     let body = with(fleet(), json!({"name": name}));
-    client.post("/v1/fleets", body).await.expect(200);
+    client.post_ok("/v1/fleets", body).await;
     app.drain().await;
 }
 
@@ -65,22 +64,17 @@ async fn events_are_read_in_their_order_and_once() {
     let other = begin(&bob, &theirs).await;
     for name in ["A", "B", "C"] {
         make(&app, &app.alice, name).await;
-        app.alice.post("/v1/drivers", driver()).await.expect(200);
+        app.alice.post_ok("/v1/drivers", driver()).await;
         app.advance(1).await;
     }
     // An event is shown when nothing can come before it any more.
     app.advance(10).await;
     let page = app
         .alice
-        .get(&format!("{path}?limit=2&cursor={start}"))
-        .await
-        .expect(200)
-        .body;
+        .get_ok(&format!("{path}?limit=2&cursor={start}"))
+        .await;
     assert_eq!(names(&events(&page)), ["A", "B"]);
-    assert_eq!(
-        (&page["has_more"], &page["redelivered"]),
-        (&json!(true), &json!([]))
-    );
+    assert_has!(page, {"has_more": true, "redelivered": []});
     let (rest, end) = read(&app.alice, &path, &cursor_of(&page)).await;
     assert_eq!(names(&rest), ["C"]);
     assert_eq!(
@@ -92,9 +86,9 @@ async fn events_are_read_in_their_order_and_once() {
     assert_eq!(names(&again), ["A", "B", "C"]);
     assert_eq!(read(&bob, &theirs, &other).await.0, Vec::<Value>::new());
     let event = &again[0];
-    let id = event["id"].as_str().expect("an id");
-    let shown = app.alice.get(&format!("/v1/events/{id}")).await.expect(200);
-    assert_eq!(shown.body, *event);
+    let id = id_of(event);
+    let shown = app.alice.get_ok(&path_of(&id)).await;
+    assert_eq!(shown, *event);
 }
 
 #[tokio::test]
@@ -108,12 +102,7 @@ async fn a_reader_comes_back_after_a_day() {
     app.advance(24 * 3600).await;
     let (found, end) = read(&app.alice, &path, &start).await;
     assert_eq!(names(&found), ["A"]);
-    let page = app
-        .alice
-        .get(&format!("{path}?from={since}"))
-        .await
-        .expect(200)
-        .body;
+    let page = app.alice.get_ok(&format!("{path}?from={since}")).await;
     assert_eq!(
         names(&events(&page)),
         ["A"],
@@ -128,16 +117,10 @@ async fn a_reader_comes_back_after_a_day() {
         idle = cursor;
     }
     let refused = app.alice.get(&format!("{path}?cursor={end}")).await;
-    assert_eq!(
-        refused.error(),
-        (400, "invalid_request_error", None, Some("cursor"))
-    );
+    refused.expect_error(400, None, "cursor");
     assert!(message(&refused).contains("30 days"), "{}", refused.body);
     let refused = app.alice.get(&format!("{path}?from={since}")).await;
-    assert_eq!(
-        refused.error(),
-        (400, "invalid_request_error", None, Some("from"))
-    );
+    refused.expect_error(400, None, "from");
     make(&app, &app.alice, "B").await;
     app.advance(11).await;
     assert_eq!(names(&read(&app.alice, &path, &idle).await.0), ["B"]);
@@ -156,22 +139,12 @@ async fn a_cursor_belongs_to_one_endpoint_and_cannot_be_edited() {
         format!("{mine}?cursor=page_"),
     ] {
         let refused = app.alice.get(&query).await;
-        assert_eq!(
-            refused.error(),
-            (400, "invalid_request_error", None, Some("cursor"))
-        );
+        refused.expect_error(400, None, "cursor");
     }
     let both = format!("{mine}?cursor={cursor}&from=2026-01-01T00:00:00Z");
-    let refused = app.alice.get(&both).await;
-    assert_eq!(
-        refused.error(),
-        (400, "invalid_request_error", None, Some("from"))
-    );
+    app.alice.get(&both).await.expect_error(400, None, "from");
     let refused = app.alice.get(&format!("{mine}?wait=21")).await;
-    assert_eq!(
-        refused.error(),
-        (400, "invalid_request_error", None, Some("wait"))
-    );
+    refused.expect_error(400, None, "wait");
 }
 
 #[tokio::test]
@@ -193,8 +166,7 @@ async fn a_request_waits_for_the_next_event() {
     assert!((1..20).contains(&waited), "{waited} seconds");
     let begun = std::time::Instant::now();
     let idle = format!("{path}?wait=3&cursor={}", cursor_of(&page));
-    let page = app.alice.get(&idle).await.expect(200).body;
-    assert_eq!(page["data"], json!([]));
+    assert_eq!(app.alice.get_ok(&idle).await["data"], json!([]));
     assert!(
         begun.elapsed().as_millis() >= 1_900,
         "{:?}",
@@ -209,11 +181,7 @@ async fn what_is_sent_on_request_is_shown_and_marked() {
     let receiver = Receiver::start().await;
     let path = polling(&app.alice, &["fleet.created"]).await;
     let second = polling(&app.alice, &["driver.created"]).await;
-    let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
-    app.alice
-        .post("/v1/webhook_endpoints", hook)
-        .await
-        .expect(200);
+    receiver.subscribe(&app.alice, &["*"]).await;
     let (start, other) = (
         begin(&app.alice, &path).await,
         begin(&app.alice, &second).await,
@@ -221,7 +189,7 @@ async fn what_is_sent_on_request_is_shown_and_marked() {
     make(&app, &app.alice, "A").await;
     app.advance(60).await;
     let (found, cursor) = read(&app.alice, &path, &start).await;
-    let id = found[0]["id"].as_str().expect("an id").to_owned();
+    let id = id_of(&found[0]).to_owned();
     let again = app
         .alice
         .post(&format!("/v1/events/{id}/redeliver"), json!({}))
@@ -241,10 +209,8 @@ async fn what_is_sent_on_request_is_shown_and_marked() {
     app.advance(60).await;
     let page = app
         .alice
-        .get(&format!("{path}?limit=100&cursor={cursor}"))
-        .await
-        .expect(200)
-        .body;
+        .get_ok(&format!("{path}?limit=100&cursor={cursor}"))
+        .await;
     let mut types: Vec<_> = events(&page)
         .iter()
         .map(|one| one["type"].clone())
@@ -267,8 +233,8 @@ async fn what_is_sent_on_request_is_shown_and_marked() {
 async fn a_reader_of_one_fleet_is_shown_its_events_alone() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");
-    let own = app.alice.post("/v1/fleets", fleet()).await.id();
-    let other = app.alice.post("/v1/fleets", fleet()).await.id();
+    let own = app.alice.create("/v1/fleets", fleet()).await;
+    let other = app.alice.create("/v1/fleets", fleet()).await;
     app.drain().await;
     let body = json!({"type": "polling", "enabled_events": ["*"], "fleets": [own]});
     let endpoint = app.alice.post("/v1/webhook_endpoints", body).await;
@@ -279,7 +245,7 @@ async fn a_reader_of_one_fleet_is_shown_its_events_alone() {
     for fleet in [&other, &own] {
         let of_fleet = format!("/v1/fleets/{fleet}");
         let name = json!({"name": "Late shift"});
-        app.alice.post(&of_fleet, name).await.expect(200);
+        app.alice.post_ok(&of_fleet, name).await;
         let vehicle = app.alice.post("/v1/vehicles", tests::vehicle(fleet)).await;
         vehicles.push(vehicle.expect(200).id());
     }
@@ -305,47 +271,36 @@ async fn a_polling_endpoint_has_no_options_of_a_url() {
     ] {
         let body = with(polling.clone(), change);
         let refused = app.alice.post("/v1/webhook_endpoints", body).await;
-        assert_eq!(
-            refused.error(),
-            (400, "invalid_request_error", None, Some(param))
-        );
+        refused.expect_error(400, None, param);
     }
-    let made = app
-        .alice
-        .post("/v1/webhook_endpoints", polling)
-        .await
-        .expect(200);
-    let path = format!("/v1/webhook_endpoints/{}", made.id());
+    let made = app.alice.post_ok("/v1/webhook_endpoints", polling).await;
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&made));
     for (change, param) in [
         (json!({"url": "https://fleet.example/hook"}), "url"),
         (json!({"max_per_second": 5}), "max_per_second"),
     ] {
         let refused = app.alice.post(&path, change).await;
-        assert_eq!(
-            refused.error(),
-            (400, "invalid_request_error", None, Some(param))
-        );
+        refused.expect_error(400, None, param);
     }
     let replay = json!({"from": "2026-01-01T00:00:00Z"});
     let refused = app.alice.post(&format!("{path}/replay"), replay).await;
-    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    refused.expect_error(409, None, None);
     let cursor = begin(&app.alice, &format!("{path}/events")).await;
     app.alice
-        .post(&path, json!({"status": "disabled"}))
-        .await
-        .expect(200);
+        .post_ok(&path, json!({"status": "disabled"}))
+        .await;
     let refused = app
         .alice
         .get(&format!("{path}/events?cursor={cursor}"))
         .await;
-    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    refused.expect_error(409, None, None);
     let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
-    let hook = app.alice.post("/v1/webhook_endpoints", hook).await.id();
+    let hook = app.alice.create("/v1/webhook_endpoints", hook).await;
     let refused = app
         .alice
         .get(&format!("/v1/webhook_endpoints/{hook}/events"))
         .await;
-    assert_eq!(refused.error(), (409, "invalid_request_error", None, None));
+    refused.expect_error(409, None, None);
 }
 
 #[tokio::test]
@@ -353,25 +308,11 @@ async fn a_key_reads_only_events_whose_objects_it_may_read() {
     let app = TestApp::start().await;
     let path = polling(&app.alice, &["fleet.created", "driver.created"]).await;
     let account = app.alice.account.clone().expect("an account");
-    for (scopes, status) in [
-        (
-            json!([
-                "webhook_endpoints:read",
-                "events:read",
-                "fleets:read",
-                "drivers:read"
-            ]),
-            200,
-        ),
-        (
-            json!(["webhook_endpoints:read", "events:read", "fleets:read"]),
-            403,
-        ),
-        (
-            json!(["webhook_endpoints:read", "fleets:read", "drivers:read"]),
-            403,
-        ),
-    ] {
+    for (scopes, status) in cases! {
+        ["webhook_endpoints:read", "events:read", "fleets:read", "drivers:read"] => 200,
+        ["webhook_endpoints:read", "events:read", "fleets:read"] => 403,
+        ["webhook_endpoints:read", "fleets:read", "drivers:read"] => 403,
+    } {
         let made = app
             .alice
             .post("/v1/api_keys", json!({"scopes": scopes}))

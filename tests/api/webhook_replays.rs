@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kernel::Mode;
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, fleet, header};
+use tests::{Client, Receiver, TestApp, assert_has, cases, fleet, header, path_of};
 
 /// Creates an endpoint. Gives its path.
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
@@ -17,7 +17,7 @@ async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> String {
 async fn fleets(app: &TestApp, count: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for _ in 0..count {
-        ids.push(app.alice.post("/v1/fleets", fleet()).await.id());
+        ids.push(app.alice.create("/v1/fleets", fleet()).await);
         app.advance(1).await;
     }
     ids
@@ -33,17 +33,9 @@ fn objects(receiver: &Receiver, from: usize) -> Vec<String> {
 
 async fn replay(app: &TestApp, path: &str, body: Value) -> Value {
     let started = app.alice.post(&format!("{path}/replay"), body).await;
-    let started = started.expect(200).body;
-    assert_eq!(
-        (&started["status"], &started["delivered"]),
-        (&json!("running"), &json!(0))
-    );
+    assert_has!(started.expect(200).body, {"status": "running", "delivered": 0});
     app.drain().await;
-    app.alice
-        .get(&format!("{path}/replay"))
-        .await
-        .expect(200)
-        .body
+    app.alice.get_ok(&format!("{path}/replay")).await
 }
 
 #[tokio::test]
@@ -55,22 +47,18 @@ async fn what_was_missed_while_disabled_is_replayed_in_order() {
     hook(&app.alice, &other, &["fleet.created"]).await;
     fleets(&app, 2).await;
     let off = json!({"status": "disabled"});
-    app.alice.post(&path, off).await.expect(200);
+    app.alice.post_ok(&path, off).await;
     app.advance(10).await;
     let missed = fleets(&app, 12).await;
     let too_soon = json!({"from": app.in_minutes(-5)});
     let refused = app.alice.post(&format!("{path}/replay"), too_soon).await;
     refused.expect_error(409, None, None);
     let on = json!({"status": "enabled"});
-    let enabled = app.alice.post(&path, on).await.expect(200).body;
+    let enabled = app.alice.post_ok(&path, on).await;
     assert_eq!(receiver.received().len(), 2);
     let from = enabled["missed_since"].as_str().expect("a moment");
     let done = replay(&app, &path, json!({"from": from})).await;
-    assert_eq!(
-        (&done["status"], &done["delivered"], &done["failed"]),
-        (&json!("succeeded"), &json!(12), &json!(0)),
-        "{done}"
-    );
+    assert_has!(done, {"status": "succeeded", "delivered": 12, "failed": 0});
     assert!(done["finished_at"].is_string() && done["position"] == done["until"]);
     // Ten are sent side by side, so that neighbours may overtake one another, but not those of the next ten.
     let arrived = objects(&receiver, 2);
@@ -87,8 +75,7 @@ async fn what_was_missed_while_disabled_is_replayed_in_order() {
     assert_eq!((marks[1], marks[2]), ("", "true"));
     // The other endpoint was sent everything in the first place, and nothing again.
     assert_eq!(other.received().len(), 14);
-    let shown = app.alice.get(&path).await.body;
-    assert_eq!(shown["missed_since"], Value::Null);
+    assert_eq!(app.alice.get_ok(&path).await["missed_since"], Value::Null);
     let again = replay(&app, &path, json!({"from": from})).await;
     assert_eq!(again["delivered"], 0, "all of them are acknowledged by now");
     let all = replay(&app, &path, json!({"from": from, "only_failed": false})).await;
@@ -96,7 +83,7 @@ async fn what_was_missed_while_disabled_is_replayed_in_order() {
         (&all["delivered"], receiver.received().len()),
         (&json!(12), 26)
     );
-    let events = app.alice.get("/v1/events?limit=100").await.body["data"].clone();
+    let events = app.alice.get_ok("/v1/events?limit=100").await["data"].clone();
     for event in events.as_array().expect("events") {
         assert_eq!(event["pending_webhooks"], 0, "{event}");
     }
@@ -114,7 +101,7 @@ async fn events_about_one_object_are_replayed_one_after_another() {
     for number in 0..7 {
         let change = json!({"name": format!("Fleet {number}")});
         let fleet = format!("/v1/fleets/{id}");
-        app.alice.post(&fleet, change).await.expect(200);
+        app.alice.post_ok(&fleet, change).await;
         app.advance(1).await;
     }
     let before: Vec<Value> = receiver
@@ -124,8 +111,7 @@ async fn events_about_one_object_are_replayed_one_after_another() {
         .collect();
     assert_eq!(before.len(), 8);
     let body = json!({"from": app.in_minutes(-10), "only_failed": false});
-    let done = replay(&app, &path, body).await;
-    assert_eq!(done["delivered"], 8);
+    assert_eq!(replay(&app, &path, body).await["delivered"], 8);
     let ids = |events: &[Value]| {
         events
             .iter()
@@ -156,13 +142,13 @@ async fn live_events_of_an_ordered_endpoint_wait_for_its_replay() {
     let receiver = Receiver::start().await;
     let body = json!({"url": receiver.url, "enabled_events": ["fleet.created", "fleet.updated"],
         "ordered": true, "max_per_second": 4});
-    let path = app.alice.post("/v1/webhook_endpoints", body).await.id();
+    let path = app.alice.create("/v1/webhook_endpoints", body).await;
     let path = format!("/v1/webhook_endpoints/{path}");
     let id = fleets(&app, 1).await.remove(0);
     let rename = async |name: &str| {
         let change = json!({"name": name});
         let fleet = format!("/v1/fleets/{id}");
-        app.alice.post(&fleet, change).await.expect(200);
+        app.alice.post_ok(&fleet, change).await;
     };
     for name in ["Two", "Three", "Four"] {
         rename(name).await;
@@ -195,21 +181,14 @@ async fn a_replay_resends_just_what_failed_and_retries_what_fails_again() {
     let receiver = Receiver::start().await;
     let path = hook(&app.alice, &receiver, &["fleet.created"]).await;
     let limit = json!({"max_per_second": 1000});
-    app.alice.post(&path, limit).await.expect(200);
+    app.alice.post_ok(&path, limit).await;
     receiver.answer(&[200, 410]);
     let ids = fleets(&app, 2).await;
-    app.alice
-        .post(&path, json!({"status": "enabled"}))
-        .await
-        .expect(200);
+    app.alice.post_ok(&path, json!({"status": "enabled"})).await;
     assert_eq!(receiver.received().len(), 2);
     receiver.answer(&[500]);
     let from = app.in_minutes(-60);
-    let done = replay(&app, &path, json!({"from": from})).await;
-    assert_eq!(
-        (&done["delivered"], &done["failed"]),
-        (&json!(0), &json!(1))
-    );
+    assert_has!(replay(&app, &path, json!({"from": from})).await, {"delivered": 0, "failed": 1});
     app.advance(10).await;
     assert_eq!(objects(&receiver, 2), [ids[1].clone(), ids[1].clone()]);
     let received = receiver.received();
@@ -226,7 +205,7 @@ async fn a_replay_resends_just_what_failed_and_retries_what_fails_again() {
         .map(|line| line["attempt"].clone())
         .collect();
     assert_eq!(attempts, [3, 2, 1]);
-    let shown = app.alice.get(&format!("/v1/events/{event}")).await;
+    let shown = app.alice.get(&path_of(&event)).await;
     assert_eq!(shown.body["pending_webhooks"], 0);
 }
 
@@ -243,20 +222,12 @@ async fn a_replay_probes_an_endpoint_for_which_nothing_is_held() {
     assert_eq!(receiver.received().len(), 10, "all attempts were made");
     // The first attempt of the replay is the probe; that attempt is repeated as any other.
     receiver.answer(&[500]);
-    let waits = replay(&app, &path, json!({"from": from})).await;
-    assert_eq!(
-        (&waits["status"], &waits["failed"]),
-        (&json!("running"), &json!(1))
-    );
+    assert_has!(replay(&app, &path, json!({"from": from})).await, {"status": "running", "failed": 1});
     for _ in 0..5 {
         app.advance(60).await;
     }
     let done = app.alice.get(&format!("{path}/replay")).await;
-    let done = done.expect(200).body;
-    assert_eq!(
-        (&done["status"], &done["delivered"], &done["failed"]),
-        (&json!("succeeded"), &json!(0), &json!(1))
-    );
+    assert_has!(done.expect(200).body, {"status": "succeeded", "delivered": 0, "failed": 1});
     assert_eq!(objects(&receiver, 11), ids);
 }
 
@@ -268,26 +239,16 @@ async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
     let bob = app.other_account(Mode::Test).await;
     let replay = format!("{path}/replay");
     let none = app.alice.get(&replay).await;
-    none.expect_error(
-        404,
-        Some("webhook_replay_not_found"),
-        Some("webhook_replay"),
-    );
-    for (wrong, param) in [
-        (json!({}), "from"),
-        (json!({"from": "yesterday"}), "from"),
-        (json!({"from": app.in_minutes(5)}), "from"),
-        (
-            json!({"from": app.in_minutes(-5), "until": app.in_minutes(-6)}),
-            "until",
-        ),
-        (json!({"from": app.in_minutes(-5), "types": []}), "types"),
-        (
-            json!({"from": app.in_minutes(-5), "types": ["fleet.exploded"]}),
-            "types[0]",
-        ),
-        (json!({"from": app.in_minutes(-5), "all": true}), "all"),
-    ] {
+    none.expect_error(404, "webhook_replay_not_found", "webhook_replay");
+    for (wrong, param) in cases! {
+        {} => "from",
+        {"from": "yesterday"} => "from",
+        {"from": app.in_minutes(5)} => "from",
+        {"from": app.in_minutes(-5), "until": app.in_minutes(-6)} => "until",
+        {"from": app.in_minutes(-5), "types": []} => "types",
+        {"from": app.in_minutes(-5), "types": ["fleet.exploded"]} => "types[0]",
+        {"from": app.in_minutes(-5), "all": true} => "all",
+    } {
         let refused = app.alice.post(&replay, wrong.clone()).await;
         assert_eq!(
             (refused.status, refused.error().3),
@@ -297,11 +258,7 @@ async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
     }
     let body = json!({"from": app.in_minutes(-5)});
     let strange = bob.post(&replay, body.clone()).await;
-    strange.expect_error(
-        404,
-        Some("webhook_endpoint_not_found"),
-        Some("webhook_endpoint"),
-    );
+    strange.expect_error(404, "webhook_endpoint_not_found", "webhook_endpoint");
     fleets(&app, 1).await;
     app.running().lose_triggers().await.expect("lost");
     let rival = app.alice.post(&replay, body.clone());
@@ -310,11 +267,10 @@ async fn a_replay_ends_when_its_endpoint_is_disabled_and_is_alone() {
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409]);
     app.alice
-        .post(&path, json!({"status": "disabled"}))
-        .await
-        .expect(200);
+        .post_ok(&path, json!({"status": "disabled"}))
+        .await;
     app.drain().await;
-    let shown = app.alice.get(&replay).await.expect(200).body;
+    let shown = app.alice.get_ok(&replay).await;
     let ended = ["failed", "succeeded"].map(Value::from);
     assert!(ended.contains(&shown["status"]), "{shown}");
 }

@@ -7,15 +7,14 @@ use functions::webhooks::deliver::DeliverWebhook;
 use kernel::{Id, Mode, Timestamp};
 use models::ports::Clock as _;
 use serde_json::{Value, json};
-use tests::{Client, Receiver, TestApp, TestResponse, fleet, header, hmac, verify};
+use tests::{
+    Client, Receiver, TestApp, TestResponse, assert_has, fleet, header, hmac, id_of, path_of,
+    verify,
+};
 
 async fn hook(client: &Client, receiver: &Receiver, events: &[&str]) -> Value {
     let body = json!({"url": receiver.url, "enabled_events": events});
-    client
-        .post("/v1/webhook_endpoints", body)
-        .await
-        .expect(200)
-        .body
+    client.post_ok("/v1/webhook_endpoints", body).await
 }
 
 #[tokio::test]
@@ -27,9 +26,8 @@ async fn a_confirmation_arrives_signed_where_it_is_wanted() {
     let crew = app.crew(&app.alice).await;
     let id = app
         .alice
-        .post("/v1/reservations", app.reservation(&crew, 120))
-        .await
-        .id();
+        .create("/v1/reservations", app.reservation(&crew, 120))
+        .await;
     app.advance(95 * 60).await;
     assert_eq!(wanted.types(), ["reservation.confirmed"]);
     assert_eq!(other.types(), ["fleet.created"]);
@@ -38,21 +36,9 @@ async fn a_confirmation_arrives_signed_where_it_is_wanted() {
     let stamp = header(&received, "service-signature")[2..26].to_owned();
     assert!(Timestamp::parse(&stamp).is_ok(), "{stamp}");
     let event = &received.event;
-    assert_eq!(
-        event["data"]["object"],
-        app.alice.get(&format!("/v1/reservations/{id}")).await.body
-    );
-    assert_eq!(
-        (&event["livemode"], &event["request"]),
-        (&json!(false), &Value::Null)
-    );
-    let shown = app
-        .alice
-        .get(&format!(
-            "/v1/events/{}",
-            event["id"].as_str().expect("an id")
-        ))
-        .await;
+    assert_has!(event["data"], {"object": app.alice.get_ok(&path_of(&id)).await});
+    assert_has!(event, {"livemode": false, "request": null});
+    let shown = app.alice.get(&path_of(id_of(event))).await;
     assert_eq!(shown.body["pending_webhooks"], 0);
 }
 
@@ -61,13 +47,8 @@ async fn the_time_may_be_written_in_unix_seconds() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let body = json!({"url": receiver.url, "enabled_events": ["*"], "signature_timestamp": "unix"});
-    let endpoint = app
-        .alice
-        .post("/v1/webhook_endpoints", body)
-        .await
-        .expect(200)
-        .body;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    let endpoint = app.alice.post_ok("/v1/webhook_endpoints", body).await;
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     let received = receiver.received().remove(0);
     verify(&received, endpoint["secret"].as_str().expect("a secret"));
@@ -87,7 +68,7 @@ async fn signatures_carry_the_machines_time_wherever_the_clock_is() {
         // The first attempt fails and is repeated.
         receiver.answer(&[500]);
         let created = app.now();
-        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        app.alice.post_ok("/v1/fleets", fleet()).await;
         app.drain().await;
         app.advance(10).await;
         let received = receiver.received();
@@ -115,7 +96,7 @@ async fn a_date_in_retry_after_is_compared_with_the_machines_time() {
         .timestamp_to_rfc9110_string(&in_an_hour.expect("a time"));
     receiver.answer_with(503, "retry-after", &date.expect("a date"));
     hook(&app.alice, &receiver, &["fleet.created"]).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     app.advance(3000).await;
     assert_eq!(receiver.received().len(), 1);
@@ -129,7 +110,7 @@ async fn failures_are_tried_again_by_the_table() {
     let receiver = Receiver::start().await;
     receiver.answer(&[500, 302, 203]);
     hook(&app.alice, &receiver, &["fleet.created"]).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     let after = async |seconds: u32, count: usize| {
         app.advance(seconds).await;
@@ -161,7 +142,7 @@ async fn a_delivery_is_given_up_after_ten_attempts() {
         let events = app.alice.get("/v1/events?type=fleet.created").await;
         events.body["data"][0]["pending_webhooks"].clone()
     };
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     assert_eq!(pending().await, 1);
     app.advance(100 * 3600).await;
@@ -171,9 +152,9 @@ async fn a_delivery_is_given_up_after_ten_attempts() {
     let secret = endpoint["secret"].as_str().expect("a secret");
     attempts.iter().for_each(|attempt| verify(attempt, secret));
     // The attempts lie as far apart as the table says.
-    let id = endpoint["id"].as_str().expect("an id");
+    let id = id_of(&endpoint);
     let path = format!("/v1/webhook_endpoints/{id}/deliveries?limit=100");
-    let logged = app.alice.get(&path).await.expect(200).body;
+    let logged = app.alice.get_ok(&path).await;
     let logged = logged["data"].as_array().expect("deliveries");
     let created = logged.iter().rev().map(|delivery| {
         let created = delivery["created"].as_str().expect("a time");
@@ -203,7 +184,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
         receiver.answer_with(status, "location", &elsewhere.url);
     }
     hook(&app.alice, &receiver, &["fleet.created"]).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     app.advance(100 * 3600).await;
     assert_eq!(elsewhere.received().len(), 0);
@@ -223,7 +204,7 @@ async fn events_of_an_account_are_sent_to_its_own_endpoints_alone() {
     for (client, receiver) in [&app.alice, &bob, &carol].into_iter().zip(&receivers) {
         hook(client, receiver, &["*"]).await;
     }
-    let made = bob.post("/v1/fleets", fleet()).await.id();
+    let made = bob.create("/v1/fleets", fleet()).await;
     app.drain().await;
     let [alices, bobs, carols] = &receivers;
     assert_eq!(
@@ -239,7 +220,7 @@ async fn a_receiver_may_ask_for_more_time() {
     let receiver = Receiver::start().await;
     receiver.answer_with(503, "retry-after", "3600");
     hook(&app.alice, &receiver, &["fleet.created"]).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     app.advance(3500).await;
     assert_eq!(receiver.received().len(), 1);
@@ -254,32 +235,22 @@ async fn gone_disables_the_endpoint_and_the_others_are_sent_its_secret_masked() 
     gone.answer(&[410]);
     let endpoint = hook(&app.alice, &gone, &["*"]).await;
     hook(&app.alice, &other, &["webhook_endpoint.disabled"]).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
-    let id = endpoint["id"].as_str().expect("an id");
-    let shown = app
-        .alice
-        .get(&format!("/v1/webhook_endpoints/{id}"))
-        .await
-        .body;
-    assert_eq!(
-        (&shown["status"], &shown["disabled_reason"]),
-        (&json!("disabled"), &json!("gone"))
-    );
+    let id = id_of(&endpoint);
+    let shown = app.alice.get_ok(&path_of(&id)).await;
+    assert_has!(shown, {"status": "disabled", "disabled_reason": "gone"});
     assert!(shown["disabled_at"].is_string());
     assert_eq!(other.types(), ["webhook_endpoint.disabled"]);
     let in_event = &other.received()[0].event["data"]["object"];
     let secret = endpoint["secret"].as_str().expect("a secret");
     let masked = format!("whsec_****{}", &secret[secret.len() - 4..]);
-    assert_eq!(
-        (&in_event["id"], &in_event["secret"]),
-        (&json!(id), &json!(masked))
-    );
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    assert_has!(in_event, {"id": id, "secret": masked});
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     app.advance(24 * 3600).await;
     assert_eq!(gone.received().len(), 1);
-    let events = app.alice.get("/v1/events").await.expect(200).body["data"].clone();
+    let events = app.alice.get_ok("/v1/events").await["data"].clone();
     for event in events.as_array().expect("rows") {
         assert_eq!(event["pending_webhooks"], 0, "{event}");
     }
@@ -294,15 +265,11 @@ async fn gone_is_heard_among_other_answers_at_the_same_moment() {
         receiver.answer(&[500, 500, 500, 410, 500, 500, 500, 500, 500, 500]);
         let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
         for _ in 0..10 {
-            app.alice.post("/v1/fleets", fleet()).await.expect(200);
+            app.alice.post_ok("/v1/fleets", fleet()).await;
         }
         app.drain().await;
-        let path = format!(
-            "/v1/webhook_endpoints/{}",
-            endpoint["id"].as_str().expect("an id")
-        );
-        let shown = app.alice.get(&path).await.expect(200).body;
-        assert_eq!(shown["disabled_reason"], "gone");
+        let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
+        assert_eq!(app.alice.get_ok(&path).await["disabled_reason"], "gone");
     }
     // What the others still waited for is given up.
     app.advance(3600).await;
@@ -323,21 +290,15 @@ async fn an_endpoint_that_fails_for_five_days_is_disabled() {
     let receiver = Receiver::start().await;
     receiver.answer(&[500; 100]);
     let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    let path = format!(
-        "/v1/webhook_endpoints/{}",
-        endpoint["id"].as_str().expect("an id")
-    );
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     app.advance(119 * 3600).await;
-    assert_eq!(app.alice.get(&path).await.body["status"], "enabled");
+    assert_eq!(app.alice.get_ok(&path).await["status"], "enabled");
     app.advance(2 * 3600).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
-    assert_eq!(
-        app.alice.get(&path).await.body["disabled_reason"],
-        "failing"
-    );
+    assert_eq!(app.alice.get_ok(&path).await["disabled_reason"], "failing");
     app.advance(60).await;
 }
 
@@ -346,14 +307,14 @@ async fn a_duplicate_trigger_sends_nothing() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     let event = receiver.received()[0].event["id"]
         .as_str()
         .map(Id::from)
         .expect("an id");
     let tenant = app.alice.tenant();
-    let endpoint = Id::from(endpoint["id"].as_str().expect("an id"));
+    let endpoint = Id::from(id_of(&endpoint));
     for attempt in [1, 2, 7] {
         let (tenant, event, endpoint) = (tenant.clone(), event.clone(), endpoint.clone());
         let message = DeliverWebhook {
@@ -378,14 +339,14 @@ async fn many_triggers_at_once_make_one_attempt() {
     let receiver = Receiver::start().await;
     receiver.answer(&[500]);
     let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     let event = receiver.received()[0].event["id"]
         .as_str()
         .map(Id::from)
         .expect("an id");
     let tenant = app.alice.tenant();
-    let endpoint = Id::from(endpoint["id"].as_str().expect("an id"));
+    let endpoint = Id::from(id_of(&endpoint));
     // The second attempt is due within six seconds; the clock moves there without the runner's own trigger.
     app.running().lose_triggers().await.expect("lost");
     app.advance(7).await;
@@ -415,14 +376,11 @@ async fn what_is_left_for_a_deleted_endpoint_is_given_up() {
     let receiver = Receiver::start().await;
     receiver.answer(&[500; 5]);
     let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     app.advance(7).await;
-    let path = format!(
-        "/v1/webhook_endpoints/{}",
-        endpoint["id"].as_str().expect("an id")
-    );
-    app.alice.delete(&path).await.expect(200);
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&endpoint));
+    app.alice.delete_ok(&path).await;
     app.advance(30 * 60).await;
     assert_eq!(receiver.received().len(), 2);
     let event = app.alice.get("/v1/events?type=fleet.created").await;
@@ -434,11 +392,8 @@ async fn after_a_rotation_both_secrets_sign_for_a_day() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let endpoint = hook(&app.alice, &receiver, &["fleet.created"]).await;
-    let path = format!(
-        "/v1/webhook_endpoints/{}/rotate_secret",
-        endpoint["id"].as_str().expect("an id")
-    );
-    let rotated = app.alice.post(&path, json!({})).await.expect(200).body;
+    let path = format!("/v1/webhook_endpoints/{}/rotate_secret", id_of(&endpoint));
+    let rotated = app.alice.post_ok(&path, json!({})).await;
     let (old, new) = (
         endpoint["secret"].as_str().expect("a secret"),
         rotated["secret"].as_str().expect("a secret"),
@@ -446,7 +401,7 @@ async fn after_a_rotation_both_secrets_sign_for_a_day() {
     assert_ne!(old, new);
     let signatures = async |count: usize| {
         app.advance(10).await;
-        app.alice.post("/v1/fleets", fleet()).await.expect(200);
+        app.alice.post_ok("/v1/fleets", fleet()).await;
         app.drain().await;
         let received = receiver.received().remove(count);
         let parts: Vec<_> = header(&received, "service-signature")
@@ -473,15 +428,9 @@ async fn a_test_pings_one_endpoint_alone() {
     let (one, other) = (Receiver::start().await, Receiver::start().await);
     let endpoint = hook(&app.alice, &one, &["fleet.created"]).await;
     hook(&app.alice, &other, &["*"]).await;
-    let path = format!(
-        "/v1/webhook_endpoints/{}/test",
-        endpoint["id"].as_str().expect("an id")
-    );
-    let sent = app.alice.post(&path, json!({})).await.expect(200).body;
-    assert_eq!(
-        (&sent["type"], &sent["pending_webhooks"]),
-        (&json!("ping"), &json!(1))
-    );
+    let path = format!("/v1/webhook_endpoints/{}/test", id_of(&endpoint));
+    let sent = app.alice.post_ok(&path, json!({})).await;
+    assert_has!(sent, {"type": "ping", "pending_webhooks": 1});
     app.drain().await;
     assert_eq!(one.received().remove(0).event["id"], sent["id"]);
     assert!(other.received().is_empty());
@@ -496,7 +445,7 @@ async fn an_event_is_delivered_once_more_on_request() {
     let app = TestApp::start().await;
     let (first, late) = (Receiver::start().await, Receiver::start().await);
     hook(&app.alice, &first, &["fleet.created"]).await;
-    app.alice.post("/v1/fleets", fleet()).await.expect(200);
+    app.alice.post_ok("/v1/fleets", fleet()).await;
     app.drain().await;
     hook(&app.alice, &late, &["fleet.created"]).await;
     let id = app
@@ -507,19 +456,15 @@ async fn an_event_is_delivered_once_more_on_request() {
         .remove(0);
     let asked = app
         .alice
-        .post(&format!("/v1/events/{id}/redeliver"), json!({}))
-        .await
-        .expect(200);
+        .post_ok(&format!("/v1/events/{id}/redeliver"), json!({}))
+        .await;
     assert_eq!(
-        (asked.id(), &asked.body["pending_webhooks"]),
-        (id.clone(), &json!(2))
+        (id_of(&asked), &asked["pending_webhooks"]),
+        (id.as_str(), &json!(2))
     );
     app.drain().await;
     assert_eq!((first.received().len(), late.received().len()), (2, 1));
-    assert_eq!(
-        app.alice.get(&format!("/v1/events/{id}")).await.body["pending_webhooks"],
-        0
-    );
+    assert_eq!(app.alice.get_ok(&path_of(&id)).await["pending_webhooks"], 0);
 }
 
 /// Every row of the table, as text.
@@ -549,10 +494,7 @@ async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
     .await
     .expect(200)
     .body;
-    let path = format!(
-        "/v1/webhook_endpoints/{}",
-        made["id"].as_str().expect("an id")
-    );
+    let path = format!("/v1/webhook_endpoints/{}", id_of(&made));
     let rotate = format!("{path}/rotate_secret");
     let rotated = repeatable(&app.alice, &rotate, json!({}), "rotate").await;
     let rotated = rotated.expect(200).body;
@@ -568,8 +510,7 @@ async fn no_row_holds_a_signing_secret_that_is_not_encrypted() {
     }
     assert!(rows.contains("enc1."));
     // Whoever may see the secret is shown it, also where the response is a stored one.
-    let shown = app.alice.get(&path).await.expect(200).body;
-    assert_eq!(shown["secret"], rotated["secret"]);
+    assert_eq!(app.alice.get_ok(&path).await["secret"], rotated["secret"]);
     let again = repeatable(&app.alice, "/v1/webhook_endpoints", create, "create").await;
     assert_eq!(again.expect(200).body, made);
     let again = repeatable(&app.alice, &rotate, json!({}), "rotate").await;
