@@ -267,7 +267,7 @@ class Measured:
             "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST", "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
             "AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/speed", "AWS_LAMBDA_LOG_STREAM_NAME": "speed",
             "AWS_LAMBDA_LOG_FORMAT": "JSON", "AWS_LAMBDA_LOG_LEVEL": "INFO", "LANG": "en_US.UTF-8",
-            "PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": ":UTC", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=1000",
+            "PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": ":UTC",
             "AWS_ACCESS_KEY_ID": service.access_key, "AWS_SECRET_ACCESS_KEY": "local", "AWS_SESSION_TOKEN": "local" * 200,
             "AWS_ENDPOINT_URL_DYNAMODB": f"https://localhost:{table.port}", "SSL_CERT_FILE": str(roots),
             "TABLE_NAME": table_name or service.name, "RATE_TEST": "1000000",

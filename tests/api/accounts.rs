@@ -59,7 +59,7 @@ async fn an_account_sees_and_changes_itself_and_its_children() {
 }
 
 #[tokio::test]
-async fn a_fleet_takes_its_currency_from_the_account_and_a_reservation_from_the_fleet() {
+async fn default_currencies_come_from_the_account_fleet_and_driver() {
     let app = TestApp::start().await;
     let own = app.alice.account.clone().expect("an account");
     app.alice

@@ -457,7 +457,7 @@ async fn invoices_are_listed_by_time_status_fleet_and_number() {
 }
 
 #[tokio::test]
-async fn an_invoice_is_paid_with_the_fleets_default_if_the_account_has_none() {
+async fn the_fleets_default_method_pays_if_the_account_has_none() {
     let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let body = json!({"period_start": app.in_minutes(-60), "period_end": app.in_minutes(1), "fleet": crew.fleet});

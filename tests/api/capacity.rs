@@ -22,7 +22,7 @@ fn budget(route: &Route) -> Option<(usize, f64, f64)> {
 }
 
 #[tokio::test]
-async fn every_route_stays_within_its_budget_unless_a_reason_is_listed() {
+async fn every_route_is_within_its_budget_or_listed_as_an_exception() {
     let mut misplaced = Vec::new();
     for measured in measure().await {
         let (calls, reads, writes) = (measured.calls(), measured.reads(), measured.writes());

@@ -363,7 +363,7 @@ async fn of_many_cards_with_one_uid_that_are_created_at_once_one_is() {
 }
 
 #[tokio::test]
-async fn every_driver_has_an_app_card_that_only_the_service_makes_and_deletes() {
+async fn an_app_card_is_created_and_deleted_only_by_the_service() {
     let app = TestApp::start().await;
     let id = app.alice.create("/v1/drivers", driver()).await;
     app.drain().await;
@@ -496,7 +496,7 @@ async fn a_card_expires_by_itself() {
 }
 
 #[tokio::test]
-async fn a_card_outlives_its_driver_and_its_vehicle_and_can_be_given_to_others() {
+async fn a_card_remains_after_its_driver_and_vehicle_are_deleted() {
     let (app, crew) = TestApp::with_crew().await;
     let path = make(&app, card(&crew)).await;
     app.alice.delete_ok(&path_of(&crew.driver)).await;

@@ -79,7 +79,7 @@ async fn a_new_session_has_every_field_of_the_specification() {
 }
 
 #[tokio::test]
-async fn an_active_session_shows_what_it_has_charged_so_far_and_a_stopped_one_what_it_charged() {
+async fn a_session_shows_its_energy_while_active_and_when_stopped() {
     let (app, crew, station) = TestApp::with_station().await;
     let session = start(&app, &crew, &station).await;
     assert_eq!(connector(&app, &station).await, json!(["occupied", 1]));
@@ -113,7 +113,7 @@ async fn an_active_session_shows_what_it_has_charged_so_far_and_a_stopped_one_wh
 }
 
 #[tokio::test]
-async fn a_session_stops_by_itself_at_its_limit_and_not_a_moment_later() {
+async fn a_session_stops_exactly_at_its_energy_limit() {
     let (app, crew, station) = TestApp::with_station().await;
     let change = json!({"session_limit": 11_000});
     let session = start_with(&app, &crew, &station, change).await;
@@ -143,7 +143,7 @@ fn kwh(wh: i64) -> String {
 }
 
 #[tokio::test]
-async fn a_session_without_a_limit_parks_when_the_battery_is_full_until_it_is_stopped() {
+async fn a_full_battery_starts_parking_time_until_the_session_stops() {
     let (app, crew, station) = TestApp::with_station().await;
     let price = |kind: &str, price: i64| {
         json!({"currency": "gbp", "price": price, "step_size": 1, "tax": "vat", "tax_included": true, "tax_percent": "20",
@@ -375,7 +375,7 @@ async fn statuses(app: &TestApp, station: &str) -> (Value, [Value; 2]) {
 }
 
 #[tokio::test]
-async fn a_session_on_one_connector_occupies_the_other_connectors_of_its_evse() {
+async fn a_session_occupies_every_connector_of_its_evse() {
     let app = TestApp::start().await;
     let (one, two) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let station = app.station_with_cables(json!({})).await;
@@ -402,7 +402,7 @@ async fn a_session_on_one_connector_occupies_the_other_connectors_of_its_evse() 
 }
 
 #[tokio::test]
-async fn of_sessions_that_start_at_once_on_the_connectors_of_one_evse_one_succeeds() {
+async fn concurrent_starts_on_one_evse_create_one_session() {
     let app = TestApp::start().await;
     let station = app.station_with_cables(json!({})).await;
     let mut starts = Vec::new();
@@ -503,7 +503,7 @@ async fn no_connector_and_no_vehicle_ever_has_two_sessions() {
 }
 
 #[tokio::test]
-async fn sessions_on_all_connectors_of_a_station_start_and_stop_at_once() {
+async fn sessions_on_all_connectors_start_and_stop_concurrently() {
     let (app, one, station) = with_eight_connectors().await;
     let mut bodies = Vec::new();
     for n in 1..=8 {
@@ -570,7 +570,7 @@ async fn confirmed(app: &TestApp, crew: &Crew, minutes: i64) -> (String, Value) 
 }
 
 #[tokio::test]
-async fn a_session_of_the_expected_vehicle_keeps_the_reservation_and_completes_it() {
+async fn a_session_of_the_reserved_vehicle_completes_the_reservation() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let types = [
@@ -730,7 +730,7 @@ async fn an_unknown_session_is_404() {
 }
 
 #[tokio::test]
-async fn a_session_with_a_payment_method_is_charged_once_when_it_has_ended() {
+async fn a_session_with_a_payment_method_is_charged_once_at_its_end() {
     let app = TestApp::start().await;
     let receiver = Receiver::subscribed(&app.alice, &["service.succeeded", "service.failed"]).await;
     let (crew, station) = (app.crew(&app.alice).await, app.station(json!({})).await);
@@ -843,7 +843,7 @@ async fn whoever_is_charging_can_be_neither_detached_nor_deleted() {
 }
 
 #[tokio::test]
-async fn a_policy_in_enforcement_blocks_a_start_and_a_suggestion_warns() {
+async fn enforced_policies_block_a_session_start_and_suggestions_warn() {
     let (app, crew, station) = TestApp::with_station().await;
     let rules = json!({"name": "Others only", "rules": {"denied_operators": ["Voltway"]}});
     let policy = app.alice.create("/v1/policies", rules).await;
@@ -910,7 +910,7 @@ async fn write_live(app: &TestApp, live: &tests::Client, session: Value) {
 }
 
 #[tokio::test]
-async fn live_mode_starts_no_session_and_matches_no_station_without_a_network() {
+async fn live_mode_uses_only_stations_with_a_charging_network() {
     let app = TestApp::start().await;
     let live = app.other_account(Mode::Live).await;
     let crew = app.crew(&live).await;
@@ -940,7 +940,7 @@ async fn live_mode_starts_no_session_and_matches_no_station_without_a_network() 
 }
 
 #[tokio::test]
-async fn what_was_simulated_in_live_mode_before_is_neither_continued_nor_charged_nor_invoiced() {
+async fn simulated_sessions_in_live_mode_are_not_charged_or_invoiced() {
     let app = TestApp::start().await;
     let live = app.other_account(Mode::Live).await;
     let crew = app.crew(&live).await;

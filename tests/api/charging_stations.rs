@@ -127,7 +127,7 @@ async fn connectors_are_counted_by_evse() {
 }
 
 #[tokio::test]
-async fn a_reserved_connector_makes_its_siblings_on_the_evse_unavailable_in_a_search() {
+async fn a_reservation_makes_every_connector_of_its_evse_unavailable() {
     let app = TestApp::start().await;
     let only_a = Value::from(tests::cables().as_array().expect("cables")[..2].to_vec());
     let station = app.station(json!({"connectors": only_a})).await;
@@ -366,7 +366,7 @@ async fn a_driver_narrows_to_favourites_and_a_vehicle_to_its_plug() {
 }
 
 #[tokio::test]
-async fn a_reserved_connector_is_not_free_and_its_station_says_when_it_is() {
+async fn availability_excludes_the_window_of_a_reservation() {
     let (app, crew) = TestApp::with_crew().await;
     let connector = json!([{"id": "1", "power": 22.0, "status": "available", "type": "Type2"}]);
     let station = app.station(json!({"connectors": connector})).await;

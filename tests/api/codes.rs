@@ -55,7 +55,7 @@ fn of_missing_objects() -> impl Iterator<Item = (Route, Code)> {
 }
 
 #[tokio::test]
-async fn an_object_that_does_not_exist_is_refused_with_the_code_of_its_kind() {
+async fn a_missing_object_is_404_with_the_error_code_of_its_kind() {
     let app = TestApp::start().await;
     for (route, code) in of_missing_objects() {
         let id = format!("{}{UNKNOWN}", route.shows.kind().prefix());

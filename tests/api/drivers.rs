@@ -182,7 +182,7 @@ async fn policies_must_exist() {
 }
 
 #[tokio::test]
-async fn only_an_active_driver_is_attached_and_only_to_a_fleet_of_the_same_account() {
+async fn only_active_drivers_attach_and_only_to_their_accounts_fleets() {
     let (app, crew) = TestApp::with_crew().await;
     let other = app.alice.create("/v1/fleets", fleet()).await;
     let bob = app.other_account(kernel::origin::Mode::Test).await;

@@ -316,7 +316,7 @@ async fn without_a_key_the_error_is_whole_and_asks_for_a_bearer_key() {
 }
 
 #[tokio::test]
-async fn refusals_carry_the_headers_too_and_every_request_has_an_id_of_its_own() {
+async fn error_responses_have_all_headers_and_a_unique_request_id() {
     let app = TestApp::start_with(|options| options.rate = 1).await;
     let bob = app.other_account(Mode::Test).await;
     let version = [("service-version", "2020-01-01")];
@@ -375,7 +375,7 @@ async fn the_rate_comes_before_the_scope() {
 }
 
 #[tokio::test]
-async fn the_scope_comes_before_the_version_the_idempotency_key_and_the_query() {
+async fn the_scope_is_checked_before_version_idempotency_and_query() {
     let app = TestApp::start().await;
     let made = app
         .alice

@@ -96,7 +96,7 @@ async fn an_estimation_says_whether_policies_allow_it() {
 }
 
 #[tokio::test]
-async fn an_estimation_is_for_the_connector_and_the_start_that_are_asked_for() {
+async fn an_estimation_uses_the_requested_connector_and_start() {
     let (app, crew) = TestApp::with_crew().await;
     let connector = |id: &str, power: f64| json!({"id": id, "power": power, "status": "available", "type": "Type2"});
     let price = |price: i64, hours: serde_json::Value| {

@@ -136,7 +136,7 @@ async fn events_are_found_by_type_and_time() {
 }
 
 #[tokio::test]
-async fn attaching_and_detaching_are_events_of_the_driver_and_of_their_request() {
+async fn attach_and_detach_events_show_the_driver_and_the_request() {
     let app = TestApp::start().await;
     let fleet = app.alice.create("/v1/fleets", fleet()).await;
     let driver = app.alice.create("/v1/drivers", driver()).await;

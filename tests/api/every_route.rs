@@ -83,7 +83,7 @@ fn not_found(route: &Route) -> Option<&'static str> {
 
 /// The requests succeed for the owner afterwards, so nothing but the object in the path can have been their fault.
 #[tokio::test]
-async fn an_object_in_the_path_is_404_for_other_accounts_and_in_the_other_mode() {
+async fn an_object_of_another_account_or_mode_in_the_path_is_404() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let (other, live) = ("another account", "the live mode of the account");

@@ -249,7 +249,7 @@ async fn what_a_reservation_waits_for_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn metadata_merges_and_unknown_policies_and_methods_change_nothing() {
+async fn metadata_merges_and_an_unknown_reference_changes_nothing() {
     let app = TestApp::start().await;
     let body = with(fleet(), json!({"metadata": {"a": "1", "b": "2"}}));
     let made = app.alice.post_ok("/v1/fleets", body).await;

@@ -109,7 +109,7 @@ async fn a_repeated_change_of_state_is_answered_as_the_first() {
 }
 
 #[tokio::test]
-async fn what_is_absent_or_in_the_wrong_state_is_remembered_and_bad_bodies_are_not() {
+async fn conflict_and_not_found_responses_are_stored_and_400_is_not() {
     let (app, crew) = TestApp::with_crew().await;
     let attach = format!("/v1/drivers/{}/attach", crew.driver);
     let conflict = post(&app.alice, &attach, json!({"fleet": crew.fleet}), "a")
@@ -189,7 +189,7 @@ async fn deletes_are_repeatable() {
 }
 
 #[tokio::test]
-async fn a_repeated_update_shows_the_answer_of_the_first_and_undoes_nothing() {
+async fn a_repeated_update_replays_the_response_without_effect() {
     let app = TestApp::start().await;
     let path = format!(
         "/v1/fleets/{}",

@@ -68,7 +68,7 @@ async fn start(
 }
 
 #[tokio::test]
-async fn a_session_an_estimate_and_a_search_use_the_price_of_the_connector() {
+async fn sessions_and_searches_use_the_price_of_the_connector() {
     let (app, crew) = TestApp::with_crew().await;
     let tariffs = json!([tariff("cheap", 0.2), tariff("dear", 0.6)]);
     let imported = load(&app, &location("1", &["dear", "cheap"]), Some(&tariffs)).await;
@@ -161,7 +161,7 @@ async fn loading_a_file_again_changes_what_it_says_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_location_that_is_not_published_is_neither_listed_nor_matched_nor_startable() {
+async fn an_unpublished_station_is_not_listed_matched_or_started() {
     let (app, crew) = TestApp::with_crew().await;
     load(&app, &location("1", &["t"]), None).await;
     let station = on_the_island(&app.alice).await.remove(0);

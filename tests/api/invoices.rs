@@ -46,7 +46,7 @@ fn sessions(invoice: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_draft_has_a_line_for_each_session_and_every_field_of_the_specification() {
+async fn a_draft_has_a_line_per_session_and_every_specified_field() {
     let (app, crew) = TestApp::with_crew().await;
     let session = app.completed_session(&crew, json!({})).await;
     let body = with(
@@ -81,7 +81,7 @@ pub async fn no_show(app: &TestApp, crew: &Crew, method: Option<&str>) -> String
 }
 
 #[tokio::test]
-async fn a_fee_that_is_still_due_is_a_line_of_one_invoice_and_paid_with_it() {
+async fn a_due_reservation_fee_is_a_line_of_exactly_one_invoice() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
     let crew = app.crew(&app.alice).await;
     let other = app.crew(&app.alice).await;
@@ -202,7 +202,7 @@ async fn what_a_body_gets_wrong_is_an_invoice_validation_error() {
 }
 
 #[tokio::test]
-async fn an_invoice_bills_what_was_completed_in_its_window_currency_and_fleet() {
+async fn an_invoice_bills_sessions_of_its_period_currency_and_fleet() {
     let app = TestApp::start().await;
     let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let now = app.now();
@@ -371,7 +371,7 @@ async fn an_open_invoice_is_paid_once() {
 }
 
 #[tokio::test]
-async fn the_accounts_default_method_pays_and_without_any_the_param_is_named() {
+async fn the_accounts_default_payment_method_pays_the_invoice() {
     let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let id = draft(&app, &crew).await;
@@ -401,7 +401,7 @@ async fn the_accounts_default_method_pays_and_without_any_the_param_is_named() {
 }
 
 #[tokio::test]
-async fn a_declined_payment_leaves_the_invoice_open_and_a_failed_transaction() {
+async fn a_declined_payment_leaves_the_invoice_open() {
     let (app, crew) = TestApp::with_crew().await;
     app.completed_session(&crew, json!({})).await;
     let id = draft(&app, &crew).await;
@@ -477,7 +477,7 @@ async fn an_invoice_of_nothing_is_paid_when_it_is_finalized() {
 }
 
 #[tokio::test]
-async fn the_list_is_filtered_by_fleet_and_status_and_overdue_is_derived() {
+async fn invoices_are_filtered_by_fleet_and_status_including_overdue() {
     let app = TestApp::start().await;
     let (crew, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     app.completed_session(&crew, json!({})).await;
@@ -541,7 +541,7 @@ async fn many_sessions(app: &TestApp, crew: &Crew, count: usize) {
 }
 
 #[tokio::test]
-async fn an_invoice_of_many_sessions_shows_a_hundred_lines_and_pages_through_all() {
+async fn an_invoice_embeds_100_lines_and_paginates_all_of_them() {
     let (app, crew) = TestApp::with_crew().await;
     many_sessions(&app, &crew, 230).await;
     let made = app.alice.post("/v1/invoices", window(&app)).await;
@@ -615,7 +615,7 @@ async fn interrupted<'a>(app: &'a TestApp, origin: &'a Origin, body: &Value) -> 
 }
 
 #[tokio::test]
-async fn what_a_request_claimed_that_was_cut_short_is_billed_by_the_next_and_never_twice() {
+async fn sessions_claimed_by_an_interrupted_request_are_billed_once() {
     let (app, crew) = TestApp::with_crew().await;
     many_sessions(&app, &crew, 120).await;
     let body = window(&app);
@@ -692,7 +692,7 @@ async fn begin(app: &TestApp, id: &str, method: &str) {
 }
 
 #[tokio::test]
-async fn a_payment_that_was_cut_short_is_taken_up_before_another_begins() {
+async fn an_interrupted_payment_is_resumed_before_another_starts() {
     let (app, crew) = TestApp::with_crew().await;
     let good = app.payment_method("tok_success", json!({})).await;
     let poor = app.payment_method("tok_declined", json!({})).await;

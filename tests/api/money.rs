@@ -74,7 +74,7 @@ async fn nothing_is_due_on_the_sessions_of_a_paid_invoice() {
 }
 
 #[tokio::test]
-async fn the_sessions_of_a_voided_invoice_are_due_as_before_and_lost_triggers_are_found() {
+async fn sessions_are_due_after_their_invoice_is_voided() {
     let (app, crew) = TestApp::with_crew().await;
     let mut sessions = Vec::new();
     for _ in 0..120 {
@@ -174,8 +174,7 @@ async fn turn_over(app: &TestApp, crew: &Crew) -> Timestamp {
 }
 
 #[tokio::test]
-async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_finalized_a_day_later()
- {
+async fn a_cycle_ends_with_a_draft_per_currency_finalized_a_day_later() {
     let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/fleets/{}", crew.fleet);
     let change =
@@ -232,7 +231,7 @@ async fn at_the_end_of_a_cycle_there_is_one_draft_for_each_currency_and_it_is_fi
 }
 
 #[tokio::test]
-async fn a_report_is_made_of_each_period_in_which_something_was_charged() {
+async fn a_report_is_generated_only_for_periods_with_sessions() {
     let (app, crew) = TestApp::with_crew().await;
     let path = format!("/v1/fleets/{}", crew.fleet);
     let change = json!({"preferences": {"report_frequency": "daily", "billing_cycle": "yearly"}});
@@ -255,7 +254,7 @@ async fn a_report_is_made_of_each_period_in_which_something_was_charged() {
 }
 
 #[tokio::test]
-async fn the_fee_of_a_reservation_is_charged_once_when_it_is_over_and_due() {
+async fn a_reservation_fee_is_charged_once_after_the_reservation_ends() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
     let receiver = Receiver::subscribed(&app.alice, &["service.succeeded", "service.failed"]).await;
     let crew = app.crew(&app.alice).await;

@@ -64,7 +64,7 @@ fn last(scene: &Scene, name: &str) -> Received {
 }
 
 #[tokio::test]
-async fn a_start_that_goes_wrong_fails_in_time_and_is_billed_once_if_it_had_its_effect() {
+async fn a_start_fault_fails_the_session_and_bills_it_at_most_once() {
     let scene = Scene::new().await;
     let start = "START_SESSION";
     for (place, fault) in FAULTS.into_iter().enumerate() {
@@ -115,7 +115,7 @@ async fn a_start_that_goes_wrong_fails_in_time_and_is_billed_once_if_it_had_its_
 }
 
 #[tokio::test]
-async fn a_stop_that_goes_wrong_is_repeated_until_the_network_reports_the_end() {
+async fn a_faulty_stop_is_repeated_until_the_network_reports_the_end() {
     let scene = Scene::new().await;
     let stop = "STOP_SESSION";
     for (place, fault) in FAULTS.into_iter().enumerate() {
@@ -169,7 +169,7 @@ async fn lines(app: &TestApp) -> Value {
 }
 
 #[tokio::test]
-async fn a_reserve_now_that_goes_wrong_leaves_one_reservation_at_the_network() {
+async fn a_faulty_reserve_now_leaves_one_reservation_at_the_network() {
     let mut stage = reserved().await;
     for (place, fault) in FAULTS.into_iter().enumerate() {
         if place > 0 {

@@ -430,7 +430,7 @@ async fn a_report_about_the_future_is_taken_as_of_now() {
 }
 
 #[tokio::test]
-async fn what_operators_do_at_the_same_time_collides_without_being_refused() {
+async fn concurrent_operator_actions_on_one_network_all_succeed() {
     let scene = Scene::new().await;
     let trust = |trusted: bool| {
         let body = json!({"action": "trust_hub", "network": scene.hub.network, "trusted": trusted});

@@ -127,7 +127,7 @@ fn evses(commands: &[Received]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_confirmed_reservation_is_sent_to_its_network_fifteen_minutes_before_its_start() {
+async fn reserve_now_is_sent_15_minutes_before_the_reserved_start() {
     let stage = reserved().await;
     stage.until(20).await;
     let reservation = stage.reservation().await;
@@ -163,7 +163,7 @@ async fn a_confirmed_reservation_is_sent_to_its_network_fifteen_minutes_before_i
 }
 
 #[tokio::test]
-async fn a_reservation_that_is_cancelled_before_it_is_sent_is_not_sent() {
+async fn a_reservation_cancelled_before_reserve_now_is_not_sent() {
     let stage = reserved().await;
     stage.until(20).await;
     let cancel = format!("{}/cancel", stage.path);
@@ -183,7 +183,7 @@ async fn a_reservation_expires_at_its_network_by_itself() {
 }
 
 #[tokio::test]
-async fn a_reservation_that_its_network_refuses_is_matched_again_without_that_evse() {
+async fn a_reservation_refused_by_its_network_moves_to_another_evse() {
     for refusal in [
         "REJECTED",
         "NOT_SUPPORTED",
@@ -271,8 +271,7 @@ async fn a_reservation_that_its_network_cancels_is_matched_again() {
 }
 
 #[tokio::test]
-async fn the_network_of_an_evse_that_breaks_or_is_removed_is_asked_to_cancel_and_the_reservation_is_matched_again()
- {
+async fn cancel_reservation_is_sent_when_an_evse_breaks_or_is_removed() {
     for status in ["OUTOFORDER", "REMOVED"] {
         let stage = reserved().await;
         stage.until(15).await;
@@ -294,7 +293,7 @@ async fn the_network_of_an_evse_that_breaks_or_is_removed_is_asked_to_cancel_and
 }
 
 #[tokio::test]
-async fn a_station_that_its_network_removes_stays_readable_and_its_reservations_fail() {
+async fn a_removed_station_is_readable_and_its_reservations_fail() {
     let stage = reserved().await;
     stage.until(20).await;
     let station = stage.reservation().await["charging_station"].clone();
@@ -338,7 +337,7 @@ async fn a_network_is_asked_to_cancel_what_has_no_other_evse() {
 }
 
 #[tokio::test]
-async fn a_location_missing_from_a_full_pull_unassigns_its_reservations() {
+async fn a_location_missing_from_a_full_pull_unassigns_reservations() {
     let stage = reserved().await;
     stage.until(20).await;
     assert_eq!(stage.reservation().await["status"], "confirmed");

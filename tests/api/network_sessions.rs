@@ -274,7 +274,7 @@ mod start {
     use super::*;
 
     #[tokio::test]
-    async fn a_session_is_pending_until_the_network_reports_it_grows_and_is_billed_by_its_cdr() {
+    async fn a_session_becomes_active_when_reported_and_is_billed_by_cdr() {
         let scene = Scene::new().await;
         let session = scene.start().await;
         assert_eq!(session["status"], "pending");
@@ -356,7 +356,7 @@ mod start {
     }
 
     #[tokio::test]
-    async fn the_stations_result_decides_whether_the_session_may_still_begin() {
+    async fn a_failed_start_result_ends_the_session_with_a_reason() {
         for (result, reason) in [
             ("REJECTED", "network_rejected"),
             ("EVSE_OCCUPIED", "network_rejected"),
@@ -409,7 +409,7 @@ mod start {
     }
 
     #[tokio::test]
-    async fn a_timeout_that_is_followed_by_a_session_and_results_that_come_twice_change_nothing() {
+    async fn a_timeout_or_repeated_results_do_not_end_a_reported_session() {
         let scene = Scene::new().await;
         let session = scene.start().await;
         scene.result("TIMEOUT").await;
@@ -438,7 +438,7 @@ mod start {
     }
 
     #[tokio::test]
-    async fn a_late_session_is_stopped_at_once_if_the_driver_charges_elsewhere_and_still_billed() {
+    async fn a_late_session_of_a_busy_driver_is_stopped_and_billed() {
         let scene = Scene::new().await;
         let session = scene.start().await;
         let theirs = scene.session(json!({}));
@@ -505,7 +505,7 @@ mod stop {
     use super::*;
 
     #[tokio::test]
-    async fn a_stop_that_is_not_confirmed_is_sent_five_times_and_the_session_goes_on() {
+    async fn an_unconfirmed_stop_session_is_sent_five_times() {
         let scene = Scene::new().await;
         let (session, theirs) = scene.active().await;
         scene.stop(&session).await.expect(200);
@@ -585,7 +585,7 @@ mod billing {
     }
 
     #[tokio::test]
-    async fn without_a_cdr_the_last_report_is_billed_after_three_days_and_the_cdr_adjusts_it() {
+    async fn without_a_cdr_the_last_report_is_billed_after_three_days() {
         let (scene, session, theirs) = Scene::charging().await;
         scene.complete(&theirs).await;
         scene.app.advance(3 * 86_400 - 60).await;
@@ -719,7 +719,7 @@ mod billing {
     }
 
     #[tokio::test]
-    async fn a_session_that_is_not_referred_to_is_found_by_token_place_and_time() {
+    async fn sessions_without_reference_match_by_token_location_and_time() {
         let scene = Scene::new().await;
         let session = scene.start().await;
         let theirs = scene.session(json!({"authorization_reference": null}));
@@ -750,7 +750,7 @@ mod billing {
     }
 
     #[tokio::test]
-    async fn a_session_with_a_payment_method_is_charged_when_its_price_is_final() {
+    async fn a_payment_method_is_charged_when_the_session_price_is_final() {
         let scene = Scene::new().await;
         let method = scene.app.payment_method("tok_success", json!({})).await;
         let session = scene.start_with(json!({"payment_method": method})).await;
@@ -934,7 +934,7 @@ mod billing {
     }
 
     #[tokio::test]
-    async fn a_session_that_ends_after_days_without_a_cdr_is_on_the_invoice_of_then() {
+    async fn a_session_billed_without_a_cdr_is_on_the_current_invoice() {
         let scene = Scene::new().await;
         let (session, theirs) = scene.active().await;
         scene.app.advance(5 * 86_400).await;
@@ -953,7 +953,7 @@ mod billing {
     }
 
     #[tokio::test]
-    async fn a_cdr_of_nothing_that_came_before_the_session_began_is_what_it_costs() {
+    async fn a_zero_cdr_received_before_the_session_is_its_final_price() {
         let scene = Scene::new().await;
         let session = scene.start().await;
         let theirs = scene.session(json!({}));
@@ -971,7 +971,7 @@ mod billing {
     }
 
     #[tokio::test]
-    async fn amounts_in_another_currency_are_not_subtracted_and_the_tariff_has_its_own() {
+    async fn amounts_in_another_currency_do_not_change_the_price() {
         let scene = Scene::new().await;
         let session = scene.start().await;
         let theirs = scene.begin().await;
@@ -996,7 +996,7 @@ mod billing {
     }
 
     #[tokio::test]
-    async fn a_completed_session_that_becomes_invalid_is_taken_back_from_its_fleet() {
+    async fn an_invalidated_session_is_removed_from_the_fleet_totals() {
         let scene = Scene::new().await;
         let (session, theirs) = scene.active().await;
         let path = format!("/v1/fleets/{}", scene.crew.fleet);
@@ -1358,7 +1358,7 @@ mod end_stalled {
     }
 
     #[tokio::test]
-    async fn a_session_that_goes_on_after_its_end_is_stopped_and_locks_nobody() {
+    async fn a_report_after_the_end_stops_the_session_and_blocks_no_start() {
         let scene = Scene::new().await;
         let (session, theirs) = stalled(&scene).await;
         end(&scene, &session).await.expect(200);
@@ -1426,7 +1426,7 @@ mod stations {
 
     /// Every answer is held against the OpenAPI document.
     #[tokio::test]
-    async fn a_station_with_prices_of_every_restriction_is_as_the_document_says() {
+    async fn prices_with_every_restriction_match_the_openapi_document() {
         let scene = Scene::new().await;
         let path = format!("/v1/charging_stations/{}", scene.station);
         for restrictions in [
@@ -1530,7 +1530,7 @@ mod cards {
     }
 
     #[tokio::test]
-    async fn a_card_at_the_reader_begins_a_session_that_is_billed_by_its_cdr() {
+    async fn a_session_started_by_an_rfid_card_is_billed_by_its_cdr() {
         let scene = Scene::new().await;
         card(&scene, json!({})).await;
         assert_eq!(authorized(&scene).await, "ALLOWED");

@@ -77,7 +77,7 @@ mod edge {
     }
 
     #[tokio::test]
-    async fn unknown_paths_methods_and_versions_are_refused_in_the_envelope() {
+    async fn unknown_paths_methods_and_versions_return_ocpi_errors() {
         let (app, cpo) = Connected::start().await;
         cpo.expect("GET", "/nothing", None, (404, 2000)).await;
         let answer = cpo
@@ -104,7 +104,7 @@ mod edge {
     }
 
     #[tokio::test]
-    async fn a_body_that_is_no_json_or_too_large_is_refused_by_the_transport() {
+    async fn invalid_json_is_400_and_an_oversized_body_is_413() {
         let (app, cpo) = Connected::start().await;
         use base64::Engine as _;
         let path = "/ocpi/2.2.1/tariffs/NL/EXA/DAY";
@@ -117,7 +117,7 @@ mod edge {
     }
 
     #[tokio::test]
-    async fn a_platform_that_sends_too_quickly_is_slowed_down_and_others_are_not() {
+    async fn the_rate_limit_of_one_platform_does_not_affect_others() {
         let app = TestApp::start().await;
         let (cpo, other) = (Connected::to(&app).await, Connected::other(&app).await);
         let limiter = &app.app().network_rates;
@@ -363,7 +363,7 @@ mod locations {
     }
 
     #[tokio::test]
-    async fn a_location_becomes_a_station_of_its_network_with_the_prices_of_its_tariffs() {
+    async fn a_location_becomes_a_station_with_the_prices_of_its_tariffs() {
         let (app, cpo) = connected().await;
         let station = station(&app).await;
         let network = json!({"country_code": "NL", "party_id": "EXA", "name": "Example Operator"});
@@ -549,7 +549,7 @@ mod locations {
     }
 
     #[tokio::test]
-    async fn a_location_that_cannot_be_a_station_is_stored_and_its_station_stays() {
+    async fn an_unusable_location_is_stored_without_changing_its_station() {
         let (app, cpo) = connected().await;
         let before = station(&app).await;
         let change = json!({"country": "XXX", "last_updated": "2026-02-01T00:00:00Z"});
@@ -592,7 +592,7 @@ mod tariffs {
     const PATH: &str = "/tariffs/NL/EXA/DAY";
 
     #[tokio::test]
-    async fn a_tariff_that_changes_gives_new_prices_to_the_connectors_that_name_it() {
+    async fn a_changed_tariff_updates_the_prices_of_its_connectors() {
         let (app, cpo) = Connected::start().await;
         // The full pull that follows the handshake would remove a location that the platform does not list.
         app.drain().await;
@@ -676,7 +676,7 @@ mod sessions {
     }
 
     #[tokio::test]
-    async fn a_session_that_belongs_to_none_of_ours_is_listed_for_operators() {
+    async fn an_unmatched_session_is_listed_for_operators() {
         let (app, cpo) = Connected::start().await;
         cpo.put(PATH, &fixture("session")).await;
         let listed = manage_ok(&app, json!({"action": "list_unmatched"})).await;
@@ -856,7 +856,7 @@ mod commands {
     }
 
     #[tokio::test]
-    async fn what_the_operator_answers_decides_whether_the_command_was_sent() {
+    async fn refused_and_failed_commands_are_not_repeated() {
         let (app, cpo) = Connected::start().await;
         cpo.script().commands = Some(json!({"result": "UNKNOWN_SESSION", "timeout": 0}));
         let refused = Response::Refused(ResponseType::UnknownSession);
@@ -991,7 +991,7 @@ mod tokens {
     }
 
     #[tokio::test]
-    async fn networks_are_sent_a_token_whenever_something_changes_that_it_depends_on() {
+    async fn networks_receive_a_token_when_validity_or_whitelist_changes() {
         let (app, cpo) = Connected::start().await;
         let suspended = Connected::other(&app).await;
         manage_ok(
@@ -1350,7 +1350,7 @@ mod sync {
     }
 
     #[tokio::test]
-    async fn what_has_changed_is_pulled_by_the_hour_and_what_is_gone_is_removed_by_a_full_pull() {
+    async fn hourly_pulls_load_changes_and_full_pulls_remove_locations() {
         let app = TestApp::start().await;
         let cpo = listing(&app, &["L1", "L2", "L3"]).await;
         app.drain().await;
@@ -1402,8 +1402,7 @@ mod sync {
     }
 
     #[tokio::test]
-    async fn a_link_to_a_page_that_is_not_there_does_not_keep_the_other_modules_from_being_pulled()
-    {
+    async fn a_missing_page_does_not_prevent_pulls_of_other_modules() {
         let app = TestApp::start().await;
         let cpo = Connected::with(&app, |script| {
             script.missing = vec!["sessions", "cdrs"];
@@ -1508,7 +1507,7 @@ mod manage_networks {
     }
 
     #[tokio::test]
-    async fn a_suspended_network_is_refused_until_it_is_resumed_and_a_revoked_one_for_good() {
+    async fn a_suspended_network_can_be_resumed_and_a_revoked_one_cannot() {
         let (app, cpo) = Connected::start().await;
         let set = async |action: &str| {
             manage(&app, json!({"action": action, "network": cpo.network})).await
@@ -1550,7 +1549,7 @@ mod manage_networks {
     }
 
     #[tokio::test]
-    async fn a_network_is_revoked_though_its_token_cannot_be_decrypted_any_more() {
+    async fn a_network_is_revoked_even_if_its_token_cannot_be_decrypted() {
         let (app, cpo) = Connected::start().await;
         let service = app.app_with_keys("a master secret with which nothing was encrypted");
         let revoke = json!({"action": "revoke", "mode": "test", "network": cpo.network});
@@ -1780,7 +1779,7 @@ mod examples {
     }
 
     #[tokio::test]
-    async fn partial_updates_have_the_effect_that_the_specification_describes() {
+    async fn the_patch_examples_of_the_ocpi_specification_are_applied() {
         let (Some(mut location), Some(evse)) = (
             example("location_example"),
             example("location_put_example_add_evse"),

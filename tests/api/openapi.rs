@@ -45,7 +45,7 @@ async fn the_document_and_its_pages_are_for_everybody() {
 }
 
 #[tokio::test]
-async fn every_guide_is_a_page_and_a_text_and_its_links_lead_somewhere() {
+async fn every_guide_is_served_as_html_and_text_with_valid_links() {
     let app = TestApp::start().await;
     let base = &app.running().base_url;
     let listed = app.anon.get("/llms.txt").await.expect(200).text;

@@ -86,7 +86,7 @@ async fn end_all(app: &TestApp, client: &Client, objects: &BTreeMap<&str, String
 }
 
 #[tokio::test]
-async fn after_an_erasure_nothing_of_the_account_is_left_but_issued_documents() {
+async fn erasing_an_account_keeps_only_issued_documents() {
     let app = TestApp::with_demo_stations().await;
     let child = app.child_of(&app.alice).await;
     let grandchild = app.child_of(&child).await;
@@ -212,7 +212,7 @@ async fn the_deliveries_of_an_erased_account_are_gone() {
 }
 
 #[tokio::test]
-async fn messages_about_an_erased_account_are_worked_on_without_effect() {
+async fn messages_about_an_erased_account_have_no_effect() {
     let app = TestApp::start().await;
     let child = app.child_of(&app.alice).await;
     let crew = app.crew(&child).await;
@@ -290,7 +290,7 @@ async fn exported(app: &TestApp, account: &Id, mode: Mode) -> (Vec<Value>, Vec<S
 }
 
 #[tokio::test]
-async fn an_export_has_every_object_of_the_account_and_mode_and_no_other() {
+async fn an_export_contains_exactly_the_objects_of_its_tenant() {
     let app = TestApp::with_demo_stations().await;
     let child = app.child_of(&app.alice).await;
     let made = one_of_each(&app, &child).await;
@@ -405,7 +405,7 @@ async fn with_keys(app: &TestApp, keys: &str) -> (App, Client) {
 }
 
 #[tokio::test]
-async fn secrets_are_encrypted_anew_and_the_old_key_is_not_needed_any_more() {
+async fn secrets_are_readable_without_the_old_key_after_reencryption() {
     let app = TestApp::start().await;
     let (_, old) = with_keys(&app, OLD).await;
     let body = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});

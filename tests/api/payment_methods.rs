@@ -161,7 +161,7 @@ async fn an_update_changes_metadata_alone() {
 }
 
 #[tokio::test]
-async fn live_mode_takes_providers_tokens_only_and_says_so_when_it_has_no_provider() {
+async fn live_mode_accepts_only_tokens_of_a_payment_provider() {
     let app = TestApp::start().await;
     let live = app.other_account(Mode::Live).await;
     let post = async |token: &str| {
@@ -243,7 +243,7 @@ async fn a_payment_method_is_named_only_where_its_owner_pays() {
 }
 
 #[tokio::test]
-async fn a_payment_method_stays_while_it_is_a_default_or_a_reservation_names_it() {
+async fn a_default_or_reservation_payment_method_cannot_be_deleted() {
     let (app, crew) = TestApp::with_crew().await;
     let account = app.alice.account.clone().expect("an account");
     let id = app.alice.create("/v1/payment_methods", card()).await;

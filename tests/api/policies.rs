@@ -99,7 +99,7 @@ async fn what_is_wrong_with_a_rule_is_named_by_its_path() {
 }
 
 #[tokio::test]
-async fn an_update_changes_what_it_names_and_the_list_is_filtered_by_status() {
+async fn an_update_keeps_omitted_fields_and_lists_filter_by_status() {
     let app = TestApp::start().await;
     let rules = json!({"denied_operators": ["Other"], "max_price_per_kwh": 40});
     let id = app.alice.create("/v1/policies", policy(rules)).await;

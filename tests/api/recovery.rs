@@ -31,7 +31,7 @@ use tracing::Span;
 use crate::reservations::{confirmed_at_one_station, events};
 
 #[tokio::test]
-async fn a_reservation_whose_schedule_was_lost_is_confirmed_all_the_same() {
+async fn a_reservation_with_a_lost_schedule_is_confirmed_by_the_sweep() {
     let (app, crew) = TestApp::with_crew().await;
     let id = app
         .alice
@@ -106,7 +106,7 @@ async fn an_attempt_that_was_claimed_and_never_finished_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_worker_that_dies_with_the_first_attempt_is_followed_by_the_second() {
+async fn a_crashed_delivery_attempt_is_followed_by_a_second_attempt() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let endpoint = receiver.subscribe(&app.alice, &["fleet.created"]).await;
@@ -229,7 +229,7 @@ async fn broken_unheard(app: &TestApp) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_reservation_whose_connector_breaks_moves_though_the_message_was_lost() {
+async fn the_sweep_rematches_reservations_of_broken_connectors() {
     let app = TestApp::start().await;
     let (path, station) = broken_unheard(&app).await;
     let other = app.station(json!({})).await;
@@ -247,7 +247,7 @@ async fn a_reservation_whose_connector_breaks_moves_though_the_message_was_lost(
 }
 
 #[tokio::test]
-async fn another_connector_is_sought_every_five_minutes_though_messages_get_lost() {
+async fn rematching_repeats_every_five_minutes_despite_lost_messages() {
     let app = TestApp::start().await;
     let (path, _) = broken_unheard(&app).await;
     assert_eq!(sweep::handle(app.app()).await.expect("a sweep"), 1);
@@ -279,7 +279,7 @@ async fn a_connector_that_is_repaired_in_time_keeps_its_reservation() {
 }
 
 #[tokio::test]
-async fn without_another_connector_the_reservation_fails_when_its_window_begins() {
+async fn a_reservation_not_rematched_fails_when_its_window_starts() {
     let app = TestApp::start().await;
     let (path, _) = broken_unheard(&app).await;
     for _ in 0..40 {
@@ -341,7 +341,7 @@ async fn backlog(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn a_partition_with_a_backlog_is_handed_on_and_nothing_of_it_is_lost() {
+async fn a_backlog_in_one_partition_is_swept_without_loss() {
     let app = TestApp::start().await;
     backlog(&app).await;
     let player = Player::on(&app).await;

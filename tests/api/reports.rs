@@ -122,7 +122,7 @@ async fn a_link_holds_for_fifteen_minutes_and_is_signed_anew() {
 }
 
 #[tokio::test]
-async fn a_report_of_nothing_has_a_header_line_and_covers_last_month_by_itself() {
+async fn an_empty_report_has_a_header_and_defaults_to_last_month() {
     let app = TestApp::start().await;
     let report = made(&app, json!({})).await;
     assert_eq!(report.body["parameters"]["type"], "charging_summary");
@@ -284,7 +284,7 @@ async fn a_name_that_looks_like_a_formula_is_a_text() {
 }
 
 #[tokio::test]
-async fn a_report_that_cannot_be_written_is_tried_three_times_and_then_fails() {
+async fn a_report_fails_after_three_attempts_to_write_its_file() {
     let data = std::env::temp_dir().join(format!("reports-{}", std::process::id()));
     std::fs::create_dir_all(&data).expect("a folder");
     // Where the folder of the files would be, there is a file.

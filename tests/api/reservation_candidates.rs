@@ -46,7 +46,7 @@ fn refused(body: &Value) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn a_candidate_shows_the_connector_its_window_its_price_and_its_score() {
+async fn a_candidate_shows_its_connector_window_price_and_score() {
     let (app, crew) = TestApp::with_crew().await;
     let near =
         json!({"name": "Near", "connectors": connector("occupied"), "location": north(1_250.0)});
@@ -172,7 +172,7 @@ async fn the_first_candidate_is_what_the_reservation_gets() {
 }
 
 #[tokio::test]
-async fn each_refused_station_is_named_with_the_filter_that_refused_it() {
+async fn each_refused_station_is_listed_with_its_refusal_reason() {
     let app = TestApp::start().await;
     let rules = json!({"denied_operators": ["Grid"], "max_price_per_kwh": 60});
     let policy = json!({"name": "Own networks", "rules": rules});
@@ -395,7 +395,7 @@ async fn in_live_mode_stations_without_a_network_are_refused() {
 }
 
 #[tokio::test]
-async fn stations_of_a_network_are_candidates_as_long_as_it_is_connected() {
+async fn stations_of_a_suspended_network_are_not_candidates() {
     let app = TestApp::start().await;
     for (mode, cpo) in [
         ("test", Connected::to(&app).await),

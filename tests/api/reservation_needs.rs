@@ -49,7 +49,7 @@ fn clock(value: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_need_over_midnight_gets_the_cheap_hours_and_is_billed_for_them() {
+async fn an_overnight_need_is_planned_and_billed_in_the_cheap_hours() {
     let (app, crew) = TestApp::with_crew().await;
     let station = night_station(&app).await;
     // It is plugged in at eight in the evening, with a fifth of 60 kWh: 50 % are 18 kWh, and 20 kWh at the meter.
@@ -115,7 +115,7 @@ async fn a_need_over_midnight_gets_the_cheap_hours_and_is_billed_for_them() {
 }
 
 #[tokio::test]
-async fn two_vehicles_want_the_same_block_and_the_second_gets_the_next_one() {
+async fn a_second_vehicle_with_the_same_need_gets_the_next_block() {
     let app = TestApp::start().await;
     let (one, other) = (app.crew(&app.alice).await, app.crew(&app.alice).await);
     let station = night_station(&app).await;

@@ -174,7 +174,7 @@ async fn where_there_is_nothing_the_reservation_fails_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_suspended_driver_fails_the_reservation_at_its_first_attempt() {
+async fn a_suspended_driver_fails_the_reservation_at_first_attempt() {
     let (app, crew) = TestApp::with_crew().await;
     let id = reserve(&app, &crew, 60).await;
     app.alice
@@ -229,7 +229,7 @@ async fn no_connector_and_no_vehicle_is_ever_booked_twice() {
 }
 
 #[tokio::test]
-async fn the_connectors_of_one_evse_are_reserved_for_one_vehicle_at_a_time() {
+async fn an_evse_is_reserved_for_one_vehicle_at_a_time() {
     let app = TestApp::start().await;
     app.station_with_cables(json!({})).await;
     let mut paths = Vec::new();
@@ -280,7 +280,7 @@ async fn a_reservation_whose_evse_breaks_moves_to_another_evse() {
 }
 
 #[tokio::test]
-async fn an_evse_that_cannot_be_reserved_is_not_booked_because_its_neighbour_can() {
+async fn only_the_reservable_evse_of_a_station_is_booked() {
     let app = TestApp::start().await;
     let mut connectors = tests::cables();
     for place in [0, 1] {
@@ -405,7 +405,7 @@ fn lonely() -> Value {
 }
 
 #[tokio::test]
-async fn the_cheaper_the_quicker_and_the_better_liked_station_wins_over_the_nearer() {
+async fn driver_preferences_and_availability_outweigh_distance() {
     let (app, crew) = TestApp::with_crew().await;
     let connector = |power: f64, status: &str| json!([{"id": "1", "power": power, "status": status, "type": "Type2"}]);
     let place = |latitude: f64| json!({"latitude": latitude, "longitude": 10.0});
@@ -460,7 +460,7 @@ async fn a_summary_adds_up() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_comes_too_late_leaves_what_the_one_before_found() {
+async fn a_late_attempt_keeps_the_match_summary_of_the_previous_one() {
     let app = TestApp::start().await;
     let (_, station, made) = confirmed_at_one_station(&app, 60).await;
     let only =
@@ -560,7 +560,7 @@ async fn a_reservation_whose_connector_breaks_moves_to_another() {
 }
 
 #[tokio::test]
-async fn a_reservation_that_lost_its_connector_moves_over_midnight_and_leaves_nothing_behind() {
+async fn a_reservation_rematched_over_midnight_leaves_no_old_entries() {
     let app = TestApp::start().await;
     let day = whole_millis(DAY);
     // Its hour ends a little before midnight, however slow the machine is.
@@ -699,7 +699,7 @@ async fn cancelling_is_free_ten_minutes_after_a_late_confirmation() {
 }
 
 #[tokio::test]
-async fn a_reservation_whose_station_closes_and_has_no_other_fails_and_owes_nothing() {
+async fn a_reservation_fails_without_fee_when_its_station_closes() {
     let app = TestApp::start_with(|options| options.reservation_fee = 300).await;
     let (path, station, made) = confirmed_at_one_station(&app, 60).await;
     assert_eq!(made["fee_due"], 300);
@@ -755,7 +755,7 @@ async fn the_fleet_of_the_last_reservation_is_read_with_the_driver() {
 }
 
 #[tokio::test]
-async fn confirming_asks_the_table_three_times_in_a_row_before_it_writes() {
+async fn confirming_needs_three_sequential_reads_before_the_write() {
     let (app, crew) = TestApp::with_crew().await;
     for n in 0..12 {
         let latitude = 10.0 + f64::from(n) * 0.004;

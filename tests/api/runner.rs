@@ -239,7 +239,7 @@ fn location(id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn stations_are_loaded_with_their_prices_and_what_cannot_be_used_is_named() {
+async fn loading_stations_sets_prices_and_reports_skipped_locations() {
     let app = start().await;
     let tariff = json!({"country_code": "PT", "party_id": "ISL", "id": "T", "currency": "EUR", "elements": [
         {"price_components": [{"type": "ENERGY", "price": 0.5, "step_size": 1}]}],

@@ -302,7 +302,7 @@ async fn a_site_can_aim_at_carbon_and_series_are_csv() {
 }
 
 #[tokio::test]
-async fn what_charging_at_once_costs_does_not_change_while_a_vehicle_waits() {
+async fn cost_if_immediate_does_not_change_while_a_vehicle_waits() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");
     let departure = json!({"at": app.in_minutes(8 * 60), "energy_wh": 22_000});

@@ -345,7 +345,7 @@ async fn a_token_stands_for_a_card_or_for_none() {
 }
 
 #[tokio::test]
-async fn a_charge_uses_the_customer_that_the_method_was_registered_with() {
+async fn a_charge_uses_the_customer_of_its_payment_method() {
     let fake = Fake::start(&[intent("succeeded")]).await;
     let charge = Charge {
         customer: Some("cus_7".into()),
@@ -358,7 +358,7 @@ async fn a_charge_uses_the_customer_that_the_method_was_registered_with() {
 }
 
 #[tokio::test]
-async fn a_charge_whose_key_stripe_may_have_forgotten_is_searched_for_before_it_is_made() {
+async fn a_charge_with_an_expired_key_is_searched_for_in_stripe_first() {
     let found = |data: Value| (200, json!({"data": data}));
     let late = Charge {
         key_expired: true,
@@ -392,7 +392,7 @@ async fn a_refund_with_the_id_of_its_charge_does_not_search() {
 }
 
 #[tokio::test]
-async fn a_part_of_a_charge_is_refunded_once_however_late_it_is_repeated() {
+async fn a_partial_refund_is_issued_once_even_with_an_expired_key() {
     let part = Refund {
         key: "key-2".into(),
         charge: "key-1".into(),
@@ -477,7 +477,7 @@ async fn a_customer_of_stripe_serves_one_account() {
 }
 
 #[tokio::test]
-async fn of_two_accounts_that_register_one_customer_at_once_one_is_refused() {
+async fn concurrent_registrations_of_one_customer_succeed_once() {
     let fake = Fake::start(&[]).await;
     let app = fake.service(Arc::new(Simulated)).await;
     let clients = [
@@ -517,7 +517,7 @@ async fn in_live_mode_a_card_is_what_stripe_says_it_is() {
 }
 
 #[tokio::test]
-async fn a_payment_that_stripe_does_not_answer_is_settled_later_under_the_same_key() {
+async fn a_payment_without_a_response_is_retried_under_the_same_key() {
     // In test mode it is easier to set up what is to be paid. The demo of an embedded table has a card as well.
     let fake = Fake::start(&[method()]).await;
     let app = fake.service(fake.stripe.clone()).await;

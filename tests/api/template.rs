@@ -138,7 +138,7 @@ async fn no_route_writes_what_its_role_may_not() {
 const ACCOUNT: &str = "acct_01a1f000000070008000000000000001";
 
 #[test]
-fn the_pattern_of_a_key_leaves_open_what_differs_from_one_row_to_the_next() {
+fn key_patterns_replace_variable_parts_with_wildcards() {
     let id = |prefix: &str| format!("{prefix}_01a1f000000070008000000000000002");
     for (key, patterns) in [
         (

@@ -94,7 +94,7 @@ async fn charged(app: &TestApp, crew: &Crew, method: &str) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn parts_of_a_charge_are_refunded_and_session_invoice_and_report_say_so() {
+async fn partial_refunds_appear_in_session_invoice_and_report() {
     let (app, crew) = TestApp::with_crew().await;
     let gbp = json!({"preferences": {"default_currency": "gbp"}});
     let of_fleet = format!("/v1/fleets/{}", crew.fleet);

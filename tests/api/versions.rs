@@ -133,7 +133,7 @@ async fn a_delivery_has_the_version_its_endpoint_is_pinned_to() {
 }
 
 #[tokio::test]
-async fn an_account_of_the_older_version_has_it_everywhere_it_asks_for_none() {
+async fn an_accounts_version_applies_to_requests_events_and_webhooks() {
     let app = start().await;
     let child = app
         .alice

@@ -68,7 +68,7 @@ async fn a_top_up_charges_the_method_and_adds_to_the_wallet() {
 }
 
 #[tokio::test]
-async fn a_declined_top_up_leaves_a_failed_transaction_and_the_wallet_as_it_was() {
+async fn a_declined_top_up_fails_and_does_not_change_the_balance() {
     let (app, crew) = TestApp::with_crew().await;
     let owner = format!("/v1/drivers/{}", crew.driver);
     let path = format!("{owner}/top_up");
@@ -309,7 +309,7 @@ async fn a_wallet_never_goes_below_zero_and_keeps_to_its_currency() {
 }
 
 #[tokio::test]
-async fn any_method_is_paid_from_and_a_wallet_only_together_with_what_it_pays_for() {
+async fn a_wallet_is_debited_only_if_the_unit_of_work_commits() {
     let (app, crew) = TestApp::with_crew().await;
     let (path, owner) = (
         format!("/v1/fleets/{}", crew.fleet),
@@ -412,7 +412,7 @@ async fn noted(app: &TestApp) -> (Arc<Notes>, Client) {
 }
 
 #[tokio::test]
-async fn a_top_up_that_was_cut_short_is_brought_to_its_end_without_its_request() {
+async fn an_interrupted_top_up_is_finished_in_the_background() {
     let (app, crew) = TestApp::with_crew().await;
     for (token, status, balance) in [
         ("tok_success", "succeeded", 300),
@@ -458,7 +458,7 @@ async fn a_top_up_that_was_cut_short_is_brought_to_its_end_without_its_request()
 }
 
 #[tokio::test]
-async fn a_repeated_top_up_is_charged_under_the_same_key_and_counts_once() {
+async fn a_retried_top_up_reuses_its_key_and_is_credited_once() {
     let (app, crew) = TestApp::with_crew().await;
     let method = card(&app.alice, "tok_success", json!({})).await;
     let (notes, client) = noted(&app).await;

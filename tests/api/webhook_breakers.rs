@@ -40,7 +40,7 @@ async fn pending(client: &Client) -> u64 {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_failing_endpoint_goes_out_in_the_order_of_its_age() {
+async fn held_deliveries_are_sent_in_order_of_age_after_recovery() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");
     let (receiver, other) = (Receiver::start().await, Receiver::start().await);
@@ -111,7 +111,7 @@ async fn a_hanging_endpoint_delays_nobody_else_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_held_is_given_up_when_the_endpoint_is_disabled_or_deleted() {
+async fn disabling_or_deleting_an_endpoint_discards_held_deliveries() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");
     for ends_deleted in [false, true] {

@@ -64,7 +64,7 @@ async fn what_is_wrong_is_named() {
 }
 
 #[tokio::test]
-async fn a_literal_address_that_is_not_public_is_refused_at_creation_and_update() {
+async fn a_url_with_a_non_public_address_is_refused() {
     let app = TestApp::start().await;
     let made = app.alice.post("/v1/webhook_endpoints", hook()).await;
     let path = format!("/v1/webhook_endpoints/{}", made.id());
@@ -95,7 +95,7 @@ async fn a_literal_address_that_is_not_public_is_refused_at_creation_and_update(
 }
 
 #[tokio::test]
-async fn every_secret_of_the_last_day_signs_and_the_eleventh_rotation_is_refused() {
+async fn every_recent_secret_signs_and_the_11th_rotation_is_refused() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let body = json!({"url": receiver.url, "enabled_events": ["ping"]});
@@ -167,7 +167,7 @@ async fn there_are_sixteen_at_most() {
 }
 
 #[tokio::test]
-async fn an_update_changes_what_it_names_and_status_switches_it_off_and_on() {
+async fn an_update_keeps_omitted_fields_and_can_disable_the_endpoint() {
     let app = TestApp::start().await;
     let body = with(
         hook(),
@@ -218,7 +218,7 @@ async fn an_update_changes_what_it_names_and_status_switches_it_off_and_on() {
 }
 
 #[tokio::test]
-async fn no_more_than_sixteen_are_made_however_many_are_asked_for_at_once() {
+async fn concurrent_requests_create_at_most_16_endpoints() {
     let app = TestApp::start().await;
     let body = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
     let asked = (0..24).map(|_| {

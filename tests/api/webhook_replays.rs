@@ -175,7 +175,7 @@ async fn live_events_of_an_ordered_endpoint_wait_for_its_replay() {
 }
 
 #[tokio::test]
-async fn a_replay_resends_just_what_failed_and_retries_what_fails_again() {
+async fn a_replay_resends_failed_deliveries_and_retries_new_failures() {
     let app = TestApp::start().await;
     app.needs("a clock that can be moved");
     let receiver = Receiver::start().await;

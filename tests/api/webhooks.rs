@@ -229,7 +229,7 @@ async fn a_receiver_may_ask_for_more_time() {
 }
 
 #[tokio::test]
-async fn gone_disables_the_endpoint_and_the_others_are_sent_its_secret_masked() {
+async fn a_410_disables_the_endpoint_and_the_event_masks_its_secret() {
     let app = TestApp::start().await;
     let (gone, other) = (Receiver::start().await, Receiver::start().await);
     gone.answer(&[410]);

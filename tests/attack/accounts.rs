@@ -26,7 +26,7 @@ async fn everything(client: &Client) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn the_keys_of_a_suspended_account_and_of_those_below_it_read_and_do_nothing_else() {
+async fn keys_of_a_suspended_account_and_its_descendants_only_read() {
     let app = TestApp::start().await;
     let child = app.child_of(&app.alice).await;
     let grandchild = app.child_of(&child).await;
@@ -62,7 +62,7 @@ async fn the_keys_of_a_suspended_account_and_of_those_below_it_read_and_do_nothi
 }
 
 #[tokio::test]
-async fn the_keys_of_a_closed_account_and_of_those_below_it_are_refused_on_every_route() {
+async fn keys_of_a_closed_account_and_its_descendants_are_refused() {
     let app = TestApp::start().await;
     let child = app.child_of(&app.alice).await;
     let grandchild = app.child_of(&child).await;
@@ -177,7 +177,7 @@ async fn the_status_of_an_account_that_does_not_exist_cannot_be_set() {
 }
 
 #[tokio::test]
-async fn authentication_takes_one_call_a_minute_and_one_for_each_account_above() {
+async fn authentication_reads_once_a_minute_plus_once_per_ancestor() {
     let table = TestApp::start().await;
     let (url, recorder) = Recorder::start(&table.running().store_url).await;
     let app = TestApp::start_with(|options| options.store = Some(url)).await;
@@ -239,7 +239,7 @@ async fn accounts_nest_at_most_five_deep() {
 }
 
 #[tokio::test]
-async fn the_webhook_endpoints_of_an_account_count_with_those_of_the_accounts_below_it() {
+async fn webhook_endpoints_of_descendants_count_towards_the_quota() {
     let app = TestApp::start_with(|options| {
         options.quotas = Quotas {
             endpoints: 3,

@@ -98,7 +98,7 @@ fn assert_unreadable(answer: &TestResponse, attempt: &str) {
 }
 
 #[tokio::test]
-async fn requests_of_pages_of_other_origins_are_refused_and_change_nothing() {
+async fn requests_from_other_origins_are_refused() {
     let app = start().await;
     let port = port(&app.running().base_url);
     let origins = [
@@ -115,7 +115,7 @@ async fn requests_of_pages_of_other_origins_are_refused_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn requests_under_a_foreign_host_name_are_refused_and_change_nothing() {
+async fn requests_with_a_foreign_host_header_are_refused() {
     let app = start().await;
     let port = port(&app.running().base_url);
     let host = format!("rebound.example:{port}");
@@ -162,7 +162,7 @@ async fn a_page_of_the_services_own_origin_can_use_it() {
 }
 
 #[tokio::test]
-async fn only_the_openapi_document_may_be_read_by_pages_of_every_origin() {
+async fn only_the_openapi_document_allows_every_origin() {
     let app = start().await;
     let headers = [("origin", "http://editor.example")];
     let document = app.anon.send("GET", "/v1/openapi.json", None, &headers);

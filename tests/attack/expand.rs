@@ -43,7 +43,7 @@ fn returned(text: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_path_that_returns_to_a_kind_is_refused_before_anything_is_read() {
+async fn an_expansion_path_that_repeats_a_kind_is_refused() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
     for path in [
@@ -107,7 +107,7 @@ async fn an_answer_expands_a_thousand_objects_and_no_more() {
 }
 
 #[tokio::test]
-async fn an_answer_of_more_than_five_megabytes_is_refused_though_few_objects_are_stored() {
+async fn an_expanded_response_larger_than_5_mb_is_refused() {
     let app = TestApp::start().await;
     let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
     let large = policies(&app.alice, 1, 120).await;
@@ -168,7 +168,7 @@ async fn others_are_served_while_the_largest_answer_is_expanded() {
 }
 
 #[tokio::test]
-async fn a_post_whose_answer_cannot_be_expanded_has_its_effect_and_shows_ids() {
+async fn a_post_succeeds_with_ids_if_its_response_cannot_be_expanded() {
     let app = TestApp::start().await;
     let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
     let large = policies(&app.alice, 45, 120).await;

@@ -88,7 +88,7 @@ async fn attack_by_path(stranger: &Client, who: &str, objects: &Objects, shared:
 }
 
 #[tokio::test]
-async fn an_object_of_another_account_is_404_in_every_path_and_stays_as_it_is() {
+async fn an_object_of_another_account_is_404_in_every_path() {
     let app = TestApp::start().await;
     let child = app.child_of(&app.alice).await;
     let sibling = app.child_of(&app.alice).await;
@@ -113,7 +113,7 @@ async fn an_object_of_another_account_is_404_in_every_path_and_stays_as_it_is() 
 }
 
 #[tokio::test]
-async fn an_object_of_the_parent_is_404_for_a_child_in_every_path_and_stays_as_it_is() {
+async fn an_object_of_the_parent_account_is_404_in_every_path() {
     let app = TestApp::start().await;
     let child = app.child_of(&app.alice).await;
     let objects = one_of_each(&app, &app.alice).await;
@@ -136,7 +136,7 @@ async fn live_mode(app: &TestApp, client: &Client) -> Client {
 }
 
 #[tokio::test]
-async fn an_object_of_the_other_mode_is_404_in_every_path_and_stays_as_it_is() {
+async fn an_object_of_the_other_mode_is_404_in_every_path() {
     let app = TestApp::start().await;
     let objects = one_of_each(&app, &app.alice).await;
     app.drain().await;
@@ -299,7 +299,7 @@ fn the_ids_in_bodies_are_found() {
 }
 
 #[tokio::test]
-async fn an_object_of_another_tenant_is_404_in_every_body_and_neither_side_changes() {
+async fn an_object_of_another_tenant_is_404_in_every_body() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let mut owners = Vec::new();

@@ -24,7 +24,7 @@ fn at(url: &str, client: &Client) -> Client {
 }
 
 #[tokio::test]
-async fn a_revoked_key_makes_and_deletes_nothing_while_another_instance_still_accepts_it() {
+async fn a_revoked_key_cannot_create_or_delete_keys_on_any_instance() {
     let app = TestApp::start().await;
     let url = app.another_instance().await;
     let (other, _) = made(&app, &app.alice, json!({})).await;
@@ -109,7 +109,7 @@ async fn a_key_that_expires_makes_no_key_that_is_valid_for_longer() {
 }
 
 #[tokio::test]
-async fn a_restricted_key_neither_makes_nor_deletes_a_key_with_scopes_that_it_lacks() {
+async fn a_restricted_key_cannot_manage_keys_with_scopes_it_lacks() {
     let app = TestApp::start().await;
     let (full, full_client) = made(&app, &app.alice, json!({})).await;
     let scopes = json!({"scopes": ["drivers:write"]});
@@ -142,7 +142,7 @@ async fn a_restricted_key_neither_makes_nor_deletes_a_key_with_scopes_that_it_la
 }
 
 #[tokio::test]
-async fn a_restricted_key_deletes_no_key_that_is_valid_for_longer_than_itself() {
+async fn a_restricted_key_cannot_delete_a_key_that_expires_later() {
     let app = TestApp::start().await;
     let body =
         |minutes| json!({"scopes": ["api_keys:write"], "expires_at": app.in_minutes(minutes)});

@@ -151,7 +151,7 @@ async fn a_key_that_is_free_again_after_a_day_charges_again() {
 }
 
 #[tokio::test]
-async fn a_top_up_with_a_key_that_is_not_repeated_is_finished_by_the_service() {
+async fn a_top_up_that_is_not_retried_is_finished_by_the_service() {
     let (app, ledger) = start().await;
     for (token, status, code, credited) in [
         ("tok_success", 200, "succeeded", 300),
@@ -235,7 +235,7 @@ async fn meanwhile(
 }
 
 #[tokio::test]
-async fn a_top_up_is_refunded_when_the_currency_of_the_wallet_changes_meanwhile() {
+async fn a_top_up_is_refunded_if_the_wallet_currency_changes() {
     let (app, ledger) = start().await;
     for (n, (path, change)) in owners(&app).await.into_iter().enumerate() {
         let key = (n > 0).then_some(path.as_str());
@@ -265,7 +265,7 @@ async fn a_top_up_is_refunded_when_the_currency_of_the_wallet_changes_meanwhile(
 }
 
 #[tokio::test]
-async fn a_top_up_is_refunded_when_the_owner_of_the_wallet_is_deleted_meanwhile() {
+async fn a_top_up_is_refunded_if_the_wallet_owner_is_deleted() {
     let (app, ledger) = start().await;
     let owners = owners(&app).await;
     // A refund that is declined is tried again.
@@ -351,7 +351,7 @@ async fn ended_session(app: &TestApp, crew: &Crew, method: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_session_that_was_charged_is_paid_though_its_payment_method_is_deleted() {
+async fn a_charged_session_is_paid_even_if_its_method_is_deleted() {
     let (app, ledger) = start().await;
     let crew = app.crew(&app.alice).await;
     let card = card(&app, "tok_success").await;
@@ -374,7 +374,7 @@ async fn a_session_that_was_charged_is_paid_though_its_payment_method_is_deleted
 }
 
 #[tokio::test]
-async fn a_charge_is_refunded_once_though_its_payment_method_is_deleted() {
+async fn a_charge_is_refunded_once_after_its_method_is_deleted() {
     let (app, ledger) = start().await;
     let crew = app.crew(&app.alice).await;
     let card = card(&app, "tok_success").await;
@@ -503,7 +503,7 @@ async fn a_payment_without_a_clear_answer_names_its_transaction() {
 }
 
 #[tokio::test]
-async fn a_request_waits_for_a_provider_that_is_slower_than_other_requests_may_be() {
+async fn a_top_up_waits_for_a_slow_payment_provider() {
     let (ledger, change) = Ledger::new();
     let app = TestApp::start_with(|options| {
         change(options);

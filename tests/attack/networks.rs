@@ -303,7 +303,7 @@ async fn a_foreign_credit_does_not_make_a_session_free() {
 }
 
 #[tokio::test]
-async fn two_honest_operators_with_the_same_ids_bill_their_own_sessions() {
+async fn operators_with_the_same_ids_bill_only_their_own_sessions() {
     for scene in [Scene::of_networks().await, Scene::of_hub().await] {
         let mut sessions = Vec::new();
         for place in 0..2 {
@@ -405,7 +405,7 @@ async fn a_party_behind_a_hub_writes_only_its_own_objects() {
 }
 
 #[tokio::test]
-async fn a_party_that_comes_back_over_another_network_bills_new_sessions_only() {
+async fn a_party_on_a_new_network_bills_only_new_sessions() {
     for is_pulled in [true, false] {
         comes_back(is_pulled).await;
     }

@@ -51,7 +51,7 @@ fn largest(kind: &str, mark: char) -> Value {
 }
 
 #[tokio::test]
-async fn the_largest_object_of_every_kind_is_made_changed_and_delivered() {
+async fn the_largest_object_of_each_kind_is_stored_and_delivered() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let crew = app.crew(&app.alice).await;
@@ -172,7 +172,7 @@ async fn the_largest_object_of_every_kind_is_made_changed_and_delivered() {
 }
 
 #[tokio::test]
-async fn previous_attributes_are_left_out_of_an_event_that_would_be_too_large() {
+async fn an_oversized_event_omits_previous_attributes() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["policy.updated"]});
@@ -224,8 +224,7 @@ async fn previous_attributes_are_left_out_of_an_event_that_would_be_too_large() 
 }
 
 #[tokio::test]
-async fn drivers_too_large_for_one_transaction_are_named_and_a_vehicle_of_large_drivers_can_be_deleted()
- {
+async fn a_vehicle_with_36_large_drivers_can_be_deleted() {
     let app = TestApp::start().await;
     let fleet = app.alice.post("/v1/fleets", tests::fleet()).await.id();
     let mut drivers = Vec::new();
@@ -321,7 +320,7 @@ fn noise(length: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_once() {
+async fn an_unrelayable_change_goes_to_the_failure_destination() {
     let app = TestApp::start().await;
     let queue = Arc::new(Failures::default());
     let service = failing(&app, queue.clone(), &app.running().store_url);
@@ -376,7 +375,7 @@ async fn a_change_that_can_never_be_relayed_goes_to_the_failure_destination_at_o
 }
 
 #[tokio::test]
-async fn in_the_runner_a_change_that_can_never_be_relayed_delays_no_other() {
+async fn an_unrelayable_change_does_not_block_others_in_the_runner() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let bob = app.other_account(kernel::Mode::Test).await;

@@ -111,7 +111,7 @@ async fn first_attempt(client: &Client, endpoint: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hostile_receivers_delay_no_other_tenant_and_take_little_memory() {
+async fn hostile_receivers_do_not_delay_others_or_exhaust_memory() {
     // The service works by itself, as it does on a developer's machine.
     let app = TestApp::start_with(|options| options.by_hand = false).await;
     let bob = app.other_account(kernel::Mode::Test).await;

@@ -17,15 +17,15 @@ use web::{Method, Route, expand};
 const CONDITIONAL: &[(&str, &str)] = &[
     (
         "<every scope of the key to be deleted>",
-        "keys::a_restricted_key_neither_makes_nor_deletes_a_key_with_scopes_that_it_lacks",
+        "keys::a_restricted_key_cannot_manage_keys_with_scopes_it_lacks",
     ),
     (
         "<every scope of the new key>",
-        "keys::a_restricted_key_neither_makes_nor_deletes_a_key_with_scopes_that_it_lacks",
+        "keys::a_restricted_key_cannot_manage_keys_with_scopes_it_lacks",
     ),
     (
         "<resource>:read",
-        "scopes::without_a_read_scope_no_operation_shows_an_object_of_that_kind",
+        "scopes::without_its_read_scope_no_operation_shows_an_object",
     ),
     (
         "<resource>:write",
@@ -33,11 +33,11 @@ const CONDITIONAL: &[(&str, &str)] = &[
     ),
     (
         "payment_methods:write",
-        "scopes::a_payment_method_is_charged_only_by_keys_that_may_write_payment_methods",
+        "scopes::charging_a_payment_method_requires_its_write_scope",
     ),
     (
         "webhook_endpoints:write",
-        "scopes::a_signing_secret_is_masked_for_keys_that_may_not_write_endpoints",
+        "scopes::a_signing_secret_is_masked_without_the_endpoint_write_scope",
     ),
 ];
 
@@ -130,7 +130,7 @@ async fn state(app: &TestApp, route: &Route, event: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn every_operation_asks_for_exactly_the_scopes_that_its_x_scope_lists() {
+async fn every_operation_requires_exactly_the_scopes_in_its_x_scope() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     for endpoint in functions::endpoints() {
@@ -230,7 +230,7 @@ fn reads(route: &Route, id: &str, kind: Kind) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn without_a_read_scope_no_operation_shows_an_object_of_that_kind() {
+async fn without_its_read_scope_no_operation_shows_an_object() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["*"]});
@@ -301,7 +301,7 @@ async fn without_a_read_scope_no_operation_shows_an_object_of_that_kind() {
 }
 
 #[tokio::test]
-async fn a_list_of_events_shows_full_pages_of_those_that_the_key_may_read() {
+async fn event_lists_have_full_pages_of_readable_events() {
     let app = TestApp::start().await;
     for _ in 0..5 {
         app.alice.post("/v1/fleets", fleet()).await.expect(200);
@@ -337,7 +337,7 @@ async fn a_list_of_events_shows_full_pages_of_those_that_the_key_may_read() {
 }
 
 #[tokio::test]
-async fn an_event_is_neither_shown_nor_delivered_again_to_a_key_that_may_not_read_its_object() {
+async fn showing_or_redelivering_an_event_requires_its_objects_scope() {
     let app = TestApp::start().await;
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "enabled_events": ["driver.created"]});
@@ -371,7 +371,7 @@ async fn an_event_is_neither_shown_nor_delivered_again_to_a_key_that_may_not_rea
 }
 
 #[tokio::test]
-async fn an_endpoint_is_subscribed_only_to_events_whose_objects_the_key_may_read() {
+async fn an_endpoint_subscribes_only_to_events_the_key_may_read() {
     let app = TestApp::start().await;
     let path = "/v1/webhook_endpoints";
     let hook =
@@ -414,7 +414,7 @@ async fn an_endpoint_is_subscribed_only_to_events_whose_objects_the_key_may_read
 }
 
 #[tokio::test]
-async fn a_signing_secret_is_masked_for_keys_that_may_not_write_endpoints() {
+async fn a_signing_secret_is_masked_without_the_endpoint_write_scope() {
     let app = TestApp::start().await;
     let path = "/v1/webhook_endpoints";
     let hook = json!({"url": "https://fleet.example/hook", "enabled_events": ["ping"]});
@@ -458,7 +458,7 @@ async fn a_batch_is_made_only_by_keys_that_may_write_what_it_creates() {
 }
 
 #[tokio::test]
-async fn a_payment_method_is_charged_only_by_keys_that_may_write_payment_methods() {
+async fn charging_a_payment_method_requires_its_write_scope() {
     let app = TestApp::start().await;
     let crew = app.crew(&app.alice).await;
     let card = json!({"type": "card", "token": "tok_success"});

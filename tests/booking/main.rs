@@ -59,7 +59,7 @@ struct Round {
 }
 
 #[test]
-fn rivals_on_a_failing_table_never_get_the_same_connector_or_vehicle_twice() {
+fn rivals_never_double_book_when_the_table_fails() {
     let (rounds, first) = (setting("BOOKING_ROUNDS", 1), setting("BOOKING_SEED", 1));
     let confirmed = share_out(first..first + rounds, async |seeds| {
         let mut confirmed = 0;

@@ -36,7 +36,7 @@ struct Simulation<'a> {
 }
 
 #[test]
-fn simulation_whatever_happens_every_reservation_is_explained_and_nothing_is_booked_twice() {
+fn simulation_explains_each_reservation_and_never_double_books() {
     let (seeds, steps) = (
         setting("SIMULATION_SEEDS", 2),
         setting("SIMULATION_STEPS", 80),

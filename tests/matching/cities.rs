@@ -35,7 +35,7 @@ const OPERATORS: [&str; 3] = ["Voltway", "Amp & Sons", "Grid"];
 const STANDARDS: [&str; 3] = ["Type2", "CCS", "CHAdeMO"];
 
 #[test]
-fn the_best_match_of_a_random_city_is_found_without_reading_everything() {
+fn the_best_match_is_found_without_reading_all_stations() {
     let (cities, first) = (setting("MATCHING_CITIES", 30), setting("MATCHING_SEED", 1));
     let (mut matched, mut stations, mut read) = (0, 0, 0);
     for seed in first..first + cities {

@@ -49,7 +49,7 @@ const STANDARDS: [&str; 3] = ["Type2", "CCS", "CHAdeMO"];
 type Tally = BTreeMap<String, u64>;
 
 #[test]
-fn every_random_request_is_matched_as_an_independent_matcher_matches_it() {
+fn random_requests_match_as_in_an_independent_matcher() {
     let (requests, first) = (
         setting("MATCHING_REQUESTS", 300),
         setting("MATCHING_SEED", 1),

@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_at_most_seven_columns_with_the_time_of_creation_last() {
+    fn a_list_has_at_most_seven_columns_and_ends_with_created() {
         let mut object = json!({});
         for name in COLUMNS {
             object[name] = "x".into();

@@ -50,7 +50,7 @@ fn flag(name: &str) -> String {
 }
 
 #[test]
-fn every_operation_is_a_command_with_a_flag_for_each_parameter_and_member() {
+fn every_operation_has_a_command_and_flags_for_its_parameters() {
     let document = document();
     let mut tree = commands::tree();
     tree.build();
@@ -152,7 +152,7 @@ fn sorted(value: &Value) -> Value {
 }
 
 #[test]
-fn the_example_in_the_help_of_each_command_makes_the_body_of_the_documents_example() {
+fn the_help_examples_produce_the_openapi_example_bodies() {
     let mut tree = commands::tree();
     let now = "2026-11-22T20:00:00Z".parse().expect("a time");
     let mut bodies = 0;

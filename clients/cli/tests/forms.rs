@@ -44,7 +44,7 @@ fn a_list_is_printed_in_the_form_that_is_asked_for() {
 }
 
 #[test]
-fn a_dry_run_prints_the_request_without_the_key_and_sends_nothing() {
+fn a_dry_run_prints_the_request_without_key_and_sends_nothing() {
     let server = Server::start(Vec::new());
     let words = [
         "drivers",
@@ -98,7 +98,7 @@ fn a_dry_run_of_the_api_is_asked_of_the_api() {
 }
 
 #[test]
-fn a_watch_ends_when_the_response_changes_or_the_condition_holds() {
+fn a_watch_ends_on_a_change_or_when_the_condition_holds() {
     let status = |status: &str| ok(json!({"id": "res_1", "status": status}));
     let watch = |words: &[&str]| {
         let server = Server::start(vec![
@@ -151,7 +151,7 @@ fn a_key_is_kept_once_the_service_has_accepted_it() {
 }
 
 #[test]
-fn an_upsert_creates_updates_and_leaves_alone_and_lists_what_it_cannot() {
+fn an_upsert_creates_updates_or_skips_and_lists_refused_lines() {
     let tool = Tool::new();
     let file = tool.folder.path().join("drivers.csv");
     let rejected = tool.folder.path().join("rejected.csv");

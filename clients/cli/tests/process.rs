@@ -18,7 +18,7 @@ const CREATE: [&str; 6] = [
 ];
 
 #[test]
-fn a_post_is_repeated_with_the_same_idempotency_key_until_it_succeeds() {
+fn a_post_is_retried_with_the_same_idempotency_key() {
     let server = Server::start(vec![
         Act::HangUp,
         error(409, "idempotency_error"),
@@ -61,7 +61,7 @@ fn a_post_is_repeated_with_the_same_idempotency_key_until_it_succeeds() {
 }
 
 #[test]
-fn retries_end_after_the_number_that_was_given_and_name_the_key_to_repeat_with() {
+fn retries_stop_at_max_retries_and_print_the_idempotency_key() {
     let server = Server::start(vec![Act::HangUp, Act::HangUp, Act::HangUp]);
     let words = [
         &CREATE[..],
@@ -79,7 +79,7 @@ fn retries_end_after_the_number_that_was_given_and_name_the_key_to_repeat_with()
 }
 
 #[test]
-fn each_kind_of_failure_has_its_exit_code_and_refusals_are_not_repeated() {
+fn each_error_has_its_exit_code_and_refusals_are_not_retried() {
     for (status, kind, want, requests) in [
         (400, "invalid_request_error", 3, 1),
         (401, "authentication_error", 4, 1),
@@ -245,7 +245,7 @@ fn the_token_goes_to_the_local_runner_and_the_key_to_the_api() {
 }
 
 #[test]
-fn a_runner_without_its_token_is_not_given_times_of_this_machine() {
+fn clock_commands_and_relative_times_require_the_runner_token() {
     let period = ["--period-start", "-24h", "--period-end", "now"];
     let words: [&[&str]; 3] = [
         &[&["invoices", "create"], &period[..]].concat(),
@@ -309,7 +309,7 @@ fn flags_change_the_members_of_a_body_that_is_given_whole() {
 }
 
 #[test]
-fn ids_are_encoded_in_paths_and_expansions_of_lists_begin_with_data() {
+fn ids_are_percent_encoded_and_list_expansions_start_with_data() {
     let server = Server::start(vec![
         error(404, "invalid_request_error"),
         ok(json!({"data": [], "next_page_url": null})),
@@ -340,7 +340,7 @@ fn mode(file: &Path) -> u32 {
 
 #[cfg(unix)]
 #[test]
-fn the_file_of_keys_can_be_read_by_its_owner_alone_and_is_refused_otherwise() {
+fn the_key_file_has_mode_600_and_is_refused_otherwise() {
     use std::os::unix::fs::PermissionsExt as _;
     let (tool, server) = (Tool::new(), Server::start(Vec::new()));
     let added = tool.run(&server, &["profiles", "add", "test"]);
@@ -369,7 +369,7 @@ fn the_file_of_keys_can_be_read_by_its_owner_alone_and_is_refused_otherwise() {
 }
 
 #[test]
-fn the_key_of_a_profile_is_sent_to_the_address_of_that_profile_only() {
+fn a_profiles_key_is_sent_only_to_its_base_url() {
     let tool = Tool::new();
     let page = || ok(json!({"data": [], "next_page_url": null}));
     let (own, other) = (Server::start(vec![page()]), Server::start(vec![page()]));
@@ -612,7 +612,7 @@ fn an_import_continues_after_every_entry_of_its_journal() {
 }
 
 #[test]
-fn a_killed_import_repeats_its_batch_though_the_file_has_changed() {
+fn a_killed_import_resends_its_batch_even_if_the_file_changed() {
     let hang_ups = (0..20).map(|_| Act::HangUp);
     let server = Server::start([fleet()].into_iter().chain(hang_ups).collect());
     let tool = Tool::new();
@@ -664,7 +664,7 @@ fn a_killed_import_repeats_its_batch_though_the_file_has_changed() {
 }
 
 #[test]
-fn results_are_read_from_all_pages_and_again_while_one_is_pending() {
+fn batch_results_are_read_from_all_pages_until_none_is_pending() {
     let next = "/v1/batches/bat_1/results?limit=100&page=page_a";
     let pending = json!({"status": "pending", "result": null, "error": null});
     let server = Server::start(vec![

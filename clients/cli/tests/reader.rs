@@ -206,7 +206,7 @@ fn names_that_flags_of_the_tool_have_get_another_ending() {
 }
 
 #[test]
-fn a_page_is_recognized_by_its_members_wherever_they_are_described() {
+fn a_page_is_recognized_by_its_members_in_referenced_schemas() {
     let mut document = document(
         "listThings",
         "things",

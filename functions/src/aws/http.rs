@@ -199,7 +199,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[test]
-    fn lambda_trusts_the_compiled_in_authorities_without_reading_a_file() {
+    fn lambda_uses_the_built_in_root_certificates() {
         assert_eq!(
             roots(true, false).len(),
             webpki_roots::TLS_SERVER_ROOTS.len()

@@ -213,7 +213,7 @@ async fn s3_that_stays_unavailable_or_refuses_is_an_error() {
 }
 
 #[test]
-fn the_arn_of_a_queue_follows_from_its_url_the_region_and_the_partition_of_the_role() {
+fn queue_arn_is_derived_from_url_region_and_role_partition() {
     let arn = |url| queue_arn(url, "eu-west-1", "arn:aws-cn:iam::123456789012:role/r");
     for url in [
         "https://sqs.eu-west-1.amazonaws.com/123456789012/fleet-StopSessionQueue-1",

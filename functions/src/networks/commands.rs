@@ -200,7 +200,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_an_answer_that_was_read_says_that_a_command_had_no_effect() {
+    fn only_a_readable_refusal_means_a_command_had_no_effect() {
         let accepted = json!({"result": "ACCEPTED", "timeout": 30});
         assert_eq!(read(Ok(accepted)), (Response::Accepted, MINUTE));
         let long = json!({"result": "ACCEPTED", "timeout": 100_000});

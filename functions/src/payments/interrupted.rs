@@ -98,13 +98,13 @@ mod tests {
     use web::route::CHARGE_PATIENCE;
 
     #[test]
-    fn the_limit_lies_between_the_providers_time_out_and_the_routes_patience() {
+    fn the_limit_is_between_the_stripe_and_route_timeouts() {
         assert!(crate::stripe::TOTAL + Duration::from_secs(3) < LIMIT);
         assert!(LIMIT < CHARGE_PATIENCE && CHARGE_PATIENCE < Duration::from_secs(29));
     }
 
     #[tokio::test]
-    async fn a_request_without_end_names_the_transaction_it_may_have_charged() {
+    async fn a_timed_out_request_names_the_possibly_charged_transaction() {
         let short = Duration::from_millis(20);
         let progress = Progress::default();
         let id = Id::from_number(Kind::Transaction, 1);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_loses_against_others_is_run_again_and_a_refusal_stays_as_it_is() {
+    async fn contended_requests_are_retried_and_refusals_are_not() {
         let (progress, runs) = (Progress::default(), Cell::new(0));
         let ended = within(LIMIT, &progress, || {
             runs.set(runs.get() + 1);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_backlog_only_what_is_overdue_for_half_an_hour_is_repeated() {
+    fn a_backlog_repeats_only_items_overdue_for_30_minutes() {
         assert_eq!(repeated(depth(100_000, 10_000)), [32, 64, 128, 192, 256]);
         assert!(repeated(depth(100_000, 0)).is_empty(), "nothing drains");
     }

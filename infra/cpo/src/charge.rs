@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cdr_agrees_with_its_own_charging_periods_however_often_the_session_was_reported() {
+    fn cdr_totals_do_not_depend_on_how_often_a_session_is_reported() {
         let (mut once, mut often) = (charge(), charge());
         once.report(after(&once, 42));
         for minute in 1..=42 {
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_reported_while_it_charges_when_it_is_full_and_seldom_after_that() {
+    fn a_session_is_reported_every_5_minutes_and_hourly_once_full() {
         let mut charge = charge();
         assert_eq!(charge.next_report(), after(&charge, 5));
         charge.report(after(&charge, 28));

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_written_in_utc_with_at_most_three_digits_of_a_second() {
+    fn times_are_written_in_utc_with_at_most_milliseconds() {
         let moment: Timestamp = "2026-03-01T10:00:00.123456789+02:00".parse().unwrap();
         assert_eq!(text(moment), "2026-03-01T08:00:00.123Z");
         let whole: Timestamp = "2026-03-01T10:00:00Z".parse().unwrap();

@@ -434,7 +434,7 @@ async fn a_session_is_started_grows_is_stopped_and_billed() {
 }
 
 #[tokio::test]
-async fn a_session_whose_update_was_not_acknowledged_is_sent_as_a_whole() {
+async fn an_unacknowledged_session_update_is_resent_as_a_full_put() {
     let stage = Stage::start().await;
     stage.begin_session().await;
     stage.emsp.take();
@@ -609,7 +609,7 @@ async fn a_card_on_the_whitelist_charges_and_stops_without_asking() {
 }
 
 #[tokio::test]
-async fn a_blocked_card_is_refused_and_the_emsp_is_asked_about_every_other() {
+async fn blocked_cards_are_refused_and_others_authorized_by_the_emsp() {
     let stage = Stage::start().await;
     let tap = async |uid: &str| {
         stage

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_without_notices_is_sent_heartbeats_until_the_end() {
+    async fn an_idle_connection_receives_heartbeats_until_the_end() {
         let mut notices = notices();
         notices.heartbeat = Duration::from_millis(10);
         let mut events = Box::pin(notices.connect());

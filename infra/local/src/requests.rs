@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_thousand_requests_are_kept_and_numbered_without_gaps() {
+    async fn the_newest_1000_requests_are_kept_with_consecutive_numbers() {
         let requests = Arc::new(Requests::new(Arc::new(SystemClock)));
         for n in 1..=KEPT + 5 {
             requests.add(entry(format!("/v1/fleets/{n}")));

@@ -198,7 +198,7 @@ async fn a_killed_service_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn work_that_fell_due_while_the_service_was_down_is_done_at_the_next_start() {
+async fn work_due_while_the_service_was_down_is_done_at_restart() {
     let folder = Folder::new("down");
     let first = Process::start(&folder);
     let id = reserve(&first.client).await;
@@ -216,7 +216,7 @@ async fn work_that_fell_due_while_the_service_was_down_is_done_at_the_next_start
 }
 
 #[tokio::test]
-async fn all_that_falls_due_while_the_time_is_moved_is_done_at_its_moment() {
+async fn work_due_while_the_clock_is_advanced_runs_at_its_due_time() {
     let folder = Folder::new("moved");
     let process = Process::start(&folder);
     let client = &process.client;
@@ -290,7 +290,7 @@ async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
 
 /// Each client remembers the keys it has used and what it was answered, where it was answered at all.
 #[tokio::test]
-async fn a_request_cut_off_by_a_kill_is_repeated_without_being_done_twice() {
+async fn a_request_interrupted_by_a_kill_has_one_effect_when_repeated() {
     let folder = Folder::new("repeated");
     let process = Process::start(&folder);
     let answered = Arc::new(AtomicUsize::new(0));
@@ -343,7 +343,7 @@ async fn a_request_cut_off_by_a_kill_is_repeated_without_being_done_twice() {
 }
 
 #[tokio::test]
-async fn webhooks_are_sent_over_tls_only_to_certificates_that_the_system_trusts() {
+async fn webhooks_are_sent_only_to_trusted_tls_certificates() {
     let folder = Folder::new("tls");
     let (known, stranger) = (TlsPort::open().await, TlsPort::open().await);
     std::fs::create_dir_all(&folder.0).expect("a folder");
@@ -439,7 +439,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn endpoints_that_hang_delay_neither_other_deliveries_nor_the_clock() {
+async fn hanging_endpoints_do_not_delay_other_deliveries_or_the_clock() {
     let folder = Folder::new("hanging");
     let process = Process::start(&folder);
     let client = &process.client;
@@ -764,7 +764,7 @@ fn a_data_folder_of_another_layout_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_first_start_that_is_killed_while_the_table_is_created_leaves_a_folder_for_the_next() {
+async fn a_first_start_killed_during_table_creation_can_be_repeated() {
     let mut interrupted = 0;
     for millis in [0, 1, 2, 4, 8, 16, 32, 64] {
         let folder = Folder::new("first-start");
@@ -1121,7 +1121,7 @@ async fn a_lost_table_or_account_is_named_and_only_replaced_with_new() {
 }
 
 #[tokio::test]
-async fn an_erasure_that_was_killed_at_its_end_is_finished_at_the_start() {
+async fn an_interrupted_erasure_is_completed_at_the_next_start() {
     let folder = Folder::new("erasing");
     let process = Process::start(&folder);
     let child = process.client.child().await;
@@ -1426,7 +1426,7 @@ fn printed_environment(folder: &Folder) -> (Child, Vec<(String, String)>) {
 }
 
 #[tokio::test]
-async fn a_function_reaches_the_table_with_the_environment_that_is_printed_and_with_no_other() {
+async fn a_function_reaches_the_table_only_with_the_printed_key() {
     let folder = Folder::new("function");
     let (mut runner, environment) = printed_environment(&folder);
     let names: Vec<_> = environment.iter().map(|(name, _)| name.as_str()).collect();

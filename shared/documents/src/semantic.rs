@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn special_characters_are_escaped_and_control_characters_left_out() {
+    fn xml_text_is_escaped_and_control_characters_are_removed() {
         let mut document = plain();
         document.buyer.party.legal_name =
             Some("A&B <Möbel>\u{0}\u{b}\u{fffe} \"KG\"\r\n".to_owned());

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_encrypted_text_does_not_contain_the_text_and_differs_every_time() {
+    fn ciphertext_hides_the_plaintext_and_differs_each_time() {
         let keys = keys(OLD);
         let first = keys.encrypt(CONTEXT, "whsec_secret").unwrap();
         let second = keys.encrypt(CONTEXT, "whsec_secret").unwrap();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_rotated_without_a_moment_at_which_a_function_cannot_read() {
+    fn old_and_new_keys_both_decrypt_during_rotation() {
         let with_old = keys(OLD).encrypt(CONTEXT, "secret").unwrap();
         let both = keys(&format!("{OLD},{NEW}"));
         assert_eq!(

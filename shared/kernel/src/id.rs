@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_has_the_time_it_was_made_for_although_later_ones_were_made_before() {
+    fn an_id_contains_its_own_time_even_if_a_later_id_exists() {
         let now = Timestamp::from_unix_millis(1_782_000_000_123);
         drop(Id::new(Kind::Fleet, now.plus(millis(86_400_000))));
         let id = Id::new(Kind::Fleet, now).number(Kind::Fleet);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn local_runs_may_deliver_to_this_machine_and_nowhere_else_that_is_private() {
+    fn local_runs_may_deliver_to_loopback_but_not_private_addresses() {
         let allowed = |text: &str| Targets::PublicAndLoopback.allow(text.parse().unwrap());
         assert!(allowed("127.0.0.1") && allowed("::1") && allowed("::ffff:127.0.0.1"));
         assert!(!allowed("10.0.0.1") && !allowed("169.254.169.254"));

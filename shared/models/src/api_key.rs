@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_makes_or_deletes_a_key_that_is_valid_for_longer_than_itself() {
+    fn a_key_cannot_create_or_delete_a_longer_lived_key() {
         let at = Timestamp::from_unix_millis;
         let scopes = vec![Scope::Read(Resource::Fleets)];
         let acting = |expires_at, scopes: &[Scope]| ActingKey {

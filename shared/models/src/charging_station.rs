@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn connectors_that_name_neither_have_an_evse_each_and_the_stations_prices() {
+    fn connectors_default_to_their_own_evse_and_station_prices() {
         let mut station = crate::fixtures::station();
         station.connectors = vec![
             crate::fixtures::connector("1"),

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn previous_attributes_are_left_out_where_the_event_would_be_too_large() {
+    fn previous_attributes_are_omitted_if_the_event_is_too_large() {
         let tenant = Tenant {
             account: Id::from_number(Kind::Account, 1),
             mode: kernel::Mode::Test,

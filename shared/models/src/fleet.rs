@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_begin_and_end_at_the_fleets_midnight_on_both_sides_of_a_clock_change() {
+    fn periods_begin_at_the_fleets_midnight_across_dst_changes() {
         let zone = |name| TimeZone::get(name).unwrap();
         let weekly = Cycle::of_billing(BillingCycle::Weekly);
         let monthly = Cycle::of_billing(BillingCycle::Monthly);
@@ -591,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_cycle_ends_the_period_under_way_where_a_new_one_would_end() {
+    fn a_cycle_change_ends_the_current_period_at_the_new_boundary() {
         let json = json!({"name": "N", "email": "a@b.example", "timezone": "Europe/Amsterdam",
             "address": {"line1": "1", "city": "A", "postal_code": "1", "country": "NL"}});
         let account = json!({"name": "A", "email": "a@b.example", "type": "business"});

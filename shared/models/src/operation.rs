@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_operate_their_stations_and_the_simulation_the_others_in_test_mode_only() {
+    fn simulation_operates_only_test_stations_without_a_network() {
         let simulated = Operation::of(Mode::Test, false);
         assert!(simulated.simulation().is_some() && simulated.is_operated());
         let nothing = Operation::of(Mode::Live, false);

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_says_how_much_has_flowed_how_long_and_what_it_costs_so_far() {
+    fn a_session_report_has_energy_times_and_total_cost() {
         let report = session(json!({})).unwrap();
         assert_eq!(
             (report.state, report.energy),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_accepted_start_and_one_that_timed_out_may_still_begin() {
+    fn accepted_and_timeout_results_do_not_fail_a_session() {
         for result in [ResultType::Accepted, ResultType::Timeout] {
             assert_eq!(result.failure(), None);
         }

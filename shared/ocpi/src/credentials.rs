@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_own_token_is_refused_without_reading_the_table() {
+    fn invalid_credentials_tokens_are_refused_without_a_table_read() {
         let token = CredentialsToken::issue(Mode::Test).unwrap();
         let text = token.expose();
         let last = if text.ends_with('0') { "1" } else { "0" };

@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn a_party_behind_a_hub_is_reached_when_it_is_approved_and_connected() {
+    fn a_party_behind_a_hub_is_reachable_if_approved_and_connected() {
         use PartyStatus::{Connected, Offline, Planned, Suspended};
         let mut hub = connected();
         let party = PartyId::new("NL", "EXA").unwrap();
@@ -709,7 +709,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suspended_network_that_renews_its_credentials_stays_suspended() {
+    fn renewing_credentials_keeps_a_network_suspended() {
         let mut network = connected();
         Network::set_status(&mut network, NetworkStatus::Suspended, now()).unwrap();
         Network::register(

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_sets_the_time_of_what_it_is_part_of_and_leaves_the_rest() {
+    fn patching_a_connector_updates_last_updated_of_its_parents() {
         let stored = location();
         let sent = json!({"tariff_ids": ["12"], "last_updated": "2019-06-24T12:30:00Z"});
         let at = Part::Connector("3256", "1");
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_are_added_to_a_session_once_however_often_they_arrive() {
+    fn a_repeated_session_patch_adds_charging_periods_once() {
         let period = |at: &str| json!({"start_date_time": at, "dimensions": [{"type": "ENERGY", "volume": 2}]});
         let stored = json!({"id": "101", "kwh": 1, "charging_periods": [period("2019-06-23T08:00:00Z")],
             "last_updated": "2019-06-23T08:00:00Z"});

@@ -361,7 +361,7 @@ fn prices_are_those_of_the_connectors_own_tariffs() {
 }
 
 #[test]
-fn a_regular_tariff_counts_before_one_without_a_type_and_others_never_do() {
+fn regular_tariffs_precede_untyped_ones_and_others_are_ignored() {
     let file = json!([
         tariff("any", 0.1, json!({})),
         tariff("regular", 0.2, json!({"type": "REGULAR"})),
@@ -412,7 +412,7 @@ fn a_tariff_counts_for_sessions_that_begin_in_its_time() {
 }
 
 #[test]
-fn what_a_reservation_costs_is_shown_and_never_part_of_a_session() {
+fn reservation_prices_are_shown_but_not_added_to_session_cost() {
     let reserved = |kind: &str, price: f64| {
         json!({"price_components": [{"type": "TIME", "price": price, "vat": 20, "step_size": 60},
             {"type": "FLAT", "price": price, "vat": 20, "step_size": 1}], "restrictions": {"reservation": kind}})
@@ -462,7 +462,7 @@ fn what_a_reservation_costs_is_shown_and_never_part_of_a_session() {
 }
 
 #[test]
-fn a_restriction_of_current_is_one_of_power_at_the_connectors_voltage() {
+fn current_restrictions_become_power_at_connector_voltage() {
     let element = |price: f64, restrictions: Value| json!({"price_components": [{"type": "ENERGY", "price": price, "step_size": 1}], "restrictions": restrictions});
     let elements = json!([
         element(0.1, json!({"max_current": 32})),
@@ -577,14 +577,14 @@ fn reload(
 }
 
 #[test]
-fn loading_a_station_again_without_tariffs_keeps_prices_and_changes_nothing() {
+fn reloading_a_station_without_tariffs_changes_nothing() {
     let before = stored(|_| {});
     assert_eq!(before.0.connectors[0].pricing[0].price, 50);
     assert_eq!(reload(&before, "AVAILABLE"), before);
 }
 
 #[test]
-fn a_status_that_a_session_set_outlives_loading_the_same_file_again() {
+fn reloading_a_location_keeps_the_status_set_by_a_session() {
     let before = stored(|station| station.connectors[0].status = ConnectorStatus::Occupied);
     let after = reload(&before, "AVAILABLE");
     assert_eq!(after.0.connectors[0].status, ConnectorStatus::Occupied);

@@ -585,7 +585,7 @@ mod tests {
     use models::token::{TokenType, Whitelist};
 
     #[test]
-    fn a_token_is_written_when_it_changes_and_its_time_never_goes_back() {
+    fn a_token_is_written_on_change_and_last_updated_only_increases() {
         let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
         let token = Token {
             owner: PartyId::new("GB", "FCS").unwrap(),

@@ -1150,7 +1150,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_due_at_the_same_moment_are_in_different_partitions() {
+    fn simultaneous_next_actions_are_spread_across_partitions() {
         let mut found = std::collections::BTreeSet::new();
         for number in 0..1_000 {
             let id = Id::from_number(Kind::Reservation, number);

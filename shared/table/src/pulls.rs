@@ -267,7 +267,7 @@ mod tests {
     use kernel::time::{DAY, MINUTE, millis};
 
     #[test]
-    fn a_pull_is_full_the_first_time_once_a_day_and_when_it_is_asked_for() {
+    fn a_pull_is_full_initially_once_a_day_and_on_request() {
         let now = Timestamp::parse("2026-03-01T08:00:00Z").unwrap();
         let modules = vec![Module::HubClientInfo, Module::Locations];
         let asked_at = |last: &Pull, asked: Option<Timestamp>, at: Timestamp| {

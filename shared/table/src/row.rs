@@ -704,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_in_the_index_of_next_actions_until_nothing_is_left_to_do() {
+    fn an_item_is_in_the_next_action_index_while_work_is_pending() {
         let event = json!({"id": Id::from_number(Kind::Event, 4), "object": "event", "account": "acct_1",
             "api_version": "2026-03-01", "created": "2026-03-01T08:00:00Z", "data": {"object": {}}, "livemode": false,
             "pending_webhooks": 0, "request": null, "type": "ping"});

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_has_a_placeholder_for_each_name_and_the_place_in_lists() {
+    fn a_path_expression_has_name_placeholders_and_list_indexes() {
         let mut names = BTreeMap::new();
         let member = |name: &str| Step::Member(name.to_owned());
         let path = [

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_payment_says_what_is_certain_and_invites_no_second_one() {
+    fn interrupted_payment_has_retry_after_only_if_not_charged() {
         let show = |transaction: Option<Id>, cause| {
             let error = Error::PaymentInterrupted {
                 transaction,

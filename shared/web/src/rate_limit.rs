@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_counts_by_itself_while_the_table_cannot_be_reached() {
+    fn an_instance_limits_locally_when_the_table_is_unreachable() {
         let limiter = RateLimiter::new(Rates::default());
         let now = Timestamp::from_unix_millis(1_000_000);
         let mut admitted = 0;
@@ -563,7 +563,7 @@ mod tests {
     const LOADS: [f64; 9] = [0.5, 0.8, 1.0, 1.2, 2.0, 5.0, 10.0, 25.0, 50.0];
 
     #[test]
-    fn fifty_instances_let_through_what_one_bucket_allows_at_any_load() {
+    fn fifty_instances_together_enforce_the_rate_of_one_bucket() {
         for load in LOADS {
             let Played {
                 offered,

@@ -21,7 +21,7 @@ async fn connector(runner: &Runner) -> Value {
 }
 
 #[tokio::test]
-async fn a_location_becomes_a_station_and_a_status_patch_its_connector_status() {
+async fn a_location_becomes_a_station_and_patches_set_its_status() {
     for version in VERSIONS {
         let (runner, cpo) = connected(version).await;
         let emsp = cpo.emsp();
@@ -91,7 +91,7 @@ async fn a_location_is_returned_as_it_was_put_with_unknown_fields() {
 }
 
 #[tokio::test]
-async fn sessions_and_tariffs_are_returned_as_they_were_put_and_patched() {
+async fn sessions_and_tariffs_are_returned_as_put_and_patched() {
     for version in VERSIONS {
         let (_runner, cpo) = connected(version).await;
         let emsp = cpo.emsp();

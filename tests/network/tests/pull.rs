@@ -66,7 +66,7 @@ async fn everything_is_pulled_over_several_pages() {
 }
 
 #[tokio::test]
-async fn a_full_pull_removes_what_is_gone_and_a_delta_pull_reads_what_has_changed() {
+async fn delta_pulls_read_changes_and_full_pulls_remove_locations() {
     let (runner, cpo) = connected(VersionNumber::V2_2_1).await;
     cpo.objects().locations.put(location("LOC1", "T1"));
     cpo.objects().locations.put(location("LOC2", "T1"));

@@ -56,7 +56,7 @@ async fn sent(scene: &Scene, count: usize) -> Asked {
 }
 
 #[tokio::test]
-async fn a_confirmed_reservation_is_sent_fifteen_minutes_before_its_start_and_can_be_cancelled() {
+async fn reserve_now_is_sent_15_minutes_before_the_start() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let reservation = confirmed(&scene).await;
@@ -104,7 +104,7 @@ async fn a_confirmed_reservation_is_sent_fifteen_minutes_before_its_start_and_ca
 }
 
 #[tokio::test]
-async fn a_reservation_that_is_cancelled_before_it_was_sent_is_not_sent() {
+async fn reserve_now_is_not_sent_for_a_cancelled_reservation() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     let reservation = confirmed(&scene).await;
     let cancel = format!("{reservation}/cancel");
@@ -114,7 +114,7 @@ async fn a_reservation_that_is_cancelled_before_it_was_sent_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_reservation_whose_evse_is_refused_is_assigned_the_other_one() {
+async fn a_rejected_reserve_now_leads_to_the_other_evse() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let reservation = confirmed(&scene).await;
@@ -162,7 +162,7 @@ async fn a_reservation_fails_when_every_evse_is_refused() {
 }
 
 #[tokio::test]
-async fn a_result_that_says_no_or_does_not_come_leads_to_another_evse_and_a_cancellation() {
+async fn a_failed_or_missing_result_cancels_and_uses_another_evse() {
     for (version, result) in [
         (VersionNumber::V2_2_1, Some(CommandResultType::Failed)),
         (VersionNumber::V2_3_0, Some(CommandResultType::EvseOccupied)),
@@ -193,7 +193,7 @@ async fn a_result_that_says_no_or_does_not_come_leads_to_another_evse_and_a_canc
 }
 
 #[tokio::test]
-async fn a_reservation_that_the_operator_cancels_is_assigned_the_other_evse() {
+async fn a_reservation_cancelled_by_the_operator_gets_the_other_evse() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     confirmed(&scene).await;
     let first = sent(&scene, 1).await;
@@ -207,7 +207,7 @@ async fn a_reservation_that_the_operator_cancels_is_assigned_the_other_evse() {
 }
 
 #[tokio::test]
-async fn an_operator_that_answers_with_errors_is_asked_once_for_each_evse_and_to_cancel_both() {
+async fn reserve_now_with_errors_is_sent_once_per_evse_and_cancelled() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     let reservation = confirmed(&scene).await;
     let fault = Fault::StatusAfterEffect(500);
@@ -229,7 +229,7 @@ async fn an_operator_that_answers_with_errors_is_asked_once_for_each_evse_and_to
 }
 
 #[tokio::test]
-async fn a_response_that_cannot_be_read_leads_to_the_other_evse_after_a_minute() {
+async fn an_unreadable_response_uses_the_other_evse_after_a_minute() {
     for fault in [Fault::Malformed, Fault::NoEnvelope] {
         let scene = Scene::new(VersionNumber::V2_2_1).await;
         let reservation = confirmed(&scene).await;
@@ -296,7 +296,7 @@ async fn a_driver_who_comes_for_a_reservation_fulfils_it() {
 }
 
 #[tokio::test]
-async fn a_driver_who_holds_a_card_to_the_reader_of_the_reserved_evse_fulfils_the_reservation() {
+async fn a_card_used_at_the_reserved_evse_fulfils_the_reservation() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let (_, token) = card(&scene).await;

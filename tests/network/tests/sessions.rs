@@ -108,7 +108,7 @@ async fn a_response_that_refuses_a_command_fails_the_session_at_once() {
 }
 
 #[tokio::test]
-async fn an_error_page_fails_the_session_at_once_and_the_command_is_not_repeated() {
+async fn an_http_error_fails_the_session_at_once_without_a_retry() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     for (count, (status, reason)) in
         (1..).zip([(500, "other"), (503, "other"), (404, "network_rejected")])
@@ -141,22 +141,22 @@ async fn fails_after_five_minutes_when(fault: Fault) {
 }
 
 #[tokio::test]
-async fn a_response_that_never_comes_fails_the_session_after_five_minutes() {
+async fn a_missing_response_fails_the_session_after_5_minutes() {
     fails_after_five_minutes_when(Fault::Hang).await;
 }
 
 #[tokio::test]
-async fn a_response_that_is_not_json_fails_the_session_after_five_minutes() {
+async fn an_invalid_json_response_fails_the_session_after_5_minutes() {
     fails_after_five_minutes_when(Fault::Malformed).await;
 }
 
 #[tokio::test]
-async fn a_response_without_an_envelope_fails_the_session_after_five_minutes() {
+async fn a_response_without_envelope_fails_a_session_after_5_minutes() {
     fails_after_five_minutes_when(Fault::NoEnvelope).await;
 }
 
 #[tokio::test]
-async fn a_result_that_says_no_fails_the_session_and_a_second_result_changes_nothing() {
+async fn an_unsuccessful_result_fails_the_session_and_is_final() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     let results = [
         (CommandResultType::Rejected, "network_rejected"),
@@ -192,7 +192,7 @@ async fn a_result_that_arrives_before_the_response_counts() {
 }
 
 #[tokio::test]
-async fn a_session_whose_start_was_answered_with_an_error_is_active_when_it_begins_all_the_same() {
+async fn a_session_that_starts_despite_an_error_response_is_active() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let fault = Fault::StatusAfterEffect(502);
@@ -212,7 +212,7 @@ async fn a_session_whose_start_was_answered_with_an_error_is_active_when_it_begi
 }
 
 #[tokio::test]
-async fn without_a_session_of_the_network_the_session_fails_after_five_minutes() {
+async fn a_session_without_a_network_report_fails_after_5_minutes() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     for (count, (result, reason)) in (1..).zip([
         (None, "network_timeout"),
@@ -263,7 +263,7 @@ async fn a_session_that_begins_after_a_timeout_is_active_and_billed() {
 }
 
 #[tokio::test]
-async fn a_session_that_begins_after_it_was_given_up_is_active_again_and_billed() {
+async fn a_failed_session_that_is_reported_later_is_active_and_billed() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     let session = scene.start().await;
     let asked = scene.asked(START, 1).await;
@@ -303,7 +303,7 @@ async fn an_older_report_and_the_same_report_again_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_report_and_a_cdr_without_a_reference_are_found_by_token_place_and_time() {
+async fn without_reference_sessions_match_by_token_location_and_time() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     let session = scene.start().await;
     let asked = scene.asked(START, 1).await;
@@ -319,7 +319,7 @@ async fn a_report_and_a_cdr_without_a_reference_are_found_by_token_place_and_tim
 }
 
 #[tokio::test]
-async fn a_session_that_is_cancelled_and_begins_all_the_same_is_stopped() {
+async fn a_cancelled_session_that_starts_anyway_is_stopped() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     let session = scene.start().await;
     let asked = scene.asked(START, 1).await;
@@ -333,7 +333,7 @@ async fn a_session_that_is_cancelled_and_begins_all_the_same_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_stop_that_the_network_refuses_or_ignores_is_repeated_and_the_session_goes_on() {
+async fn a_refused_or_ignored_stop_is_repeated_and_session_continues() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     let (session, theirs) = scene.active("101").await;
     scene.cpo.answer(CommandReply::Rejected);
@@ -356,7 +356,7 @@ async fn a_stop_that_the_network_refuses_or_ignores_is_repeated_and_the_session_
 }
 
 #[tokio::test]
-async fn a_cdr_that_is_sent_twice_is_billed_once_and_a_corrected_one_becomes_an_adjustment() {
+async fn a_duplicate_cdr_is_billed_once_and_a_correction_adjusts_it() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let (session, theirs) = scene.active("101").await;
@@ -382,7 +382,7 @@ async fn a_cdr_that_is_sent_twice_is_billed_once_and_a_corrected_one_becomes_an_
 }
 
 #[tokio::test]
-async fn a_credit_and_the_cdr_that_replaces_the_credited_one_become_adjustments_in_any_order() {
+async fn credit_and_replacement_cdrs_become_adjustments_in_any_order() {
     for (version, credit_first) in VERSIONS.into_iter().zip([true, false]) {
         let scene = Scene::new(version).await;
         let (session, theirs) = scene.active("101").await;
@@ -450,7 +450,7 @@ async fn a_cdr_that_comes_before_its_session_is_billed_once() {
 }
 
 #[tokio::test]
-async fn without_a_cdr_for_three_days_the_last_report_is_billed_and_a_cdr_adjusts_it() {
+async fn without_a_cdr_the_last_report_is_billed_after_three_days() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let (session, theirs) = scene.active("101").await;
@@ -476,7 +476,7 @@ async fn without_a_cdr_for_three_days_the_last_report_is_billed_and_a_cdr_adjust
 }
 
 #[tokio::test]
-async fn a_session_and_a_cdr_that_are_pulled_and_then_sent_are_billed_once() {
+async fn a_session_and_cdr_that_are_pulled_and_sent_are_billed_once() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let session = scene.start().await;

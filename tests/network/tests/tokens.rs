@@ -68,7 +68,7 @@ async fn an_unknown_token_is_not_authorized() {
 }
 
 #[tokio::test]
-async fn a_charge_card_is_sent_as_a_token_and_authorized_until_it_is_blocked() {
+async fn a_charge_card_token_is_authorized_until_it_is_blocked() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let (card, token) = card(&scene).await;
@@ -103,7 +103,7 @@ async fn a_charge_card_is_sent_as_a_token_and_authorized_until_it_is_blocked() {
 }
 
 #[tokio::test]
-async fn a_card_whose_policy_depends_on_the_place_is_authorized_at_a_known_place_only() {
+async fn a_location_dependent_policy_requires_a_known_location() {
     let scene = Scene::new(VersionNumber::V2_3_0).await;
     card(&scene).await;
     let policy = json!({"name": "P", "rules": {"denied_operators": ["Nobody"]}});
@@ -148,7 +148,7 @@ async fn a_token_that_the_operator_could_not_take_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_started_with_a_card_becomes_a_charging_session_and_is_billed() {
+async fn a_session_started_with_a_card_is_recorded_and_billed() {
     for version in VERSIONS {
         let scene = Scene::new(version).await;
         let (_, token) = card(&scene).await;
@@ -191,7 +191,7 @@ async fn a_session_that_is_started_with_a_card_becomes_a_charging_session_and_is
 }
 
 #[tokio::test]
-async fn energy_that_flowed_with_a_card_before_it_was_blocked_is_billed() {
+async fn energy_charged_offline_with_a_blocked_card_is_billed() {
     let scene = Scene::new(VersionNumber::V2_2_1).await;
     let (card, token) = card(&scene).await;
     scene

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_journal_of_another_target_and_other_files_are_refused_and_left_as_they_are() {
+    fn journals_of_other_targets_and_other_files_are_refused() {
         let path = file();
         drop(Journal::open(&path, &target()).unwrap());
         let before = std::fs::read(&path).unwrap();

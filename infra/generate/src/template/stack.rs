@@ -42,8 +42,6 @@ Globals:
         REVIEW_TOLERANCES: !Ref ReviewTolerances
         ASSUMED_PRICES: !Ref AssumedPrices
         METRICS_NAMESPACE: !Sub FleetCharging/${Service}
-        # Freed memory stays with the thread that frees it, of which there is one.
-        GLIBC_TUNABLES: glibc.malloc.tcache_count=1000
         # A version keeps its variables, and CloudFormation publishes another one when its description changes.
         SETTINGS: !Ref Settings
     Tags: { Service: fleet-charging, Stage: !Ref Stage }

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_metered_and_an_unread_battery_counts_as_a_fifth_full() {
+    fn energy_includes_losses_and_an_unknown_level_is_20_percent() {
         // 90 % of alternating and 94 % of direct current reach the battery.
         let ac = battery(json!({"charging_standard": "Type2"}));
         let dc = battery(json!({}));

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_valid_while_everything_that_the_card_needs_is_active() {
+    fn a_token_is_valid_while_all_objects_of_its_card_are_active() {
         let cards = [card(true, true), card(true, false), card(false, true)];
         for card in &cards {
             assert_eq!(token(&context(), card), (true, Whitelist::Allowed));
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_app_card_needs_no_vehicle_and_is_in_a_group_with_the_drivers_other_cards() {
+    fn an_app_card_needs_no_vehicle_and_shares_the_drivers_group() {
         let driver = driver(json!({"fleets": [], "vehicles": []}));
         let app_card = ChargeCard::of_app(&driver.object, now()).object;
         let alone = CardContext {

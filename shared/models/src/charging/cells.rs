@@ -293,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn no_point_is_further_from_the_centre_of_a_cell_above_it_than_the_reach(
+        fn every_point_is_within_reach_of_its_parent_cells_center(
             latitude in -90.0f64..90.0,
             longitude in -180.0f64..180.0,
         ) {
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn two_thousand_searches_find_what_looking_at_every_station_finds() {
+    fn indexed_searches_find_the_same_stations_as_a_full_scan() {
         let numbers = &mut Numbers(2026);
         let stations = stations(15_000, numbers);
         let mut index: Vec<(String, String, usize)> = stations
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_of_two_thousand_kilometres_takes_at_most_eight_ranges() {
+    fn a_route_of_2000_km_needs_at_most_eight_cell_ranges() {
         let numbers = &mut Numbers(7);
         for _ in 0..200 {
             let from = at(

@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_that_does_not_hold_or_power_that_does_not_flow_is_unknown() {
+    fn effective_price_is_unknown_without_valid_price_or_power() {
         let (from, until) = ("2026-03-02T10:00:00Z", "2026-03-02T11:00:00Z");
         let ended = json!({"end_date_time": from});
         let reservation = json!({"reservation": "RESERVATION"});

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weaker_connector_takes_longer_and_costs_what_its_own_prices_say() {
+    fn a_weaker_connector_has_its_own_duration_and_prices() {
         let slow = estimation(json!({"connector": "slow"}), |station| {
             station.connectors[0].pricing.truncate(1);
         });

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_are_subtracted_and_of_several_bills_the_newest_counts_in_any_order() {
+    fn cdr_total_subtracts_credits_and_uses_the_newest_cdr() {
         let bill = cdr("C1", 500, None, 1);
         assert_eq!(total(&[]), None);
         assert_eq!(total(std::slice::from_ref(&bill)), Some(500));

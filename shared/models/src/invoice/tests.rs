@@ -136,7 +136,7 @@ fn the_window_begins_inclusive_and_ends_exclusive() {
 }
 
 #[test]
-fn only_completed_sessions_of_the_currency_and_the_fleet_are_billed() {
+fn only_completed_sessions_of_currency_and_fleet_are_billed() {
     let session = session(1, "2026-03-05T00:00:00Z");
     assert!(
         march()
@@ -196,7 +196,7 @@ fn a_period_is_at_least_something_and_at_most_366_days() {
 }
 
 #[test]
-fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
+fn a_draft_is_finalized_once_and_is_paid_if_nothing_is_due() {
     let now = at("2026-04-03T00:00:00Z");
     let mut open = invoice(0);
     assert_eq!(
@@ -227,7 +227,7 @@ fn a_draft_is_finalized_once_and_one_with_nothing_due_is_paid_by_it() {
 }
 
 #[test]
-fn paying_moves_what_is_due_to_what_is_paid_and_a_decline_leaves_it() {
+fn a_payment_settles_an_invoice_and_a_decline_leaves_it_due() {
     let now = at("2026-04-03T00:00:00Z");
     let mut invoice = invoice(190);
     invoice.finalize(issue(), now).unwrap();
@@ -275,7 +275,7 @@ fn an_invoice_is_paid_by_its_account_or_its_fleet() {
 }
 
 #[test]
-fn an_open_invoice_is_looked_at_when_it_falls_overdue_or_a_payment_is_lost() {
+fn an_open_invoice_is_checked_when_overdue_or_a_payment_is_lost() {
     let now = at("2026-04-03T00:00:00Z");
     let mut invoice = invoice(0);
     assert_eq!(

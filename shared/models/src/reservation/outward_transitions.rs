@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_is_sent_fifteen_minutes_before_its_start_or_at_once() {
+    fn reserve_now_is_due_15_minutes_before_start_or_immediately() {
         let (row, start) = confirmed_at_network(minutes(60));
         let due = start.plus(-AHEAD);
         assert_eq!(row.next_action_at(), Some(due));

@@ -97,7 +97,7 @@ fn param(result: Result<Stored<Reservation>>) -> String {
 }
 
 #[test]
-fn the_first_attempt_is_half_an_hour_before_the_window_or_at_once() {
+fn the_first_attempt_is_30_minutes_before_start_or_immediate() {
     let reservation = reserve(json!({})).unwrap();
     assert_eq!(reservation.object.status(), ReservationStatus::Pending);
     assert_eq!(
@@ -207,7 +207,7 @@ fn attempts_go_on_every_five_minutes_until_it_is_too_late() {
 }
 
 #[test]
-fn at_most_2023_attempts_are_made_whatever_latest_end_was_stored() {
+fn a_reservation_has_at_most_2023_attempts_for_any_latest_end() {
     let mut widest = reserve(json!({"latest_end": "2026-03-08T11:00:00Z"})).unwrap();
     let attempts = |one: &mut Stored<Reservation>| {
         let mut attempts = 0;
@@ -263,7 +263,7 @@ fn a_driver_who_left_fails_the_reservation_at_once() {
 }
 
 #[test]
-fn only_pending_is_updated_and_only_pending_or_confirmed_is_cancelled() {
+fn a_confirmed_reservation_can_be_cancelled_but_not_updated() {
     let mut reservation = reserve(json!({})).unwrap();
     let change = || -> ReservationChange {
         serde_json::from_value(json!({"metadata": {"k": "v"}})).unwrap()
@@ -309,7 +309,7 @@ fn moving_the_window_moves_the_attempt() {
 }
 
 #[test]
-fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_reserved() {
+fn cancelling_is_free_until_30_minutes_before_the_start() {
     let mut reservation = reserve(json!({})).unwrap();
     reservation.object.reservation_fee = 300;
     let assignment = assigned(at("2026-03-01T11:00:00Z"), at("2026-03-01T12:00:00Z"));
@@ -331,7 +331,7 @@ fn cancelling_is_free_until_half_an_hour_before_and_while_nothing_is_reserved() 
 }
 
 #[test]
-fn a_connector_that_breaks_is_replaced_while_there_is_slack_or_the_reservation_fails() {
+fn a_reservation_with_a_lost_connector_is_rematched_or_fails() {
     let mut reservation = reserve(json!({"latest_end": "2026-03-01T11:10:00Z"})).unwrap();
     reservation.object.reservation_fee = 300;
     let assignment = assigned(reservation.object.ideal_start, reservation.object.ideal_end);

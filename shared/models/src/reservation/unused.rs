@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fee_that_is_on_an_invoice_or_about_to_be_charged_is_adjusted() {
+    fn a_cdr_adjusts_a_fee_that_is_invoiced_or_being_charged() {
         let (mut open, start) = kept();
         open.object.reservation_fee = 300;
         open.expire(start);

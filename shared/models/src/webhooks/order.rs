@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_begins_with_the_first_event_that_an_endpoint_can_have() {
+    fn a_queue_starts_at_the_first_event_an_endpoint_can_receive() {
         assert_eq!(turn(&queue(None, &[2]), 50, 100), Some(0), "1 is missing");
         assert_eq!(turn(&queue(None, &[1, 2]), 50, 100), Some(1));
         // The object is older than the endpoint, or as old.

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_signs_the_printed_time_and_the_raw_body_with_the_whole_secret() {
+    fn service_signature_signs_the_timestamp_and_the_raw_body() {
         // printf '2021-02-25T15:02:10.000Z.{}' | openssl dgst -sha256 -hmac 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
         let at = Timestamp::from_unix_millis(1_614_265_330_000);
         let [(_, value), ..] = headers(
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_library_verifies_the_standard_headers_of_every_valid_secret() {
+    fn the_reference_library_verifies_the_standard_headers() {
         let new = SigningSecret::generate().unwrap();
         // The library compares the time of the signature with the clock of the machine.
         #[allow(clippy::disallowed_methods)]

@@ -231,7 +231,7 @@ fn the_tariff_examples_of_the_specification_agree() {
 
 #[test]
 #[ignore = "OCPI_TOOL names the executable of ocpi-kit"]
-fn a_step_counts_all_that_was_used_where_the_tool_counts_what_has_a_price() {
+fn step_size_rounds_total_usage_unlike_ocpi_kit() {
     let tariff = json!({"country_code": "NL", "party_id": "TDR", "id": "T", "currency": "EUR", "last_updated": "2026-01-01T00:00:00Z",
         "elements": [{"price_components": [{"type": "PARKING_TIME", "price": 6, "step_size": 600}],
             "restrictions": {"min_duration": 3600}}]});

@@ -339,7 +339,7 @@ fn matched(
 }
 
 #[test]
-fn an_hours_delay_nearby_beats_the_preferred_window_seventy_kilometres_away() {
+fn a_60_minute_shift_scores_better_than_70_km_of_distance() {
     let flexible = json!({"latest_end": "2026-03-02T12:30:00Z",
         "location": {"latitude": 51.5, "longitude": 0.0, "radius": 100_000}});
     let reservation = reservation(flexible);
@@ -362,7 +362,7 @@ fn an_hours_delay_nearby_beats_the_preferred_window_seventy_kilometres_away() {
 }
 
 #[test]
-fn a_confirmed_reservation_that_is_matched_again_keeps_to_the_confirmed_window() {
+fn rematching_a_reservation_prefers_its_confirmed_window() {
     let confirmed = reservation(
         json!({"latest_end": "2026-03-02T12:30:00Z", "state": {"status": "confirmed", "reserved": {"station": "chst_1",
         "evse": "1", "connector": "1", "confirmed_at": "2026-03-02T09:30:00Z",
@@ -418,7 +418,7 @@ fn an_unknown_price_passes_a_cap_in_test_mode_only() {
 }
 
 #[test]
-fn prices_are_compared_with_the_cheapest_that_can_be_booked_in_the_same_currency() {
+fn price_score_compares_to_cheapest_bookable_in_same_currency() {
     let with_price = |number, currency: &str, price| {
         let mut station = at_distance(number, 150.0);
         let price = json!({"currency": currency, "price": price, "step_size": 1, "tax": "vat", "tax_included": true,

@@ -143,7 +143,7 @@ fn reservation(number: u128) -> Reservation {
 }
 
 #[test]
-fn a_session_ends_at_its_limit_when_the_station_closes_when_another_comes_or_after_a_day() {
+fn a_session_ends_at_its_earliest_limit_or_after_24_hours() {
     let mut scene = scene();
     let ends = |scene: &Scene, change| {
         let session = scene.start(change).unwrap();
@@ -205,7 +205,7 @@ fn with_parking(mut scene: Scene) -> Scene {
 }
 
 #[test]
-fn a_full_vehicle_stays_plugged_in_and_parking_time_counts_from_then() {
+fn parking_time_is_billed_from_the_moment_the_battery_is_full() {
     let mut scene = with_parking(scene());
     // 19.8 % of 50 kWh to go, which are 9.9 kWh in the battery and 11 kWh at the meter: half an hour.
     scene.vehicle.battery_capacity = 50_000;
@@ -260,7 +260,7 @@ fn a_full_vehicle_stays_plugged_in_and_parking_time_counts_from_then() {
 }
 
 #[test]
-fn the_hold_of_a_parked_vehicle_grows_by_twenty_minutes_until_its_last_moment() {
+fn a_parked_vehicles_hold_is_extended_in_steps_of_20_minutes() {
     let mut scene = scene();
     scene.battery_level = Some(100.0);
     let at = |holds: i32| now().plus(holds * HOLD + SECOND);
@@ -376,7 +376,7 @@ fn whoever_ends_it_late_ends_it_as_of_the_moment_it_ended() {
 }
 
 #[test]
-fn the_station_decides_the_currency_where_it_has_no_prices_in_the_preferred_one() {
+fn the_currency_falls_back_to_that_of_the_stations_prices() {
     let mut scene = scene();
     assert_eq!(
         scene.start(json!({})).unwrap().object.currency.as_str(),
@@ -478,7 +478,7 @@ fn what_is_not_free_is_a_conflict() {
 }
 
 #[test]
-fn the_expected_vehicle_has_the_connector_for_longer_than_was_reserved() {
+fn a_vehicle_may_stay_past_its_reservation_until_the_next_one() {
     let mut scene = scene();
     scene.connector = vec![entry(Kind::Reservation, 1, "07:50", "08:50")];
     scene.arriving = Some(reservation(1));
@@ -498,7 +498,7 @@ fn the_expected_vehicle_has_the_connector_for_longer_than_was_reserved() {
 }
 
 #[test]
-fn a_vehicle_is_expected_from_a_quarter_of_an_hour_before_its_time() {
+fn a_vehicle_is_expected_from_15_minutes_before_its_reservation() {
     let entries = [
         entry(Kind::ChargingSession, 1, "07:00", "09:00"),
         entry(Kind::Reservation, 2, "07:00", "08:00"),
@@ -512,7 +512,7 @@ fn a_vehicle_is_expected_from_a_quarter_of_an_hour_before_its_time() {
 }
 
 #[test]
-fn a_charge_settles_the_session_and_a_declined_one_leaves_it_due() {
+fn a_charge_settles_a_session_and_a_decline_leaves_it_due() {
     let paid = json!({"session_limit": 11_000, "payment_method": "pm_1"});
     let mut session = scene().start(paid).unwrap();
     let later = now().plus(HOUR);

@@ -106,7 +106,7 @@ fn credit(created: &str) -> Stored<Adjustment> {
 }
 
 #[test]
-fn a_report_by_session_has_a_row_for_each_session_fee_and_adjustment() {
+fn a_report_by_session_lists_sessions_fees_and_adjustments() {
     let mut summary = summary("cost_analysis", Some("session"), "json");
     for number in 1..=2 {
         let mut session = session(number, "2026-03-05T00:00:00Z");
