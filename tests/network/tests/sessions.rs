@@ -420,6 +420,7 @@ async fn a_cdr_without_a_session_of_ours_is_listed_and_not_billed() {
         let token = json!({"country_code": "DE", "party_id": "ABC", "uid": "04FFFFFF", "type": "RFID",
             "contract_id": "DE-ABC-C00000001"});
         let strange = scene.theirs_of("901", &token).await;
+        scene.runner.advance(60).await;
         scene.bill(&scene.cdr("CDR9", &strange).await).await;
         scene.settle().await;
         assert_eq!(
